@@ -1,0 +1,361 @@
+"""The words every part of srs_eval shares: frozen values, and what people plug in.
+
+Row numbers always count from 0 and always refer to the `Reviews` they travel with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+User = int | str
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.floating[Any]]
+
+Better = Literal["lower", "higher", "zero", "neither"]
+FitStatus = Literal["ok", "skipped", "failed"]
+
+REVIEW_COLUMNS = (
+    "card",
+    "day",
+    "rating",
+    "elapsed_days",
+    "elapsed",
+    "row",
+    "elapsed_seconds",
+    "duration_ms",
+    "state",
+    "truth",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """One user's review log in time order, as numpy columns of equal length n.
+
+    Built by `srs_eval.data.schema.reviews_from_columns`, which validates it once.
+
+    Attributes
+    ----------
+    user : int or str
+        Whose log it is.
+    card : int64 [n]
+        Card of each review.
+    day : int64 [n]
+        Day number, never decreasing; days begin at the user's own hour.
+    rating : int64 [n]
+        1 Again, 2 Hard, 3 Good, 4 Easy. Recalled means rating > 1.
+    elapsed_days : int64 [n]
+        Whole days since the card's previous review; -1 at its first.
+    elapsed : float64 [n]
+        Days since the card's previous review on the protocol's clock (whole days, or
+        fractional days where the protocol says so); 0 at the first. Models read this.
+    row : int64 [n]
+        Position of the review in the log as it was read: its identity through filters.
+    elapsed_seconds : float64 [n], optional
+        Seconds since the card's previous answer; -1 at its first review.
+    duration_ms : float64 [n], optional
+        Time spent answering, in milliseconds.
+    state : int64 [n], optional
+        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
+    truth : float64 [n], optional
+        True probability of recall, known only for simulated users.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    """
+
+    user: User
+    card: IntArray
+    day: IntArray
+    rating: IntArray
+    elapsed_days: IntArray
+    elapsed: FloatArray
+    row: IntArray
+    elapsed_seconds: FloatArray | None = None
+    duration_ms: FloatArray | None = None
+    state: IntArray | None = None
+    truth: FloatArray | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Count the reviews."""
+        return len(self.card)
+
+    @property
+    def recalled(self) -> BoolArray:
+        """Whether each review was recalled (any rating but Again)."""
+        return self.rating > 1
+
+    def take(self, rows: IntArray | BoolArray) -> Reviews:
+        """Select rows, by number or by mask, in the given order."""
+        present = {name: getattr(self, name) for name in REVIEW_COLUMNS}
+        return replace(
+            self, **{name: column[rows] for name, column in present.items() if column is not None}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Row numbers to train and to test on; every train row precedes every test row."""
+
+    number: int
+    train: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a protocol makes of one user's log, for one algorithm.
+
+    Attributes
+    ----------
+    reviews : Reviews
+        The histories the algorithm may see; scored rows are a subset of them.
+    folds : sequence of Fold
+        Row numbers into `reviews`.
+    nth_review : int64 [len(reviews)]
+        1 + reviews of the card on a later day than the one before, up to and including
+        this one: the i of RMSE(bins).
+    lapses : int64 [len(reviews)]
+        Earlier Agains of the card given at least a day after the review before them.
+    """
+
+    reviews: Reviews
+    folds: Sequence[Fold]
+    nth_review: IntArray
+    lapses: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one fit went; `fold` is -1 where the whole user was skipped.
+
+    `parameters` are the learned numbers of the model, empty where it has none; `seconds`
+    is CPU time; `traceback` is kept for failures that no algorithm announced.
+    """
+
+    user: User
+    fold: int
+    status: FitStatus
+    reason: str = ""
+    seconds: float = 0.0
+    n_train: int = 0
+    n_test: int = 0
+    parameters: tuple[float, ...] = ()
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Forgetting curves of a sample of scored reviews: same history, other elapsed times.
+
+    Attributes
+    ----------
+    user, fold, row : int64 [n]
+        Which review each curve belongs to; `user` is a code into `Predictions.users`.
+    elapsed : float64 [n, k]
+        Elapsed days, strictly increasing along a row; NaN where a user has fewer than k.
+    weight : float64 [n, k]
+        Share of the user's intervals each elapsed time stands for; 0 where NaN.
+    p : float [n, k]
+        Predicted probability of recall.
+    """
+
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    elapsed: FloatArray
+    weight: FloatArray
+    p: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The hand-over between models and metrics: one entry per scored review.
+
+    Attributes
+    ----------
+    users : tuple of user names
+        What the codes in `user` stand for.
+    user : int64 [n]
+        Code of the user.
+    fold : int64 [n]
+        Fold the review was tested in.
+    row : int64 [n]
+        Position of the review in the user's log as it was read.
+    card : int64 [n]
+        Card of the review.
+    p : float32 or float64 [n]
+        Predicted probability of recall, in the precision the model computed it.
+    recalled : bool [n]
+        Outcome.
+    elapsed_days : float64 [n], optional
+        Whole days since the card's previous review.
+    nth_review, lapses : int64 [n], optional
+        As in `Task`.
+    curves : Curves, optional
+        Absent where the model has no forgetting curve.
+    """
+
+    users: tuple[User, ...]
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    card: IntArray
+    p: FloatArray
+    recalled: BoolArray
+    elapsed_days: FloatArray | None = None
+    nth_review: IntArray | None = None
+    lapses: IntArray | None = None
+    curves: Curves | None = None
+
+    def __len__(self) -> int:
+        """Count the scored reviews."""
+        return len(self.p)
+
+
+class Source(Protocol):
+    """Where review logs come from: a file, a folder, or a simulator."""
+
+    @property
+    def name(self) -> str:
+        """Short name for tables, such as ``synthetic`` or a file's name."""
+        ...
+
+    @property
+    def location(self) -> str:
+        """Path, or a description of what is simulated."""
+        ...
+
+    def users(self) -> Sequence[User]:
+        """Name the users, in a fixed order, without reading their reviews."""
+        ...
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log; raise `ReviewLogError` if it cannot be used."""
+        ...
+
+
+class EvaluationProtocol(Protocol):
+    """Which reviews are scored, and what may be learned before each of them."""
+
+    @property
+    def name(self) -> str:
+        """Name that goes with every number produced under it."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a change of code can move a number."""
+        ...
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+        ...
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
+        ...
+
+
+class MemoryModel(Protocol):
+    """What an algorithm learned from one user: frozen, and blind to what comes after.
+
+    A model that has a forgetting curve also has
+    ``predict_at(reviews, rows, elapsed[n, k]) -> p[n, k]``: see `CurveModel`.
+    """
+
+    @property
+    def parameters(self) -> Sequence[float]:
+        """Learned numbers, empty if there are none."""
+        ...
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict recall at each of `rows` from the reviews before it and its elapsed time.
+
+        Returns
+        -------
+        p : float [len(rows)], in (0, 1)
+        """
+        ...
+
+
+class CurveModel(MemoryModel, Protocol):
+    """A memory model with a forgetting curve."""
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, the history staying as it is.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows), k]
+            Days since the card's previous review.
+
+        Returns
+        -------
+        p : float [len(rows), k], in (0, 1)
+        """
+        ...
+
+
+class Algorithm(Protocol):
+    """Hyper-parameters and a way to learn: what a plug-in writes.
+
+    Class attributes
+    ----------------
+    same_day : bool
+        Whether its histories keep the reviews made on the day of the review before.
+        The scored reviews are the same either way.
+    online : bool
+        Whether its model goes on learning from each answer while it is tested. Marked in
+        every table, because other models are frozen.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Learn from the outcomes of `rows`, and of nothing later than the last of them.
+
+        Raises
+        ------
+        FitSkipped
+            If there is a reason not to fit, such as too few reviews.
+        FitError
+            If the fit went wrong.
+        """
+        ...
+
+
+class Metric(Protocol):
+    """A number for a set of predictions; NaN means it is not defined there."""
+
+    section: ClassVar[str] = "test"
+
+    @property
+    def name(self) -> str:
+        """Letters, digits and underscores only, so that every tracker takes it."""
+        ...
+
+    @property
+    def better(self) -> Better:
+        """Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``."""
+        ...
+
+    def __call__(self, predictions: Predictions) -> float:
+        """Score the predictions."""
+        ...
+
+
+class ProperScore(Metric, Protocol):
+    """A metric that is the mean of a score of each review."""
+
+    def per_review(self, predictions: Predictions) -> FloatArray:
+        """Score each review on its own."""
+        ...
