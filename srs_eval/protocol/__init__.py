@@ -1,0 +1,1 @@
+"""Which reviews are scored, and what may be learned before each of them."""

@@ -1,0 +1,27 @@
+"""Ways to divide a user's scored reviews into training and test rows."""
+
+from __future__ import annotations
+
+from srs_eval.nouns import Fold, IntArray
+
+
+def expanding_folds(targets: IntArray, folds: int) -> tuple[Fold, ...]:
+    """Split time-ordered rows into equal test blocks, each trained on all rows before it.
+
+    With n rows, blocks hold ``n // (folds + 1)`` rows and end at the last row; what comes
+    before the first block is trained on and never scored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for fold in expanding_folds(np.arange(7), folds=2):
+    ...     print(fold.train.tolist(), fold.test.tolist())
+    [0, 1, 2] [3, 4]
+    [0, 1, 2, 3, 4] [5, 6]
+    """
+    size = len(targets) // (folds + 1)
+    begins = [len(targets) - (folds - number) * size for number in range(folds)]
+    return tuple(
+        Fold(number, train=targets[:begin], test=targets[begin : begin + size])
+        for number, begin in enumerate(begins)
+    )
