@@ -1,0 +1,1 @@
+"""Readers of review logs, all behind one validated type."""

@@ -1,0 +1,205 @@
+"""Review logs of Anki collections."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from srs_eval.data.anki_database import DAY_SECONDS, Collection, Revlog, open_collection
+from srs_eval.data.anki_rules import Selection, select_reviews
+from srs_eval.data.intervals import previous_review, since_previous
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import BoolArray, Reviews, User
+
+_EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
+_CLOCK_TOLERANCE_S = DAY_SECONDS
+_ROWS_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AnkiCollection:
+    """The review log of one Anki collection or package: one file, one user.
+
+    The file is copied, never opened in place, so Anki may be running and nothing is changed.
+    Which rows of the review table are reviews is decided as in the public data set
+    ``anki-revlogs-10k``; each other row is counted in ``Reviews.left_out`` by its reason.
+    Reviews of deleted cards count, because the review table keeps them.
+
+    Days have 86,400 seconds and begin at one time of the UTC day for the whole log, as in
+    the data set: daylight saving and journeys are not followed. With version 1 of Anki's
+    scheduler they begin at the time of the creation stamp; with later ones at the rollover
+    hour (4:00 unless set), in the time zone that the collection records. Day 0 is the day of
+    the first review.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.colpkg``, ``.apkg``, ``.anki2`` or ``.anki21`` file.
+    user : int or str, optional
+        What to call the user; the file name without its ending if None.
+    rollover_hour : int, optional
+        Hour of the local day, 0 to 23, at which days begin; what the collection says if None.
+    utc_offset_minutes : int, optional
+        Local time minus UTC in minutes, such as 120 for UTC+2; what the collection says if
+        None.
+    invalid_rows : {"error", "drop"}
+        Whether rows with impossible values are an error, or dropped and counted.
+
+    Raises
+    ------
+    ConfigError
+        If an option is outside its range.
+
+    References
+    ----------
+    https://github.com/open-spaced-repetition/anki-revlogs-dataset-builder
+    """
+
+    path: str | Path
+    user: User | None = None
+    rollover_hour: int | None = None
+    utc_offset_minutes: int | None = None
+    invalid_rows: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        """Check the options, all at once."""
+        wrong = []
+        if self.rollover_hour is not None and not 0 <= self.rollover_hour <= 23:
+            wrong.append(f"data.rollover_hour is {self.rollover_hour}; expected 0 to 23 or null")
+        if self.utc_offset_minutes is not None and not -840 <= self.utc_offset_minutes <= 840:
+            expected = "minutes from -840 to 840 or null"
+            wrong.append(
+                f"data.utc_offset_minutes is {self.utc_offset_minutes}; expected {expected}"
+            )
+        if self.invalid_rows not in ("error", "drop"):
+            wrong.append(f"data.invalid_rows is {self.invalid_rows}; expected error or drop")
+        if wrong:
+            raise ConfigError("\n".join(wrong))
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return self._file.name
+
+    @property
+    def location(self) -> str:
+        """Path of the file."""
+        return str(self._file)
+
+    @property
+    def _file(self) -> Path:
+        """Path of the file, with ``~`` replaced."""
+        return Path(self.path).expanduser()
+
+    def users(self) -> Sequence[User]:
+        """Name the one user of the file."""
+        return (self._file.stem if self.user is None else self.user,)
+
+    def read(self, user: User) -> Reviews:
+        """Read the log; every row of the review table is kept or counted in `left_out`.
+
+        Raises
+        ------
+        ReviewLogError
+            If the file is missing, no collection, damaged, or without reviews, or if rows
+            have impossible values.
+        """
+        if user not in self.users():
+            what = f"there is no user {user!r}"
+            raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
+        with open_collection(self._file) as collection:
+            revlog = collection.revlog()
+            _require_rows(revlog, collection)
+            valid = self._valid(revlog, collection)
+            start = collection.day_start(
+                rollover_hour=self.rollover_hour, utc_offset_minutes=self.utc_offset_minutes
+            )
+        selection = select_reviews(revlog, valid)
+        if not len(selection.rows):
+            raise _nothing_left(self.location, selection.left_out)
+        return _reviews(user, self.location, revlog, selection, start)
+
+    def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
+        """Rows whose values are possible; raise if there are others and none may be dropped."""
+        latest = int((time.time() + _CLOCK_TOLERANCE_S) * 1000)
+        rules = {
+            "id": (
+                (revlog.id >= _EARLIEST_MS) & (revlog.id <= latest),
+                "a time from 1980 to now, in ms",
+            ),
+            "cid": (revlog.cid > 0, "the number of a card"),
+            "ease": ((revlog.ease >= 0) & (revlog.ease <= 4), "0 to 4"),
+            "time": (revlog.time >= 0, "0 ms or more"),
+            "type": ((revlog.type >= 0) & (revlog.type <= 5), "0 to 5"),
+        }
+        valid = np.ones(len(revlog), np.bool_)
+        for good, _ in rules.values():
+            valid &= good
+        if self.invalid_rows == "error" and not valid.all():
+            violations = [
+                _violation(collection, column, revlog.id[~good].tolist(), expected)
+                for column, (good, expected) in rules.items()
+                if not good.all()
+            ]
+            hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
+            raise ReviewLogError(self.location, violations, hint)
+        return valid
+
+
+def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> str:
+    """Quote the first rows whose value in a column is impossible."""
+    quoted = ", ".join(
+        f"row with id {row_id} has {collection.raw_value(column, row_id)!r}"
+        for row_id in ids[:_ROWS_QUOTED]
+    )
+    further = len(ids) - _ROWS_QUOTED
+    more = f" and {further} further row{'s' * (further > 1)}" if further > 0 else ""
+    return f"revlog.{column}: {quoted}{more}; expected {expected}"
+
+
+def _require_rows(revlog: Revlog, collection: Collection) -> None:
+    """Raise if the review table is empty, saying what the likely reason is."""
+    if len(revlog):
+        return
+    hint = "Review some cards in Anki first, or name another collection."
+    if collection.member is not None:
+        hint = "Export it again with 'Include scheduling information' ticked."
+    if collection.member == "collection.anki2" and collection.count_notes() <= 1:
+        hint = "It looks like the placeholder for old Anki versions: export the package again."
+    raise ReviewLogError(collection.source, ["there are no reviews in it"], hint)
+
+
+def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
+    """Say why none of the rows is a review."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+    what = f"none of its {sum(left_out.values())} rows is a review that can be used: {counts}"
+    return ReviewLogError(source, [what], "Name a collection whose cards were learnt in Anki.")
+
+
+def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, day_start: int) -> Reviews:
+    """Derive days and intervals of the kept rows."""
+    rows = kept.rows
+    answered = revlog.id[rows]
+    card = revlog.cid[rows]
+    day = (answered - day_start * 1000) // (DAY_SECONDS * 1000)
+    previous = previous_review(card)
+    milliseconds = since_previous(answered, previous)
+    return reviews_from_columns(
+        user=user,
+        source=source,
+        card=card,
+        rating=revlog.ease[rows],
+        day=day - day[0],
+        elapsed_seconds=np.where(previous < 0, -1, milliseconds // 1000),
+        duration_ms=revlog.time[rows],
+        state=kept.state,
+        left_out=kept.left_out,
+        row_name=lambda row: f"review with id {answered[row]}",
+    )

@@ -1,0 +1,75 @@
+"""One table that holds the logs of one or several users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data.columns import violations
+from srs_eval.data.files import check_columns, read_table
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import IntArray, User
+
+
+@dataclass(frozen=True, slots=True)
+class UserTables:
+    """A table and the row numbers of each of its users, in order of first appearance."""
+
+    table: pd.DataFrame
+    rows: Mapping[User, IntArray]
+
+
+def tables_by_user(path: Path, *, user_column: str | None, card_column: str) -> UserTables:
+    """Read a file and find the rows of each user; the last file read is kept in memory.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, TSV or parquet file.
+    user_column : str or None
+        None where the file is the log of one user, named after the file.
+    card_column : str
+        Kept as text in a CSV.
+
+    Raises
+    ------
+    ReviewLogError
+        If the file cannot be read, or a row has no user.
+    """
+    status = path.stat()
+    return _tables(path, (status.st_mtime_ns, status.st_size), user_column, card_column)
+
+
+# Users are read one after the other, mostly from one file: parse it once.
+@lru_cache(maxsize=1)
+def _tables(
+    path: Path, _stamp: tuple[int, int], user_column: str | None, card_column: str
+) -> UserTables:
+    text = (card_column,) if user_column is None else (card_column, user_column)
+    table = read_table(path, text=text)
+    if user_column is None:
+        return UserTables(table, {path.stem: np.arange(len(table))})
+    check_columns(str(path), list(table.columns), [(user_column, "the user")])
+    column = table[user_column]
+    missing = column.isna().to_numpy(bool)
+    if missing.any():
+        wrong = violations(user_column, column, missing, "a user", lambda row: f"row {row + 1}")
+        raise ReviewLogError(str(path), wrong)
+    codes, _ = pd.factorize(column)
+    order = np.argsort(codes, kind="stable")
+    begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
+    groups = np.split(order, begins) if len(order) else []
+    return UserTables(table, {_name(column.iloc[rows[0]]): rows for rows in groups})
+
+
+def _name(value: object) -> User:
+    """Name of a user as a person would write it: a number where it is one."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    text = str(value)
+    return int(text) if text.isdecimal() and str(int(text)) == text else text

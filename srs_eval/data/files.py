@@ -1,0 +1,186 @@
+"""Read CSV and parquet tables, with errors that say what is wrong with the file."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from srs_eval.errors import ReviewLogError
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
+
+_SEPARATORS = (",", ";", "\t")
+_HEAD_BYTES = 65_536
+_KINDS = {
+    b"PAR1": "a parquet file: rename it to .parquet",
+    b"SQLite format 3": "an SQLite database; for an Anki collection use data=anki",
+    b"PK\x03\x04": "a zip file, such as a spreadsheet or an Anki package; export a spreadsheet as "
+    "CSV, and for an Anki package use data=anki",
+    b"\x1f\x8b": "a gzip file: unpack it first",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
+
+
+def existing(path: str | Path) -> Path:
+    """Expand a path and check that something is there.
+
+    Raises
+    ------
+    ReviewLogError
+        If not, naming what comes closest to it.
+    """
+    found = Path(path).expanduser()
+    if found.exists():
+        return found
+    folder = next(parent for parent in found.absolute().parents if parent.is_dir())
+    missing = found.absolute().relative_to(folder).parts[0]
+    near = difflib.get_close_matches(missing, [entry.name for entry in folder.iterdir()])
+    hint = f"The folder {folder} has no {missing}."
+    if near:
+        hint += f" Did you mean {folder / near[0]}?"
+    raise ReviewLogError(str(path), ["no such file or folder"], hint)
+
+
+def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
+    """Read a whole CSV, TSV or parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The suffix says what kind of file it is.
+    text : collection of str
+        Columns of a CSV to keep as text, so that 007 and 7 stay different.
+
+    Raises
+    ------
+    ReviewLogError
+        If the file cannot be read as what its suffix says.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in TABLE_SUFFIXES:
+        expected = ", ".join(TABLE_SUFFIXES)
+        raise ReviewLogError(str(path), [f"unknown kind of file; expected one of {expected}"])
+    try:
+        return _read_parquet(path) if suffix == ".parquet" else _read_csv(path, text)
+    except OSError as error:
+        raise ReviewLogError(str(path), [f"cannot be read: {error.strerror or error}"]) from error
+
+
+def column_names(path: Path) -> list[str]:
+    """Names of the columns of a file, without reading the rest."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            with pq.ParquetFile(path) as file:
+                return list(file.schema_arrow.names)
+        except pa.ArrowException as error:
+            raise _not_parquet(path, error) from error
+    return list(_read_csv(path, (), rows=0).columns)
+
+
+def check_columns(
+    source: str, present: Sequence[str], wanted: Sequence[tuple[str, str]], *, hint: str = ""
+) -> None:
+    """Check that a table has the columns it should have.
+
+    Parameters
+    ----------
+    source : str
+        Named in the error.
+    present : sequence of str
+        Columns of the table.
+    wanted : sequence of (str, str)
+        Columns that are needed, each with what it is needed for.
+
+    Raises
+    ------
+    ReviewLogError
+        Naming each missing column, the one closest to it, and all columns of the table.
+    """
+    violations = []
+    for column, purpose in wanted:
+        if column not in present:
+            near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            violations.append(f"there is no column {column!r}, needed for {purpose}{guess}")
+    if violations:
+        names = ", ".join(present) or "none"
+        raise ReviewLogError(
+            source, violations, " ".join(filter(None, [f"Columns: {names}.", hint]))
+        )
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """Read one parquet file, without guessing columns from the names of its folders."""
+    try:
+        with pq.ParquetFile(path) as file:
+            table: pd.DataFrame = file.read().to_pandas()
+    except pa.ArrowException as error:
+        raise _not_parquet(path, error) from error
+    return table
+
+
+def _not_parquet(path: Path, error: pa.ArrowException) -> ReviewLogError:
+    """Say that a file is not what its suffix says."""
+    reason = str(error).splitlines()[0]
+    hint = "The file may be cut short or may not be parquet at all: copy or download it again."
+    return ReviewLogError(str(path), [f"not a readable parquet file: {reason}"], hint)
+
+
+def _read_csv(path: Path, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
+    """Read one CSV or TSV file in UTF-8."""
+    separator = _separator(path)
+    try:
+        with warnings.catch_warnings():
+            # A row longer than the header must not lose its last fields.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                path,
+                nrows=rows,
+                sep=separator,
+                encoding="utf-8-sig",
+                dtype=dict.fromkeys(text, "str"),
+                index_col=False,
+                keep_default_na=False,
+                na_values=[""],
+                skipinitialspace=True,
+                low_memory=False,
+            )
+    except pd.errors.EmptyDataError as error:
+        raise ReviewLogError(str(path), ["the file is empty"]) from error
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, error) from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ReviewLogError(str(path), [f"not a well-formed CSV file: {reason}"]) from error
+
+
+def _separator(path: Path) -> str:
+    """Look at the first bytes: refuse other kinds of files, and find what splits the header."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    for magic, kind in _KINDS.items():
+        if head.startswith(magic):
+            raise ReviewLogError(str(path), [f"this is not CSV but {kind}"])
+    if b"\0" in head:
+        raise ReviewLogError(str(path), ["this is not CSV but a binary file"])
+    if not head.strip():
+        raise ReviewLogError(str(path), ["the file is empty"])
+    header = head.lstrip(b"\r\n").splitlines()[0].decode("utf-8-sig", errors="replace")
+    return max(_SEPARATORS, key=header.count)
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> ReviewLogError:
+    """Say where a file stops being UTF-8."""
+    byte = error.object[error.start]
+    return ReviewLogError(
+        str(path),
+        [f"not UTF-8 text: byte 0x{byte:02x} cannot be decoded"],
+        "Save it as CSV in UTF-8, or check that it is a text file.",
+    )

@@ -1,0 +1,219 @@
+"""Review logs in the layout of the public data set anki-revlogs-10k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data import hub
+from srs_eval.data.by_user import UserTables, tables_by_user
+from srs_eval.data.columns import identities, whole_numbers
+from srs_eval.data.files import check_columns, column_names, existing, read_table
+from srs_eval.data.intervals import Clock, previous_review, since_previous
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.selection import Selection, select_users, wanted_users
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+
+REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
+
+_CARD, _USER = "card_id", "user_id"
+_NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
+_OPTIONAL = {
+    "elapsed_days": "elapsed_days",
+    "elapsed_seconds": "elapsed_seconds",
+    "duration_ms": "duration",
+    "state": "state",
+}
+_UNKNOWN_RATING = "rating outside 1 to 4"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RevlogsFolder:
+    """Users of a folder ``revlogs/user_id=N/data.parquet``, read one at a time.
+
+    A single CSV or parquet file with the same columns will do too: with a column `user_id`
+    it holds several users, without it one, named after the file. The columns are `card_id`,
+    `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`
+    and `state`. Rows whose rating is not 1 to 4 are no answers: they are left out and
+    counted, and the intervals around them joined.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder that holds ``revlogs``, that folder itself, or a file.
+    users : int, str or sequence of either, optional
+        Whom to read, such as ``[8, 36]`` or ``"1-100,250"``; everyone if None.
+    download : bool
+        Whether to fetch the files of `users` that are not in the folder yet. The data set is
+        open on request.
+    repo_id : str
+        Where to fetch them from on Hugging Face.
+
+    Raises
+    ------
+    ConfigError
+        If `users` makes no sense, or nobody is named to download.
+
+    References
+    ----------
+    https://huggingface.co/datasets/open-spaced-repetition/anki-revlogs-10k
+    """
+
+    path: Path
+    wanted: tuple[User, ...] | None
+    download: bool
+    repo_id: str
+
+    def __init__(
+        self,
+        path: str | Path,
+        users: Selection = None,
+        *,
+        download: bool = False,
+        repo_id: str = REPO_ID,
+    ) -> None:
+        if download and users is None:
+            raise ConfigError(
+                "data.download=true needs data.users, such as data.users=[1-100]: "
+                "the whole data set has 10,000 users"
+            )
+        object.__setattr__(self, "path", Path(path).expanduser())
+        object.__setattr__(self, "wanted", wanted_users(users))
+        object.__setattr__(self, "download", download)
+        object.__setattr__(self, "repo_id", repo_id)
+
+    @property
+    def name(self) -> str:
+        """Name of the folder or file."""
+        return self._root.name
+
+    @property
+    def location(self) -> str:
+        """Path of the folder or file."""
+        return str(self.path)
+
+    def users(self) -> Sequence[User]:
+        """Name the users, by number; fetch the files of those who are to be downloaded.
+
+        Raises
+        ------
+        ReviewLogError
+            If the path does not exist, holds no users, or not the ones asked for.
+        """
+        if self.download:
+            self._fetch_missing()
+        path = existing(self.path)
+        if not path.is_dir():
+            return select_users(self.location, list(self._tables().rows), self.wanted)
+        found = self._folder.glob("user_id=*/data.parquet")
+        numbers = [entry.parent.name.removeprefix("user_id=") for entry in found]
+        available = sorted(int(number) for number in numbers if number.isdecimal())
+        if not available:
+            hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
+            raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
+        return select_users(self.location, available, self.wanted)
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user, or the log cannot be used.
+        """
+        if not existing(self.path).is_dir():
+            tables = self._tables()
+            (user,) = select_users(self.location, list(tables.rows), (user,))
+            rows = tables.rows[user]
+            source = f"{self.path}, user {user}" if len(tables.rows) > 1 else str(self.path)
+            return _reviews(user, source, tables.table.iloc[rows], rows)
+        file = self._file(user)
+        if not file.exists():
+            (user,) = select_users(self.location, self.users(), (user,))
+        table = read_table(file)
+        return _reviews(user, str(file), table, np.arange(len(table)))
+
+    @property
+    def _root(self) -> Path:
+        """The folder that holds ``revlogs``, or the file."""
+        path = self.path.resolve()
+        return path.parent if path.name == "revlogs" else path
+
+    @property
+    def _folder(self) -> Path:
+        """The folder of the users' folders."""
+        below = self.path / "revlogs"
+        return below if below.is_dir() or self.path.name != "revlogs" else self.path
+
+    def _file(self, user: User) -> Path:
+        """Where a user's log lies."""
+        return self._folder / f"user_id={user}" / "data.parquet"
+
+    def _tables(self) -> UserTables:
+        """Read a single file that holds the users."""
+        user_column = _USER if _USER in column_names(self.path) else None
+        return tables_by_user(self.path, user_column=user_column, card_column=_CARD)
+
+    def _fetch_missing(self) -> None:
+        """Download the files of the wanted users that are not there."""
+        missing = [user for user in self.wanted or () if not self._file(user).exists()]
+        if missing:
+            names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
+            hub.download_files(self.repo_id, names, self._root)
+
+
+def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:
+    """Check one user's rows as they stand in the file, then leave out what is no answer."""
+    present = list(table.columns)
+    check_columns(source, present, [(name, f"the {noun}") for noun, name in _NEEDED.items()])
+    named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
+    columns: dict[str, Any] = {
+        noun: table[name].reset_index(drop=True) for noun, name in named.items()
+    }
+    rating, unreadable = whole_numbers(columns["rating"])
+    unknown = ((rating < 1) | (rating > 4)) & ~unreadable
+    columns["card"] = identities(columns["card"])
+    # The other columns are checked with all rows in place; there, any rating will do.
+    columns["rating"] = columns["rating"].mask(unknown, 1)
+    everything = reviews_from_columns(
+        user=user,
+        source=source,
+        **columns,
+        row_name=lambda row: f"row {file_rows[row] + 1}",
+        column_names=named,
+    )
+    if not unknown.any():
+        return everything
+    if unknown.all():
+        raise ReviewLogError(source, ["no row has a rating from 1 to 4"])
+    return _without(everything, unknown)
+
+
+def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
+    """Leave rows out, joining the intervals before and after each."""
+    kept = reviews.take(~unknown)
+    previous, order = previous_review(kept.card), np.argsort(reviews.card, kind="stable")
+
+    def joined(intervals: Clock) -> Clock:
+        """Intervals between the kept reviews of each card."""
+        clock = np.empty_like(intervals)
+        # Only differences within a card are used, so one running sum over all cards will do.
+        clock[order] = np.cumsum(np.maximum(intervals[order], 0))
+        return since_previous(clock[~unknown], previous)
+
+    seconds = reviews.elapsed_seconds
+    elapsed_days = joined(reviews.elapsed_days)
+    return replace(
+        kept,
+        elapsed_days=elapsed_days,
+        elapsed=np.maximum(elapsed_days, 0).astype(np.float64),
+        elapsed_seconds=None if seconds is None else joined(seconds),
+        row=np.arange(len(kept), dtype=np.int64),
+        left_out={_UNKNOWN_RATING: int(unknown.sum())},
+    )

@@ -1,0 +1,194 @@
+"""The one place where columns become a validated `Reviews`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from srs_eval.data.columns import numbers, violations, whole_numbers
+from srs_eval.data.intervals import FIRST, previous_review, since_previous
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, User
+
+_REAL = frozenset({"elapsed_seconds", "duration_ms", "truth"})
+_FIRST_EXPECTED = "-1 at a card's first review"
+_LATER_EXPECTED = "0 or more after a card's first review"
+
+
+def reviews_from_columns(
+    *,
+    user: User,
+    source: str,
+    card: Any,
+    rating: Any,
+    day: Any,
+    elapsed_days: Any = None,
+    elapsed_seconds: Any = None,
+    duration_ms: Any = None,
+    state: Any = None,
+    truth: Any = None,
+    left_out: Mapping[str, int] | None = None,
+    row_name: Callable[[int], str] | None = None,
+    column_names: Mapping[str, str] | None = None,
+) -> Reviews:
+    """Build one user's log from columns in time order, checking all of it once.
+
+    Parameters
+    ----------
+    user : int or str
+        Whose log it is.
+    source : str
+        File or table the columns come from, named in errors.
+    card, rating, day : array-like [n]
+        Whole numbers: card, 1 to 4, and day number (never decreasing).
+    elapsed_days : array-like [n], optional
+        Whole days since the card's previous review, -1 at its first. Derived from `card`
+        and `day` if absent, compared with them if given.
+    elapsed_seconds : array-like [n], optional
+        Seconds since the card's previous answer, -1 at its first review.
+    duration_ms : array-like [n], optional
+        Milliseconds spent answering, not negative.
+    state : array-like [n], optional
+        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
+    truth : array-like [n], optional
+        True probability of recall, in [0, 1].
+    left_out : mapping of str to int, optional
+        Rows of the source that are not reviews, counted by reason.
+    row_name : callable, optional
+        Names row i (from 0) in errors; by default ``row i+1``.
+    column_names : mapping of str to str, optional
+        What the source calls a column, for errors; by default the names used here.
+
+    Returns
+    -------
+    Reviews
+
+    Raises
+    ------
+    ReviewLogError
+        With every kind of violation found, the first rows of each, and how many more.
+
+    Examples
+    --------
+    >>> log = reviews_from_columns(
+    ...     user=1, source="example", card=[7, 9, 7], rating=[3, 1, 4], day=[0, 0, 5]
+    ... )
+    >>> log.elapsed_days.tolist()
+    [-1, -1, 5]
+    """
+    given = {"card": card, "rating": rating, "day": day, "elapsed_days": elapsed_days}
+    given |= {"elapsed_seconds": elapsed_seconds, "duration_ms": duration_ms}
+    given |= {"state": state, "truth": truth}
+    given = {name: values for name, values in given.items() if values is not None}
+    n = _common_length(source, given)
+    check = _Check(row_name or _row_number, dict(column_names or {}))
+    for name, values in given.items():
+        check.read(name, values)
+    previous = previous_review(check.whole["card"])
+    derived = since_previous(check.whole["day"], previous)
+    check.order_and_intervals(derived, first=previous == FIRST)
+    check.ranges()
+    if check.violations:
+        raise ReviewLogError(source, check.violations)
+    whole, real = check.whole, check.real
+    return Reviews(
+        user=user,
+        card=whole["card"],
+        day=whole["day"],
+        rating=whole["rating"],
+        elapsed_days=derived,
+        elapsed=np.maximum(derived, 0).astype(np.float64),
+        row=np.arange(n, dtype=np.int64),
+        elapsed_seconds=real.get("elapsed_seconds"),
+        duration_ms=real.get("duration_ms"),
+        state=whole.get("state"),
+        truth=real.get("truth"),
+        left_out=dict(left_out or {}),
+    )
+
+
+def _row_number(row: int) -> str:
+    """Name a row the way people count."""
+    return f"row {row + 1}"
+
+
+def _common_length(source: str, given: Mapping[str, Any]) -> int:
+    """Length of all columns; raise if they differ or are empty."""
+    lengths = {name: len(values) for name, values in given.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ReviewLogError(source, [f"the columns differ in length: {listed} rows"])
+    if lengths["card"] == 0:
+        raise ReviewLogError(source, ["there are no reviews in it"])
+    return lengths["card"]
+
+
+@dataclass(slots=True)
+class _Check:
+    """Collects the columns that could be read, and everything wrong with them."""
+
+    row_name: Callable[[int], str]
+    column_names: dict[str, str]
+    violations: list[str] = field(default_factory=list)
+    given: dict[str, Any] = field(default_factory=dict)
+    whole: dict[str, IntArray] = field(default_factory=dict)
+    real: dict[str, FloatArray] = field(default_factory=dict)
+    readable: dict[str, BoolArray] = field(default_factory=dict)
+
+    def read(self, name: str, values: Any) -> None:
+        """Convert one column, and note the values that are not numbers of its kind."""
+        self.given[name] = values
+        if name in _REAL:
+            self.real[name] = numbers(values)
+            bad, expected = ~np.isfinite(self.real[name]), "a number"
+        else:
+            self.whole[name], bad = whole_numbers(values)
+            expected = "a whole number"
+        self._report(name, bad, expected)
+        self.readable[name] = ~bad
+
+    def order_and_intervals(self, derived: IntArray, *, first: BoolArray) -> None:
+        """Check that days never decrease and that given intervals follow from them."""
+        if not self.readable["card"].all():
+            return
+        self._seconds(first)
+        if not self.readable["day"].all():
+            return
+        backwards = np.r_[False, np.diff(self.whole["day"]) < 0]
+        self._require("day", ~backwards, "no day before that of the row above (time order)")
+        if "elapsed_days" in self.whole:
+            stated = self.whole["elapsed_days"]
+            self._require("elapsed_days", ~first | (stated == FIRST), _FIRST_EXPECTED)
+            self._require("elapsed_days", first | (stated >= 0), _LATER_EXPECTED)
+            follows = first | (stated < 0) | (stated == derived) | backwards.any()
+            self._require("elapsed_days", follows, "the days since the card's previous row")
+
+    def ranges(self) -> None:
+        """Check the columns whose values have bounds."""
+        rating = self.whole["rating"]
+        known = (rating >= 1) & (rating <= 4)
+        self._require("rating", known, "1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)")
+        if "duration_ms" in self.real:
+            self._require("duration_ms", self.real["duration_ms"] >= 0, "0 or more")
+        if "truth" in self.real:
+            truth = self.real["truth"]
+            self._require("truth", (truth >= 0) & (truth <= 1), "a probability from 0 to 1")
+
+    def _seconds(self, first: BoolArray) -> None:
+        """Check the sign of the intervals in seconds."""
+        if "elapsed_seconds" in self.real:
+            seconds = self.real["elapsed_seconds"]
+            self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
+            self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
+
+    def _require(self, name: str, good: BoolArray, expected: str) -> None:
+        """Report the readable values of a column that break a rule."""
+        self._report(name, ~good & self.readable[name], expected)
+
+    def _report(self, name: str, bad: BoolArray, expected: str) -> None:
+        """Add one violation that quotes the first bad rows of a column."""
+        shown_name = self.column_names.get(name, name)
+        self.violations += violations(shown_name, self.given[name], bad, expected, self.row_name)

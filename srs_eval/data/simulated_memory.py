@@ -1,0 +1,141 @@
+"""How a simulated user really remembers: the truth no model is shown.
+
+Stability grows and shrinks much as in FSRS-6, so that models of that family have something to
+learn. The rest departs from it on purpose: `docs/synthetic.md` lists what and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.nouns import FloatArray, IntArray
+
+_TARGET = 0.9
+_LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
+_SHORTEST_DAYS = 1e-6
+_AGAIN, _HARD, _EASY = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How one person remembers; the same for all of their cards.
+
+    Attributes
+    ----------
+    first_stability : float64 [4]
+        Days until recall falls to 0.9, after a first Again, Hard, Good, Easy.
+    growth, saturation, spacing : float
+        How much a recall lengthens stability, how that falls off as stability grows, and
+        how it gains from waiting.
+    hard_share, easy_share : float
+        Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings.
+    relapse, relapse_power, relapse_spacing : float
+        Size of stability after forgetting, its power of the stability lost, and its gain
+        from waiting.
+    shape : float
+        Exponent of the stretched-exponential forgetting curve, below 1.
+    guess, slip : float
+        Chance to answer without remembering, and to fail although remembering.
+    step_level : float
+        Log-odds of recall ten minutes after an answer, for a stability of three days.
+    """
+
+    first_stability: FloatArray
+    growth: float
+    saturation: float
+    spacing: float
+    hard_share: float
+    easy_share: float
+    relapse: float
+    relapse_power: float
+    relapse_spacing: float
+    shape: float
+    guess: float
+    slip: float
+    step_level: float
+
+
+def retrievability(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
+    """Remembered share after some days: a stretched exponential through 0.9 at stability.
+
+    Examples
+    --------
+    >>> retrievability(np.array([0.0, 5.0]), np.array([5.0, 5.0]), 0.7).round(3).tolist()
+    [1.0, 0.9]
+    """
+    result: FloatArray = np.exp(np.log(_TARGET) * (days / stability) ** shape)
+    return result
+
+
+def log_odds(probability: FloatArray) -> FloatArray:
+    """Log-odds of a probability, kept finite near 0 and 1.
+
+    Examples
+    --------
+    >>> log_odds(np.array([0.5])).tolist()
+    [0.0]
+    """
+    inside = np.clip(probability, 1e-6, 1 - 1e-6)
+    result: FloatArray = np.log(inside / (1 - inside))
+    return result
+
+
+def step_odds(memory: Memory, seconds: FloatArray, stability: FloatArray) -> FloatArray:
+    """Log-odds of recall minutes after the last answer, where stability hardly matters."""
+    result: FloatArray = (
+        memory.step_level + 0.4 * np.log(stability / 3.0) - 0.3 * np.log(seconds / 600.0)
+    )
+    return result
+
+
+def answer_probability(memory: Memory, odds: FloatArray) -> FloatArray:
+    """Probability of a right answer: remembering, but for guesses and slips.
+
+    Returns
+    -------
+    float64 [n], in (guess, 1 - slip)
+    """
+    result: FloatArray = memory.guess + (1 - memory.guess - memory.slip) / (1 + np.exp(-odds))
+    return result
+
+
+def after_recall(
+    memory: Memory,
+    stability: FloatArray,
+    difficulty: FloatArray,
+    remembered: FloatArray,
+    rating: IntArray,
+    growth: FloatArray,
+) -> FloatArray:
+    """Stability after a recall on a later day, in days; `growth` multiplies each card's gain."""
+    share = np.where(rating == _HARD, memory.hard_share, 1.0)
+    share = np.where(rating == _EASY, memory.easy_share, share)
+    waited = np.expm1(memory.spacing * (1 - remembered))
+    gain = growth * memory.growth * (11 - difficulty) * stability**-memory.saturation
+    return bounded(stability * (1 + gain * waited * share))
+
+
+def after_forgetting(
+    memory: Memory, stability: FloatArray, difficulty: FloatArray, remembered: FloatArray
+) -> FloatArray:
+    """Stability after forgetting on a later day, in days; never more than before."""
+    left = memory.relapse * difficulty**-0.06 * ((stability + 1) ** memory.relapse_power - 1)
+    return bounded(np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability))
+
+
+def after_step(stability: FloatArray, rating: IntArray) -> FloatArray:
+    """Stability after a repetition on the same day: a little more, or a good deal less."""
+    return bounded(stability * np.where(rating > _AGAIN, 1.12, 0.75))
+
+
+def bounded(stability: FloatArray) -> FloatArray:
+    """Keep stability between half an hour and a hundred years.
+
+    Examples
+    --------
+    >>> bounded(np.array([0.0, 1e9])).tolist()
+    [0.02, 36500.0]
+    """
+    return np.clip(stability, _LEAST_STABILITY, _MOST_STABILITY)

@@ -1,0 +1,118 @@
+"""How the rows of a table of reviews are to be read, checked before any file is opened."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+from zoneinfo import available_timezones
+
+from srs_eval.data.times import TIME_UNITS, TimeUnit
+from srs_eval.errors import ConfigError
+
+Duplicates = Literal["error", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of a table of reviews are called; None for what it does not have.
+
+    Attributes
+    ----------
+    card : str
+        Card of each review: numbers or text.
+    rating : str, optional
+        1 Again, 2 Hard, 3 Good, 4 Easy.
+    recalled : str, optional
+        True and false, or 1 and 0: read instead of `rating`, as Good and Again.
+    time : str, optional
+        When each review was.
+    day : str, optional
+        Day number of each review: read instead of `time`.
+    elapsed_days, elapsed_seconds : str, optional
+        Interval to the card's previous review, -1 or empty at its first; only with `day`.
+    user : str, optional
+        Whose review it is.
+    duration_ms : str, optional
+        Milliseconds spent answering.
+    state : str, optional
+        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
+
+    Raises
+    ------
+    ConfigError
+        If a column that every log needs is None, or intervals are given without `day`.
+    """
+
+    card: str = "card"
+    rating: str | None = "rating"
+    recalled: str | None = None
+    time: str | None = "time"
+    day: str | None = None
+    elapsed_days: str | None = None
+    elapsed_seconds: str | None = None
+    user: str | None = None
+    duration_ms: str | None = None
+    state: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there are the columns a log needs, and that they go together."""
+        lacking = [
+            " or ".join(f"data.columns.{noun}" for noun in nouns)
+            for nouns in (("card",), ("rating", "recalled"), ("time", "day"))
+            if not any(getattr(self, noun) for noun in nouns)
+        ]
+        if lacking:
+            raise ConfigError(f"a table of reviews needs {', and '.join(lacking)}")
+        if self.day is None and (self.elapsed_days or self.elapsed_seconds):
+            raise ConfigError(
+                "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "
+                "where there are times, intervals are derived from them"
+            )
+
+    def in_use(self) -> dict[str, str]:
+        """Name of each column that is read from the rows."""
+        names = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        replaced = {"rating" if self.recalled else "", "time" if self.day else "", "user"}
+        return {
+            noun: name for noun, name in names.items() if name is not None and noun not in replaced
+        }
+
+    @classmethod
+    def named(cls, names: Mapping[str, str | None]) -> Columns:
+        """Build from a mapping; raise `ConfigError` at a name that is not one of these."""
+        known = [entry.name for entry in fields(cls)]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            listed = f"{', '.join(unknown)}; there are {', '.join(known)}"
+            raise ConfigError(f"data.columns has no {listed}")
+        given: dict[str, Any] = dict(names)
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read the rows of a table; see `srs_eval.data.table.ReviewTable`."""
+
+    time_unit: TimeUnit
+    time_zone: str
+    day_start_hour: float
+    duplicates: Duplicates
+
+    def __post_init__(self) -> None:
+        """Check every option."""
+        wrong = []
+        if self.time_unit not in TIME_UNITS:
+            wrong.append(f"data.time_unit={self.time_unit}; expected {', '.join(TIME_UNITS)}")
+        if self.duplicates not in get_args(Duplicates):
+            wrong.append(f"data.duplicates={self.duplicates}; expected error or drop")
+        if not 0 <= self.day_start_hour < 24:
+            wrong.append(f"data.day_start_hour={self.day_start_hour}; expected 0 to below 24")
+        zones = available_timezones()
+        if self.time_zone not in zones:
+            near = difflib.get_close_matches(self.time_zone, sorted(zones), n=1)
+            guess = f"; did you mean {near[0]}?" if near else ", such as Europe/Vienna"
+            wrong.append(f"data.time_zone={self.time_zone} is no time zone{guess}")
+        if wrong:
+            raise ConfigError("\n".join(wrong))

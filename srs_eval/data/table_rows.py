@@ -1,0 +1,178 @@
+"""From the rows of a table to a log in time order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data.columns import identities, violations
+from srs_eval.data.files import check_columns
+from srs_eval.data.intervals import FIRST, previous_review, since_previous
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.times import day_numbers, read_times
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+
+_RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1}
+_DUPLICATE = "card and time of an earlier row"
+_ROWS_QUOTED = 3
+_AGAIN = 1
+
+
+@dataclass(slots=True)
+class _Log:
+    """One user's rows on their way, in whatever order they have by now."""
+
+    names: Mapping[str, str]
+    columns: dict[str, pd.Series]
+    file_row: IntArray
+    problems: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    hint: str = ""
+
+    def row_name(self, row: int) -> str:
+        """Name a row by its place in the file."""
+        return f"row {self.file_row[row] + 1}"
+
+    def refuse(self, noun: str, bad: BoolArray, expected: str) -> None:
+        """Note the values of a column that break a rule."""
+        name, values = self.names[noun], self.columns[noun]
+        self.problems += violations(name, values, bad, expected, self.row_name)
+
+    def take(self, rows: IntArray | BoolArray) -> None:
+        """Select rows, by number or by mask, in the given order."""
+        self.columns = {
+            noun: column[rows].reset_index(drop=True) for noun, column in self.columns.items()
+        }
+        self.file_row = self.file_row[rows]
+
+
+def read_rows(
+    user: User,
+    source: str,
+    table: pd.DataFrame,
+    rows: IntArray,
+    columns: Columns,
+    reading: Reading,
+) -> Reviews:
+    """Build a user's log from rows of a table.
+
+    Parameters
+    ----------
+    user : int or str
+        Whose log it is.
+    source : str
+        Named in errors.
+    table : DataFrame
+        As it is in the file.
+    rows : int64 [n]
+        Row numbers of the user.
+    columns : Columns
+        What the columns are called.
+    reading : Reading
+        How to read them.
+
+    Raises
+    ------
+    ReviewLogError
+        If a column is missing, or rows cannot be read: all violations at once.
+    """
+    names = columns.in_use()
+    wanted = [(name, f"data.columns.{noun}") for noun, name in names.items()]
+    check_columns(source, list(table.columns), wanted, hint="Name them as data.columns.…=COLUMN.")
+    part = {noun: table[name].iloc[rows].reset_index(drop=True) for noun, name in names.items()}
+    log = _Log(names, part, rows)
+    if "recalled" in part:
+        _rate(log)
+    if "time" in part:
+        _put_in_time_order(log, reading)
+    log.columns["card"] = identities(log.columns["card"])
+    _fill_first_intervals(log)
+    return _checked(user, source, log)
+
+
+def _rate(log: _Log) -> None:
+    """Make ratings of a column that says whether a review was recalled."""
+    recalled = log.columns["recalled"].astype("str").str.strip().str.lower()
+    rating = recalled.map(_RATING_OF_RECALLED)
+    bad = rating.isna().to_numpy(bool)
+    log.refuse("recalled", bad, "true or false, or 1 or 0")
+    del log.columns["recalled"]
+    log.columns["rating"] = rating.fillna(_AGAIN).astype(np.int64)
+
+
+def _put_in_time_order(log: _Log, reading: Reading) -> None:
+    """Sort the rows by time, deal with duplicates, and derive days and seconds."""
+    times = read_times(log.columns["time"], unit=reading.time_unit, time_zone=reading.time_zone)
+    log.refuse("time", times.bad, times.expected)
+    del log.columns["time"]
+    if times.bad.any():
+        # No order can be found; the other columns are checked all the same.
+        log.columns["day"] = pd.Series(np.zeros(len(times.bad), np.int64))
+        return
+    order = np.argsort(times.microseconds, kind="stable")
+    log.take(order)
+    log.columns["time"] = pd.Series(times.microseconds[order])
+    _settle_duplicates(log, reading)
+    instants = log.columns.pop("time").to_numpy(np.int64)
+    days = day_numbers(instants, time_zone=reading.time_zone, day_start_hour=reading.day_start_hour)
+    previous = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))
+    log.columns["day"] = pd.Series(days)
+    log.columns["elapsed_seconds"] = pd.Series(since_previous(instants // 1_000_000, previous))
+
+
+def _settle_duplicates(log: _Log, reading: Reading) -> None:
+    """Drop and count, or refuse, rows with the card and time of an earlier row."""
+    repeated = (
+        pd.DataFrame({noun: log.columns[noun] for noun in ("card", "time")})
+        .duplicated()
+        .to_numpy(bool)
+    )
+    count = int(repeated.sum())
+    if not count:
+        return
+    if reading.duplicates == "drop":
+        log.left_out[_DUPLICATE] = count
+        log.take(~repeated)
+        return
+    quoted = ", ".join(log.row_name(int(row)) for row in np.flatnonzero(repeated)[:_ROWS_QUOTED])
+    more = f" and {count - _ROWS_QUOTED} further" if count > _ROWS_QUOTED else ""
+    has = "has" if count == 1 else "have"
+    log.problems.append(f"{quoted}{more} {has} the {_DUPLICATE}")
+    log.hint = "Set data.duplicates=drop to keep the first of them and count the others."
+
+
+def _fill_first_intervals(log: _Log) -> None:
+    """Take an empty interval at a card's first review for what it means."""
+    for noun in ("elapsed_days", "elapsed_seconds"):
+        column = log.columns.get(noun)
+        if column is not None and column.isna().any():
+            first = previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64)) == FIRST
+            log.columns[noun] = column.mask(first & column.isna(), FIRST)
+
+
+def _checked(user: User, source: str, log: _Log) -> Reviews:
+    """Check everything else; raise with all that is wrong."""
+    duration = log.columns.get("duration_ms")
+    if duration is not None and duration.isna().all():
+        del log.columns["duration_ms"]
+    given: dict[str, Any] = log.columns
+    try:
+        reviews = reviews_from_columns(
+            user=user,
+            source=source,
+            left_out=log.left_out,
+            row_name=log.row_name,
+            column_names=log.names,
+            **given,
+        )
+    except ReviewLogError as error:
+        raise ReviewLogError(source, [*log.problems, *error.violations], log.hint) from None
+    if log.problems:
+        raise ReviewLogError(source, log.problems, log.hint)
+    return reviews

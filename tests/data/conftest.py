@@ -1,0 +1,27 @@
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def build_option():
+    """Build what an option of the group data describes, the way the command does."""
+
+    def build(option, **changes):
+        described = OmegaConf.load(ROOT / "conf" / "data" / f"{option}.yaml")
+        return instantiate(OmegaConf.merge(described, changes), _convert_="all")
+
+    return build
+
+
+@pytest.fixture
+def shared_data():
+    """Folder of real review logs beside the checkout."""
+    folder = ROOT / "../shared/data"
+    if not folder.is_dir():
+        pytest.skip("the real review logs are not beside this checkout")
+    return folder.resolve()

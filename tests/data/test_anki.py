@@ -1,0 +1,332 @@
+"""Collections made, reviewed and exported by Anki itself, read by `AnkiCollection`."""
+
+import random
+import sqlite3
+import sys
+import warnings
+import zipfile
+from collections import Counter
+from contextlib import closing
+from datetime import datetime
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki_database import open_collection
+from srs_eval.errors import ReviewLogError
+
+DAY_MS = 86_400_000
+BUTTONS = {1, 2, 3, 4}
+
+
+@pytest.fixture(scope="module")
+def anki_library():
+    with warnings.catch_warnings():
+        # Anki's generated protobuf code uses what newer protobuf versions deprecate.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pytest.importorskip("anki.collection", reason="Anki's library is not installed")
+    return sys.modules["anki.collection"]
+
+
+class Student:
+    """Answers cards through Anki's scheduler; time passes by moving the past back."""
+
+    def __init__(self, library, path):
+        self.library, self.path = library, path
+        self.random = random.Random(7)
+        self.col = library.Collection(str(path))
+
+    def add_notes(self, count):
+        kind = self.col.models.by_name("Basic")
+        for number in range(count):
+            note = self.col.new_note(kind)
+            note["Front"], note["Back"] = f"question {number}", "answer"
+            self.col.add_note(note, 1)
+
+    def pass_time(self, milliseconds):
+        self.col.db.execute("update revlog set id = id - ?", milliseconds)
+
+    def study(self, at_most=25, weights=(2, 2, 8, 2)):
+        for _ in range(at_most):
+            card = self.col.sched.getCard()
+            if card is None:
+                return
+            card.start_timer()
+            self.col.sched.answerCard(card, self.random.choices((1, 2, 3, 4), weights)[0])
+            self.pass_time(self.random.randrange(2_000, 700_000))
+
+    def sleep(self, days=1):
+        self.pass_time(days * DAY_MS - self.random.randrange(2 * 3_600_000))
+        self.col.db.execute("update cards set due = due - ? where queue = 1", days * 86_400)
+        self.col.db.execute("update col set crt = crt - ?", days * 86_400)
+        self.reopen()
+
+    def reopen(self):
+        self.col.close()
+        self.col = self.library.Collection(str(self.path))
+
+    def study_filtered(self, search, *, reschedule):
+        deck = self.col.sched.get_or_create_filtered_deck(0)
+        deck.name = f"filtered {search}"
+        deck.config.reschedule = reschedule
+        del deck.config.search_terms[1:]
+        deck.config.search_terms[0].search = search
+        deck.config.search_terms[0].limit = 5
+        deck_id = self.col.sched.add_or_update_filtered_deck(deck).id
+        self.col.decks.select(deck_id)
+        self.study(at_most=6)
+        self.col.sched.empty_filtered_deck(deck_id)
+        self.col.decks.remove([deck_id])
+        self.col.decks.select(1)
+
+    def cards(self, search):
+        return list(self.col.find_cards(search))
+
+    def revlog(self):
+        query = "select id, cid, ease, factor, time, type from revlog order by id"
+        return [tuple(row) for row in self.col.db.all(query)]
+
+
+@pytest.fixture(scope="module")
+def student(anki_library, tmp_path_factory):
+    student = Student(anki_library, tmp_path_factory.mktemp("profile") / "Ann.anki2")
+    student.add_notes(30)
+    for day in range(24):
+        student.study()
+        if day == 6:
+            student.study_filtered("is:review", reschedule=False)
+        if day == 8:
+            student.study_filtered("is:review", reschedule=True)
+        if day == 10:
+            student.col.sched.schedule_cards_as_new(student.cards("is:review")[:4])
+        if day == 12:
+            student.col.sched.set_due_date(student.cards("is:review")[4:7], "1-3")
+        if day == 14:
+            gone = student.cards("is:review")[-2:]
+            student.col.remove_notes([student.col.get_card(card).nid for card in gone])
+        student.sleep(days=3 if day == 17 else 1)
+    # A card that Anki rescheduled itself, and one whose beginning was not synced.
+    last = student.revlog()[-1]
+    orphan = [(last[0] + 10, 99, 3, 2500, 900, 1), (last[0] + 20, 99, 4, 2600, 800, 1)]
+    insert = "insert into revlog (id, cid, usn, ease, ivl, lastIvl, factor, time, type) values "
+    for row_id, cid, ease, factor, time, kind in [(last[0] + 1, last[1], 0, 2500, 0, 5), *orphan]:
+        student.col.db.execute(
+            f"{insert} (?, ?, -1, ?, 5, 4, ?, ?, ?)", row_id, cid, ease, factor, time, kind
+        )
+    student.reopen()
+    yield student
+    student.col.close()
+
+
+@pytest.fixture(scope="module")
+def revlog(student):
+    return student.revlog()
+
+
+def expected_reviews(revlog):
+    """Which rows are reviews, card by card and backwards, as Anki's own optimizer goes."""
+    kept = {}
+    for _, group in groupby(sorted(revlog, key=lambda row: (row[1], row[0])), lambda row: row[1]):
+        rows = [row for row in group if not (row[5] == 3 and row[3] == 0)]
+        start = None
+        for index in reversed(range(len(rows))):
+            _, _, ease, _, _, kind = rows[index]
+            if ease in BUTTONS and kind == 0:
+                start = index
+            elif start is not None and (ease in BUTTONS or (kind == 4 and rows[index][3] == 0)):
+                break
+        if start is not None:
+            answers = [row for row in rows[start:] if row[2] in BUTTONS]
+            kept |= {row[0]: (row, place) for place, row in enumerate(answers)}
+    return [kept[key] for key in sorted(kept)]
+
+
+def assert_matches(reviews, revlog, *, day_start=None):
+    expected = expected_reviews(revlog)
+    rows = [row for row, _ in expected]
+    assert len(reviews) + sum(reviews.left_out.values()) == len(revlog)
+    assert reviews.card.tolist() == [row[1] for row in rows]
+    assert reviews.rating.tolist() == [row[2] for row in rows]
+    assert reviews.duration_ms.tolist() == [row[4] for row in rows]
+    states = [0 if place == 0 else row[5] + 1 for row, place in expected]
+    assert reviews.state.tolist() == states
+    before = {}
+    seconds = []
+    for row in rows:
+        seconds.append((row[0] - before[row[1]]) // 1000 if row[1] in before else -1)
+        before[row[1]] = row[0]
+    assert reviews.elapsed_seconds.tolist() == seconds
+    if day_start is not None:
+        days = [(row[0] - day_start * 1000) // DAY_MS for row in rows]
+        assert reviews.day.tolist() == [day - days[0] for day in days]
+
+
+def local_minutes():
+    return int(datetime.now().astimezone().utcoffset().total_seconds() // 60)
+
+
+def test_the_simulated_student_did_everything_a_log_can_hold(revlog):
+    kinds = Counter((kind, ease > 0, factor == 0) for _, _, ease, factor, _, kind in revlog)
+    assert kinds[0, True, True] > 50, "learning steps"
+    assert kinds[1, True, False] > 50, "reviews"
+    assert kinds[2, True, False] > 10, "relearning"
+    assert kinds[3, True, True] >= 3, "cramming"
+    assert kinds[3, True, False] >= 3, "reviews before they were due, in a filtered deck"
+    assert kinds[4, False, True] == 4, "resets"
+    assert kinds[4, False, False] == 3, "due dates set by hand"
+    assert kinds[5, False, False] == 1, "rescheduled"
+
+
+def test_every_row_of_the_review_table_is_kept_or_counted(student, revlog):
+    reviews = AnkiCollection(student.path).read("Ann")
+    assert_matches(reviews, revlog)
+    cramming = sum(kind == 3 and factor == 0 for _, _, _, factor, _, kind in revlog)
+    assert reviews.left_out["set by hand (due date or reset)"] == 7
+    assert reviews.left_out["rescheduled by Anki"] == 1
+    assert reviews.left_out["card without a learning step"] == 2
+    assert reviews.left_out["filtered deck without rescheduling"] == cramming
+    assert reviews.left_out["before the card was last learnt from the start"] > 0
+    assert set(reviews.card.tolist()) - set(student.cards("")), "deleted cards keep their reviews"
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["new", "legacy"])
+def test_a_collection_package_gives_the_same_log_as_the_collection(
+    student, revlog, tmp_path, legacy
+):
+    package = tmp_path / "all.colpkg"
+    student.col.export_collection_package(str(package), include_media=False, legacy=legacy)
+    student.reopen()
+    reviews = AnkiCollection(package).read("all")
+    assert_matches(reviews, revlog)
+    direct = AnkiCollection(student.path).read("Ann")
+    assert np.array_equal(reviews.day, direct.day)
+    assert reviews.left_out == direct.left_out
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["new", "legacy"])
+def test_a_deck_package_holds_the_reviews_of_the_cards_in_it(
+    anki_library, student, revlog, tmp_path, legacy
+):
+    package = tmp_path / "deck.apkg"
+    options = anki_library.ExportAnkiPackageOptions(
+        with_scheduling=True, with_deck_configs=True, with_media=False, legacy=legacy
+    )
+    student.col.export_anki_package(out_path=str(package), options=options, limit=None)
+    cards = set(student.cards(""))
+    assert_matches(AnkiCollection(package).read("deck"), [r for r in revlog if r[1] in cards])
+
+
+def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
+    next_day = student.col._backend.sched_timing_today().next_day_at
+    source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
+    assert_matches(source.read("Ann"), revlog, day_start=next_day)
+
+
+@pytest.mark.parametrize("hour", [0, 4, 23])
+def test_the_rollover_hour_of_the_preferences_is_used(anki_library, tmp_path, hour):
+    student = Student(anki_library, tmp_path / "a.anki2")
+    preferences = student.col.get_preferences()
+    preferences.scheduling.rollover = hour
+    student.col.set_preferences(preferences)
+    student.add_notes(1)
+    student.study()
+    student.reopen()
+    next_day = student.col._backend.sched_timing_today().next_day_at
+    student.col.close()
+    with open_collection(student.path) as collection:
+        start = collection.day_start(rollover_hour=None, utc_offset_minutes=local_minutes())
+    assert start == next_day % 86_400
+
+
+def test_the_data_set_builder_would_see_the_same_rows(student, revlog, tmp_path):
+    stats = pytest.importorskip("anki.stats_pb2")
+    exported = tmp_path / "1.revlog"
+    student.col._backend.export_dataset(min_entries=1, target_path=str(exported))
+    dataset = stats.Dataset()
+    dataset.ParseFromString(exported.read_bytes())
+    rows = [
+        (e.id, e.cid, e.button_chosen, e.ease_factor, e.taken_millis, e.review_kind)
+        for e in dataset.revlogs
+        if e.button_chosen > 0
+    ]
+    assert sorted(rows) == [row for row in revlog if row[2] in BUTTONS]
+    source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
+    assert_matches(source.read("Ann"), revlog, day_start=dataset.next_day_at)
+
+
+def test_ankis_own_optimizer_counts_as_many_items(student, revlog):
+    answer = student.col._backend.compute_fsrs_params(
+        search="",
+        current_params=[],
+        ignore_revlogs_before_ms=0,
+        num_of_relearning_steps=1,
+        health_check=False,
+    )
+    # It leaves out cards that were reset and not answered since, which the data set keeps.
+    last = {row[1]: row for row in revlog if not (row[5] == 3 and row[3] == 0)}
+    unseen = [cid for cid, row in last.items() if row[5] == 4 and row[3] == 0]
+    reviews = AnkiCollection(student.path, utc_offset_minutes=local_minutes()).read("Ann")
+    items = (reviews.elapsed_days > 0) & ~np.isin(reviews.card, unseen)
+    assert answer.fsrs_items == items.sum() > 50
+
+
+def test_anki_may_be_open_and_nothing_is_changed_on_disk(student, revlog):
+    student.col.db.execute("update col set mod = mod + 1")
+    folder = student.path.parent
+
+    def listing():
+        return {
+            entry.name: (entry.stat().st_mtime_ns, entry.read_bytes())
+            for entry in sorted(folder.iterdir())
+            if entry.is_file()
+        }
+
+    before = listing()
+    assert len(before) > 1, "Anki keeps its recent changes in a second file"
+    assert_matches(AnkiCollection(student.path).read("Ann"), revlog)
+    assert listing() == before
+
+
+def test_an_open_transaction_neither_blocks_nor_shows(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "b.anki2")
+    student.add_notes(3)
+    student.study(at_most=8)
+    rows = student.revlog()
+    student.col.close()
+    for mode in ("wal", "delete"):
+        with closing(sqlite3.connect(student.path, isolation_level=None)) as other:
+            other.execute(f"pragma journal_mode = {mode}")
+            # A small cache makes SQLite write to its files before the end of the transaction.
+            other.execute("pragma cache_size = 5")
+            other.execute("begin exclusive")
+            other.execute("delete from revlog")
+            other.execute("create table filler as select zeroblob(100000) as content")
+            assert_matches(AnkiCollection(student.path).read("b"), rows)
+            other.execute("rollback")
+
+
+def test_a_collection_without_reviews_says_what_to_do(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "c.anki2")
+    student.add_notes(2)
+    package = tmp_path / "c.apkg"
+    options = anki_library.ExportAnkiPackageOptions(
+        with_scheduling=False, with_deck_configs=False, with_media=False, legacy=False
+    )
+    student.col.export_anki_package(out_path=str(package), options=options, limit=None)
+    student.col.close()
+    with pytest.raises(ReviewLogError, match=r"no reviews in it\n.*Review some cards"):
+        AnkiCollection(student.path).read("c")
+    with pytest.raises(ReviewLogError, match="Include scheduling information"):
+        AnkiCollection(package).read("c")
+
+
+def test_the_placeholder_of_a_new_package_is_recognised(student, tmp_path):
+    whole, stub = tmp_path / "whole.colpkg", tmp_path / "stub.colpkg"
+    student.col.export_collection_package(str(whole), include_media=False, legacy=False)
+    student.reopen()
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(stub, "w") as new:
+        new.writestr("collection.anki2", old.read("collection.anki2"))
+    with pytest.raises(ReviewLogError, match="placeholder for old Anki versions"):
+        AnkiCollection(stub).read("stub")

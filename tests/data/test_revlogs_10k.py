@@ -1,0 +1,192 @@
+import numpy as np
+import pandas as pd
+import pytest
+from omegaconf import MissingMandatoryValue
+
+from srs_eval.data import files, hub
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.errors import ConfigError, ReviewLogError
+
+LOG = pd.DataFrame(
+    {
+        "card_id": [5, 5, 6, 5, 5],
+        "day_offset": [0, 0, 1, 3, 7],
+        "rating": [3, 1, 4, 2, 3],
+        "state": [0, 1, 0, 2, 2],
+        "duration": [900, 800, 700, 600, 500],
+        "elapsed_days": [-1, 0, -1, 3, 4],
+        "elapsed_seconds": [-1, 60, -1, 259_200, 345_600],
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three users in the layout of the data set."""
+    for user in (1, 2, 10):
+        write(tmp_path / "anki" / f"revlogs/user_id={user}/data.parquet", LOG.iloc[: user + 1])
+    return tmp_path / "anki"
+
+
+def write(path, table):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_parquet(path)
+    return path
+
+
+def test_users_are_named_by_number_without_reading_them(folder, monkeypatch):
+    monkeypatch.setattr(files, "read_table", None)
+    for path in (folder, folder / "revlogs", str(folder)):
+        source = RevlogsFolder(path)
+        assert source.users() == (1, 2, 10)
+        assert source.name == "anki"
+    assert RevlogsFolder(folder, "1-2").users() == (1, 2)
+    assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
+
+
+def test_every_column_of_a_user_is_read(folder):
+    got = RevlogsFolder(folder).read(10)
+    assert got.user == 10
+    assert got.card.tolist() == [5, 5, 6, 5, 5]
+    assert got.day.tolist() == [0, 0, 1, 3, 7]
+    assert got.rating.tolist() == [3, 1, 4, 2, 3]
+    assert got.elapsed_days.tolist() == [-1, 0, -1, 3, 4]
+    assert got.elapsed_seconds.tolist() == [-1, 60, -1, 259_200, 345_600]
+    assert got.duration_ms.tolist() == [900, 800, 700, 600, 500]
+    assert got.state.tolist() == [0, 1, 0, 2, 2]
+    assert got.left_out == {}
+
+
+def test_rows_that_are_no_answers_are_counted_and_their_intervals_joined(tmp_path):
+    log = LOG.assign(rating=[3, 0, 4, 2, 7])
+    path = write(tmp_path / "log.parquet", log)
+    got = RevlogsFolder(path).read("log")
+    assert got.card.tolist() == [5, 6, 5]
+    assert got.elapsed_days.tolist() == [-1, -1, 3]
+    assert got.elapsed.tolist() == [0, 0, 3]
+    assert got.elapsed_seconds.tolist() == [-1, -1, 259_260]
+    assert got.row.tolist() == [0, 1, 2]
+    assert got.left_out == {"rating outside 1 to 4": 2}
+
+
+def test_a_first_row_that_is_no_answer_makes_the_next_one_the_first(tmp_path):
+    path = write(tmp_path / "log.parquet", LOG.assign(rating=[0, 1, 4, 2, 3]))
+    got = RevlogsFolder(path).read("log")
+    assert got.elapsed_days.tolist() == [-1, -1, 3, 4]
+    assert got.elapsed_seconds.tolist() == [-1, -1, 259_200, 345_600]
+
+
+def test_a_log_without_any_answer_is_refused(tmp_path):
+    path = write(tmp_path / "log.parquet", LOG.assign(rating=0))
+    with pytest.raises(ReviewLogError, match="no row has a rating"):
+        RevlogsFolder(path).read("log")
+
+
+def test_a_single_file_can_hold_several_users(tmp_path):
+    table = pd.concat([LOG.assign(user_id=8), LOG.iloc[:2].assign(user_id=3)])
+    table.to_csv(tmp_path / "logs.csv", index=False)
+    write(tmp_path / "logs.parquet", table)
+    for name in ("logs.csv", "logs.parquet"):
+        source = RevlogsFolder(tmp_path / name)
+        assert source.users() == (8, 3)
+        assert len(source.read(8)) == 5
+        assert len(source.read(3)) == 2
+        assert RevlogsFolder(tmp_path / name, 3).users() == (3,)
+
+
+def test_only_card_day_and_rating_are_needed(tmp_path):
+    path = write(tmp_path / "log.parquet", LOG[["card_id", "day_offset", "rating"]])
+    got = RevlogsFolder(path).read("log")
+    assert got.elapsed_days.tolist() == LOG["elapsed_days"].tolist()
+    assert got.elapsed_seconds is None
+    assert got.duration_ms is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"rating": [1, 2, None, 3, 4]}, "rating: row 3 has nan"),
+        ({"elapsed_days": [-1, 0, -1, 3, -4]}, "elapsed_days: row 5 has -4"),
+        ({"day_offset": [0, 0, 1, 3, 2]}, "day_offset: row 5 has 2"),
+        ({"duration": [900, 800, 700, -600, 500]}, "duration: row 4 has -600"),
+    ],
+)
+def test_bad_rows_are_named_by_file_row_and_column(folder, changes, expected):
+    path = write(folder / "revlogs/user_id=10/data.parquet", LOG.assign(**changes))
+    with pytest.raises(ReviewLogError) as caught:
+        RevlogsFolder(folder).read(10)
+    assert str(path) in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_an_empty_log_is_refused(folder):
+    write(folder / "revlogs/user_id=10/data.parquet", LOG.iloc[:0])
+    with pytest.raises(ReviewLogError, match="there are no reviews in it"):
+        RevlogsFolder(folder).read(10)
+
+
+def test_a_truncated_file_is_refused_and_the_others_still_read(folder):
+    path = folder / "revlogs/user_id=2/data.parquet"
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ReviewLogError, match=r"user_id=2.*not a readable parquet file"):
+        RevlogsFolder(folder).read(2)
+    assert len(RevlogsFolder(folder).read(1)) == 2
+
+
+def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
+    with pytest.raises(ReviewLogError, match=r"there are no users 3-9\n.*3 users: 1-2, 10"):
+        RevlogsFolder(folder, "1-10").users()
+    with pytest.raises(ReviewLogError, match="there is no user 7"):
+        RevlogsFolder(folder).read(7)
+    with pytest.raises(ReviewLogError, match="Did you mean"):
+        RevlogsFolder(tmp_path / "ankii").users()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReviewLogError, match="there are no users in this folder"):
+        RevlogsFolder(tmp_path / "empty").users()
+    write(folder / "revlogs/user_id=1/data.parquet", LOG.rename(columns={"rating": "ratng"}))
+    with pytest.raises(ReviewLogError, match="did you mean 'ratng'"):
+        RevlogsFolder(folder).read(1)
+
+
+def test_the_real_logs_are_read_with_every_review(build_option, shared_data):
+    source = build_option("revlogs_10k", path=str(shared_data / "anki-mit"), users=[8, 36])
+    logs = {user: source.read(user) for user in source.users()}
+    assert {user: len(log) for user, log in logs.items()} == {8: 7061, 36: 224}
+    assert np.bincount(logs[8].rating).tolist() == [0, 333, 310, 1741, 4677]
+    assert int((logs[8].elapsed_days > 0).sum()) == 4182
+
+
+def test_the_option_has_the_defaults_of_the_class(build_option):
+    assert build_option("revlogs_10k", path="logs") == RevlogsFolder("logs")
+    with pytest.raises(MissingMandatoryValue, match="path"):
+        build_option("revlogs_10k")
+
+
+def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, monkeypatch):
+    fetched = []
+
+    def download(repo_id, names, into):
+        fetched.append((repo_id, list(names)))
+        for name in names:
+            write(into / name, LOG)
+
+    monkeypatch.setattr(hub, "download_files", download)
+    for path in (folder, folder / "revlogs"):
+        assert RevlogsFolder(path, "1-3", download=True).users() == (1, 2, 3)
+    name = "revlogs/user_id=3/data.parquet"
+    assert fetched == [("open-spaced-repetition/anki-revlogs-10k", [name])]
+    assert len(RevlogsFolder(folder).read(3)) == 5
+
+
+def test_a_download_can_start_from_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        hub, "download_files", lambda _repo, names, into: [write(into / n, LOG) for n in names]
+    )
+    source = RevlogsFolder(tmp_path / "new", [8], download=True)
+    assert source.users() == (8,)
+    assert len(source.read(8)) == 5
+
+
+def test_nobody_downloads_everyone_by_accident(tmp_path):
+    with pytest.raises(ConfigError, match=r"data.download=true needs data.users"):
+        RevlogsFolder(tmp_path, download=True)

@@ -1,0 +1,304 @@
+import hashlib
+import time
+
+import numpy as np
+import pytest
+
+from srs_eval.data.simulated_calendar import draw_calendar
+from srs_eval.data.simulated_learner import draw_later_reviews, draw_learner, published_size
+from srs_eval.data.simulated_log import simulate_log
+from srs_eval.data.simulated_memory import after_forgetting, after_recall, retrievability
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.errors import ConfigError, ReviewLogError
+
+PUBLISHED = {1: 785, 5: 1635, 10: 2350, 25: 4780, 50: 12500, 75: 35995, 90: 89750, 95: 147010}
+COLUMNS = (
+    "card",
+    "day",
+    "rating",
+    "elapsed_days",
+    "elapsed",
+    "row",
+    "elapsed_seconds",
+    "duration_ms",
+    "state",
+    "truth",
+)
+
+
+def generator(*seed):
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+
+
+@pytest.fixture(scope="module")
+def logs():
+    source = SyntheticUsers(users=60, seed=11, max_reviews=5000)
+    return [source.read(user) for user in source.users()]
+
+
+@pytest.fixture(scope="module")
+def pooled(logs):
+    return {
+        name: np.concatenate([getattr(log, name) for log in logs])
+        for name in (*COLUMNS, "recalled")
+    }
+
+
+def standard_score(recalled, truth):
+    """How many standard errors the recalls are away from what the truth promises."""
+    return (recalled.sum() - truth.sum()) / np.sqrt((truth * (1 - truth)).sum())
+
+
+def test_a_user_is_the_same_however_many_are_asked_for():
+    few, many = SyntheticUsers(users=8), SyntheticUsers(users=10_000)
+    one, other = few.read(7), many.read(7)
+    assert one.user == other.user == 7
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_reading_other_users_first_changes_nothing():
+    source = SyntheticUsers(users=3)
+    before = source.read(3).truth
+    source.read(1)
+    np.testing.assert_array_equal(source.read(3).truth, before)
+
+
+def test_another_seed_or_another_user_is_another_person():
+    log = SyntheticUsers(users=2, max_reviews=500).read(1)
+    assert not np.array_equal(log.rating, SyntheticUsers(users=2, max_reviews=500).read(2).rating)
+    assert not np.array_equal(log.rating, SyntheticUsers(seed=1, max_reviews=500).read(1).rating)
+
+
+def test_the_whole_numbers_of_a_log_are_pinned():
+    log = SyntheticUsers(max_reviews=2000).read(1)
+    whole = np.concatenate([log.card, log.day, log.rating, log.elapsed_days, log.state])
+    digest = hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()
+    assert digest[:16] == "879819815c904b34"
+    assert log.truth[:3] == pytest.approx([0.72306175, 0.77335855, 0.87646697], abs=1e-6)
+
+
+def test_the_default_users_are_small_and_quick():
+    source = SyntheticUsers()
+    began = time.process_time()
+    rows = [len(source.read(user)) for user in source.users()]
+    assert time.process_time() - began < 8
+    assert len(rows) == 8
+    assert 30_000 < sum(rows) < 50_000
+    assert max(rows) <= 10_000
+
+
+def test_sizes_follow_the_published_percentiles():
+    # 1.2 later reviews to a scored one, and the outlier rule takes 4 % away.
+    scored = [draw_later_reviews(generator(2026, user), 1) * 0.96 / 1.2 for user in range(1, 2001)]
+    for percent, expected in PUBLISHED.items():
+        share = np.mean(np.array(scored) < expected)
+        error = np.sqrt(percent / 100 * (1 - percent / 100) / 2000)
+        assert share == pytest.approx(percent / 100, abs=4 * error), percent
+
+
+def test_the_size_of_a_share_of_users_is_the_published_one():
+    assert published_size(0.99) == pytest.approx(300_220)
+    assert np.all(np.diff(published_size(np.linspace(0, 1, 101))) > 0)
+
+
+def test_a_log_has_as_many_later_reviews_as_were_drawn():
+    rng = generator(1, 2)
+    answers = simulate_log(draw_learner(1234, rng), rng)
+    assert np.count_nonzero(answers.elapsed_days > 0) == 1234
+    assert answers.elapsed_days[-1] > 0
+
+
+def test_retention_spreads_over_users_as_published(logs):
+    rates = [log.recalled[log.elapsed_days > 0].mean() for log in logs]
+    low, middle, high = np.percentile(rates, [10, 50, 90])
+    # From the published log losses of AVG: 0.65, 0.86, 0.97.
+    assert 0.55 < low < 0.78
+    assert 0.82 < middle < 0.92
+    assert 0.93 < high < 0.985
+
+
+def test_the_mix_of_rows_is_that_of_real_logs(pooled):
+    first = np.mean(pooled["elapsed_days"] < 0)
+    same_day = np.mean(pooled["elapsed_days"] == 0)
+    assert 0.06 < first < 0.2
+    assert 0.15 < same_day < 0.4
+    shares = np.bincount(pooled["rating"], minlength=5)[1:] / len(pooled["rating"])
+    assert 0.5 < shares[2] < 0.8
+    assert np.all(shares > 0.02)
+
+
+def test_truth_is_the_probability_of_recall_in_every_bin(pooled):
+    edges = np.quantile(pooled["truth"], np.linspace(0, 1, 21)[1:-1])
+    bins = np.searchsorted(edges, pooled["truth"])
+    for chosen in range(20):
+        rows = bins == chosen
+        assert abs(standard_score(pooled["recalled"][rows], pooled["truth"][rows])) < 4.5
+
+
+@pytest.mark.parametrize("column", ["state", "elapsed_days", "card", "elapsed_seconds"])
+def test_what_is_known_before_an_answer_says_no_more_than_the_truth(pooled, column):
+    values = pooled[column]
+    for low, high in ((0, 25), (25, 50), (50, 75), (75, 100)):
+        bounds = np.percentile(values, [low, high])
+        rows = (values >= bounds[0]) & (values <= bounds[1])
+        assert abs(standard_score(pooled["recalled"][rows], pooled["truth"][rows])) < 4.5
+
+
+def test_truth_holds_for_every_user_and_whatever_came_before(logs):
+    after_again = [np.r_[False, log.rating[:-1] == 1] for log in logs]
+    for log, rows in zip(logs, after_again, strict=True):
+        assert abs(standard_score(log.recalled, log.truth)) < 4.5
+        assert abs(standard_score(log.recalled[rows], log.truth[rows])) < 4.5
+
+
+def test_truth_predicts_better_than_the_rate_of_the_user(logs):
+    gains = []
+    for log in logs:
+        later = log.elapsed_days > 0
+        recalled, truth = log.recalled[later], log.truth[later]
+        rate = recalled.mean()
+        entropy = -(rate * np.log(rate) + (1 - rate) * np.log1p(-rate))
+        loss = -np.where(recalled, np.log(truth), np.log1p(-truth)).mean()
+        gains.append(1 - loss / entropy)
+    # The rate was taken from the very outcomes it is scored on.
+    assert min(gains) > -0.03
+    assert 0.1 < np.median(gains) < 0.35
+
+
+def test_truth_is_strictly_between_nothing_and_certainty(pooled):
+    assert pooled["truth"].min() > 0
+    assert pooled["truth"].max() < 1
+
+
+def test_rows_are_in_time_order_and_begin_on_day_0(logs):
+    for log in logs:
+        assert log.day[0] == 0
+        assert np.all(np.diff(log.day) >= 0)
+        assert np.array_equal(log.row, np.arange(len(log)))
+        cards, first = np.unique(log.card, return_index=True)
+        assert np.array_equal(cards, np.arange(len(cards)))
+        assert np.all(np.diff(first) > 0)
+
+
+def test_elapsed_seconds_agree_with_days(pooled):
+    days, seconds = pooled["elapsed_days"], pooled["elapsed_seconds"]
+    assert np.array_equal(days < 0, seconds == -1)
+    again = days >= 0
+    # Times of the day differ by less than a day, and the first answer took time as well.
+    assert np.all(seconds[again] > (days[again] - 1) * 86400)
+    assert np.all(seconds[again] < (days[again] + 1) * 86400)
+    assert seconds[again].min() >= 20
+    assert np.all(seconds[days == 0] < 86400)
+
+
+def test_every_day_ends_before_the_next_begins():
+    rng = generator(5, 5)
+    answers = simulate_log(draw_learner(3000, rng), rng)
+    assert np.all(np.diff(answers.second) >= 0)
+    day = np.floor(answers.second / 86400)
+    assert np.array_equal(day - day[0], answers.day)
+    ended = answers.second + answers.duration_ms / 1000
+    assert np.array_equal(np.floor(ended / 86400), day)
+
+
+def test_states_follow_the_steps(pooled):
+    state, days, rating = pooled["state"], pooled["elapsed_days"], pooled["rating"]
+    assert np.array_equal(state == 0, days < 0)
+    assert set(np.unique(state)) == {0, 1, 2, 3}
+    assert np.all(days[state == 2] > 0)
+    assert np.mean(days[np.isin(state, [1, 3])] == 0) > 0.8
+    assert set(np.unique(rating)) == {1, 2, 3, 4}
+
+
+def test_answers_take_between_a_moment_and_a_minute(pooled):
+    assert pooled["duration_ms"].min() >= 400
+    assert pooled["duration_ms"].max() <= 60_000
+    slow = np.median(pooled["duration_ms"][~pooled["recalled"]])
+    assert slow > np.median(pooled["duration_ms"][pooled["recalled"]])
+
+
+def test_cards_come_late_and_after_days_off():
+    rng = generator(3, 1)
+    learner = draw_learner(3000, rng)
+    calendar = draw_calendar(learner, rng)
+    assert 0 < len(calendar.day_of_slot) < learner.life_days
+    assert np.all(np.diff(calendar.day_of_slot) > 0)
+    assert calendar.arrivals[-1] == 1
+    days = np.arange(learner.life_days)
+    slots = calendar.slot_from_day[:-1]
+    has = slots < len(calendar.day_of_slot)
+    assert np.all(calendar.day_of_slot[slots[has]] >= days[has])
+
+
+def test_forgetting_is_a_stretched_exponential_and_learning_goes_the_right_way():
+    memory = draw_learner(1000, generator(9, 9)).memory
+    days = np.array([0.0, 1, 10, 100])
+    remembered = retrievability(days, np.full(4, 10.0), memory.shape)
+    assert remembered[0] == 1
+    assert remembered[2] == pytest.approx(0.9)
+    assert np.all(np.diff(remembered) < 0)
+    stability, difficulty = np.full(4, 10.0), np.array([3.0, 8, 3, 3])
+    rating, ones = np.array([3, 3, 2, 4]), np.ones(4)
+    grown = after_recall(memory, stability, difficulty, ones * 0.9, rating, ones)
+    assert np.all(grown > stability)
+    assert grown[0] > grown[1]
+    assert grown[2] < grown[0] < grown[3]
+    assert np.all(after_forgetting(memory, stability, difficulty, ones * 0.9) <= stability)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"users": 0}, r"data\.users=0: expected a whole number from 1"),
+        ({"users": -3}, r"data\.users=-3"),
+        ({"users": 10**30}, r"data\.users=1000"),
+        ({"users": 2.5}, r"data\.users=2\.5"),
+        ({"users": True}, r"data\.users=True"),
+        ({"users": [8, 36]}, r"data\.users=\[8, 36\]"),
+        ({"seed": -1}, r"data\.seed=-1: expected a whole number, 0 or more"),
+        ({"size_scale": 0}, r"data\.size_scale=0: expected a number above 0"),
+        ({"size_scale": float("nan")}, r"data\.size_scale=nan"),
+        ({"size_scale": "big"}, r"data\.size_scale='big'"),
+        ({"max_reviews": 0}, r"data\.max_reviews=0: expected a whole number above 0"),
+    ],
+)
+def test_an_argument_out_of_range_is_refused_by_name(options, said):
+    with pytest.raises(ConfigError, match=said):
+        SyntheticUsers(**options)
+
+
+def test_all_wrong_arguments_are_named_at_once():
+    with pytest.raises(ConfigError, match=r"(?s)data\.users.*data\.seed.*data\.max_reviews"):
+        SyntheticUsers(users=0, seed=-1, max_reviews=0)
+
+
+@pytest.mark.parametrize("user", [0, 9, -1, "1", "anna"])
+def test_a_user_who_is_not_there_is_refused(user):
+    with pytest.raises(ReviewLogError, match="numbered from 1 to 8"):
+        SyntheticUsers().read(user)
+
+
+def test_a_great_many_users_cost_nothing_until_they_are_read():
+    source = SyntheticUsers(users=1_000_000_000, max_reviews=50)
+    assert len(source.users()) == 1_000_000_000
+    assert len(source.read(999_999_999)) <= 50
+
+
+def test_a_log_may_be_cut_to_a_single_row():
+    log = SyntheticUsers(max_reviews=1).read(1)
+    assert len(log) == 1
+    assert log.elapsed_days[0] == -1
+
+
+def test_a_huge_bound_is_no_bound():
+    free, bound = SyntheticUsers(max_reviews=None), SyntheticUsers(max_reviews=10**15)
+    np.testing.assert_array_equal(free.read(2).truth, bound.read(2).truth)
+
+
+def test_the_source_says_what_it_is():
+    assert SyntheticUsers().name == "synthetic"
+    assert SyntheticUsers(users=1, max_reviews=None).location == (
+        "1 simulated user (seed 2026, size x 0.2)"
+    )
+    assert "at most 10,000 reviews each" in SyntheticUsers().location
