@@ -1,0 +1,1 @@
+"""Memory models: one family per file."""

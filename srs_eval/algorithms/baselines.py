@@ -1,0 +1,99 @@
+"""What a memory model has to beat: predictions that know nothing about the card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from srs_eval.engine.probability import uncertain
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+
+@dataclass(frozen=True, slots=True)
+class FlatModel:
+    """One probability for every review, however long ago the last one was.
+
+    Attributes
+    ----------
+    p : float
+        The probability. A 0 or 1 is predicted as the nearest number inside (0, 1).
+    """
+
+    p: float
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The probability."""
+        return (self.p,)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict the same for each of `rows`."""
+        return uncertain(np.full(len(rows), self.p))
+
+    def predict_at(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        elapsed: FloatArray,
+    ) -> FloatArray:
+        """Predict the same at every elapsed time: this model has given up on forgetting."""
+        return uncertain(np.full(np.shape(elapsed), self.p))
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The share of training reviews that were recalled (AVG).
+
+    Reads outcomes only; no parameters beside the average itself; not online. Published
+    row, without same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
+        """Average the outcomes of `rows`.
+
+        Raises
+        ------
+        FitSkipped
+            If there are none.
+        """
+        if len(rows) == 0:
+            raise FitSkipped("avg: there are no training reviews to average")
+        return FlatModel(float(np.mean(reviews.recalled[rows])))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same probability for everybody, fixed beforehand (90% in the public benchmark).
+
+    Reads nothing; not online. No published row.
+
+    Parameters
+    ----------
+    p : float
+        Probability of recall, above 0 and below 1.
+
+    Raises
+    ------
+    ConfigError
+        If `p` is no such number.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+
+    p: float = 0.9
+
+    def __post_init__(self) -> None:
+        """Check the probability."""
+        if not (isinstance(self.p, int | float) and 0 < self.p < 1):
+            raise ConfigError(f"constant: p={self.p} must be a number above 0 and below 1")
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
+        """Return the constant without looking at anything."""
+        return FlatModel(float(self.p))

@@ -1,0 +1,339 @@
+"""Honesty checks: what every algorithm must pass before its numbers mean anything.
+
+A signature cannot stop a model from peeking at the answers it is asked to predict. These
+checks change what a model must not see and look whether its predictions move. They are meant
+for algorithms written elsewhere as much as for those that ship here::
+
+    from srs_eval.checks import check_algorithm
+
+    check_algorithm(MyAlgorithm())
+
+Each check takes an algorithm and, if wanted, a task: a user's log with its folds, of which
+the last is used. By default a small log is invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from srs_eval.expectations import CheckFailed, expect_probabilities, expect_same, named
+from srs_eval.nouns import (
+    Algorithm,
+    FloatArray,
+    Fold,
+    IntArray,
+    MemoryModel,
+    Reviews,
+    Task,
+)
+from srs_eval.trial import changed_log, columns_of, opposite, trial_task
+
+__all__ = [
+    "CheckFailed",
+    "check_algorithm",
+    "check_blind_to_the_future",
+    "check_deterministic",
+    "check_fit_ignores_test_rows",
+    "check_inputs_not_mutated",
+    "check_learning_while_tested_is_declared",
+    "check_predict_at_equals_predict",
+    "check_probabilities_in_range",
+    "check_truth_is_not_read",
+]
+
+_PROBED_ROWS = 6
+_SEED = 20240229
+
+Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
+
+
+def check_algorithm(
+    algorithm: Algorithm, task: Task | None = None, *, may_read_truth: bool = False
+) -> None:
+    """Run every check and report all that failed.
+
+    Parameters
+    ----------
+    task : Task, optional
+        What a protocol makes of one user's log; by default a small log is invented.
+    may_read_truth : bool
+        Only for an upper bound such as `srs_eval.algorithms.oracle.Oracle`.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every check that failed, and why.
+    """
+    task = task or trial_task(same_day=algorithm.same_day)
+    failures = []
+    for check in _CHECKS:
+        if may_read_truth and check is check_truth_is_not_read:
+            continue
+        try:
+            check(algorithm, task)
+        except CheckFailed as failure:
+            failures.append(str(failure))
+    if failures:
+        raise CheckFailed("\n".join(failures))
+
+
+def check_blind_to_the_future(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that no prediction moves when its own outcome and everything later changes.
+
+    From some row t on, ratings and answer times are changed, and so are the days, elapsed
+    times and states of the rows after t; then all that comes after t is cut off. Neither
+    may move a prediction at t or before.
+
+    Raises
+    ------
+    CheckFailed
+        If a prediction moved.
+    """
+    fold, reviews = _opened(algorithm, task)
+    model = _fit(algorithm, reviews, fold)
+    expected = model.predict(reviews, fold.test)
+    for last in _probes(len(fold.test)):
+        row = int(fold.test[last])
+        seen = fold.test[: last + 1]
+        changed = changed_log(reviews, outcomes_from=row, facts_from=row + 1)
+        moved = model.predict(changed, fold.test)[: last + 1]
+        expect_same(algorithm, expected[: last + 1], moved, seen, _PEEKED)
+        _expect_same_curve(algorithm, model, reviews, changed, row)
+        try:
+            alone = model.predict(changed.take(np.arange(row + 1)), seen)
+        except IndexError as error:
+            raise CheckFailed(
+                f"{named(algorithm)}: predicting row {row} asked for a review that had not been "
+                f"made yet ({error}). Read only rows before the predicted one."
+            ) from error
+        expect_same(algorithm, expected[: last + 1], alone, seen, _PEEKED)
+
+
+def check_fit_ignores_test_rows(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that what is learned does not depend on anything after the last training row.
+
+    Raises
+    ------
+    CheckFailed
+        If predictions moved when the reviews after it were changed, or cut off, for the fit.
+    """
+    fold, reviews = _opened(algorithm, task)
+    expected = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
+    after = int(fold.train[-1]) + 1
+    changed = changed_log(reviews, outcomes_from=after, facts_from=after)
+    for training in (changed, reviews.take(np.arange(after))):
+        try:
+            model = _fit(algorithm, training, fold)
+        except IndexError as error:
+            raise CheckFailed(
+                f"{named(algorithm)}: fit asked for a review after the last training row "
+                f"({error}). Read only `rows`, and reviews before the last of them."
+            ) from error
+        found = model.predict(reviews, fold.test)
+        expect_same(algorithm, expected, found, fold.test, _FITTED_ON_TEST)
+
+
+def check_learning_while_tested_is_declared(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that a model which is not declared `online` is frozen while it is tested.
+
+    The outcomes of earlier test rows of other cards are changed; a frozen model knows of
+    them only what the training rows taught it.
+
+    Raises
+    ------
+    CheckFailed
+        If a prediction moved although the algorithm says ``online = False``.
+    """
+    if algorithm.online:
+        return
+    fold, reviews = _opened(algorithm, task)
+    model = _fit(algorithm, reviews, fold)
+    for last in _probes(len(fold.test)):
+        seen = fold.test[: last + 1]
+        row = seen[-1:]
+        others = seen[reviews.card[seen] != reviews.card[row]]
+        rating = reviews.rating.copy()
+        rating[others] = opposite(rating[others])
+        expected = model.predict(reviews, seen)[-1:]
+        found = model.predict(replace(reviews, rating=rating), seen)[-1:]
+        expect_same(algorithm, expected, found, row, _LEARNS_ON)
+
+
+def check_truth_is_not_read(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that the true probabilities of simulated users are not read.
+
+    Raises
+    ------
+    CheckFailed
+        If predictions moved when they were changed.
+    """
+    fold, reviews = _opened(algorithm, task)
+    if reviews.truth is None:
+        return
+    expected = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
+    changed = replace(reviews, truth=1.0 - reviews.truth)
+    found = _fit(algorithm, changed, fold).predict(changed, fold.test)
+    expect_same(algorithm, expected, found, fold.test, _READS_TRUTH)
+
+
+def check_deterministic(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that the same seed gives the same model, and a model the same predictions.
+
+    Raises
+    ------
+    CheckFailed
+        If two runs differ at all.
+    """
+    fold, reviews = _opened(algorithm, task)
+    model = _fit(algorithm, reviews, fold)
+    expected = model.predict(reviews, fold.test)
+    again = model.predict(reviews, fold.test)
+    expect_same(algorithm, expected, again, fold.test, _NOT_FROZEN, tolerance=0.0)
+    refitted = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
+    expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
+
+
+def check_inputs_not_mutated(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that neither fitting nor predicting writes into what it is given.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every array that was changed.
+    """
+    fold, reviews = _opened(algorithm, task)
+    elapsed = _other_times(reviews, fold.test)
+    given = {f"reviews.{name}": column for name, column in columns_of(reviews).items()}
+    given |= {"train rows": fold.train, "test rows": fold.test, "elapsed": elapsed}
+    kept = {name: array.copy() for name, array in given.items()}
+    model = _fit(algorithm, reviews, fold)
+    model.predict(reviews, fold.test)
+    curve = _curve(model)
+    if curve is not None:
+        curve(reviews, fold.test, elapsed)
+    written = [name for name, array in given.items() if not np.array_equal(array, kept[name])]
+    if written:
+        raise CheckFailed(
+            f"{named(algorithm)}: these arrays were changed: {', '.join(written)}. "
+            "They belong to everybody; work on a copy."
+        )
+
+
+def check_probabilities_in_range(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that each row gets one probability above 0 and below 1.
+
+    Raises
+    ------
+    CheckFailed
+        If the shape or type is wrong, or a number is missing, 0, 1 or outside.
+    """
+    fold, reviews = _opened(algorithm, task)
+    p = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
+    expect_probabilities(algorithm, p, (len(fold.test),), "predict")
+
+
+def check_predict_at_equals_predict(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that forgetting curves pass through the predictions.
+
+    Models without ``predict_at`` have no curve, and pass.
+
+    Raises
+    ------
+    CheckFailed
+        If a curve at the factual elapsed time is not the prediction, or is no probability.
+    """
+    fold, reviews = _opened(algorithm, task)
+    model = _fit(algorithm, reviews, fold)
+    curve = _curve(model)
+    if curve is None:
+        return
+    elapsed = _other_times(reviews, fold.test)
+    p = curve(reviews, fold.test, elapsed)
+    expect_probabilities(algorithm, p, elapsed.shape, "predict_at")
+    expected = model.predict(reviews, fold.test)
+    expect_same(algorithm, expected, p[:, 1], fold.test, _OTHER_CURVE)
+
+
+_CHECKS: tuple[Callable[[Algorithm, Task | None], None], ...] = (
+    check_blind_to_the_future,
+    check_fit_ignores_test_rows,
+    check_learning_while_tested_is_declared,
+    check_truth_is_not_read,
+    check_deterministic,
+    check_inputs_not_mutated,
+    check_probabilities_in_range,
+    check_predict_at_equals_predict,
+)
+
+_PEEKED = (
+    "moved when ratings and answer times of that row, and everything after it, were changed. "
+    "A prediction may rest on earlier reviews and on its own elapsed time: look for columns "
+    "indexed by `rows` itself, and for sums or means over the whole log"
+)
+_FITTED_ON_TEST = (
+    "moved when the reviews after the last training row were changed before the fit. "
+    "Learn from `rows` only: look for statistics over all of `reviews`"
+)
+_LEARNS_ON = (
+    "moved when answers to other cards in the test were changed, so the model goes on "
+    "learning while it is tested. Set `online = True` on the algorithm, so that tables say so"
+)
+_READS_TRUTH = (
+    "moved when the true probabilities of the simulated user were changed. "
+    "No real user has them: do not read `reviews.truth`"
+)
+_NOT_FROZEN = (
+    "differs when the same model is asked twice. Draw random numbers in `fit` only, and keep "
+    "no memory of what was asked"
+)
+_IGNORES_RNG = (
+    "differs between two fits with the same seed. Take every random number from the `rng` "
+    "that `fit` is given, and seed other libraries from it"
+)
+_OTHER_CURVE = (
+    "by predict_at at the factual elapsed time is not what predict says. Both must use the "
+    "same history and the same curve"
+)
+
+
+def _opened(algorithm: Algorithm, task: Task | None) -> tuple[Fold, Reviews]:
+    """Copy the last fold and its log, so that what one check finds spoils no other."""
+    task = task or trial_task(same_day=algorithm.same_day)
+    fold = task.folds[-1]
+    reviews = task.reviews.take(np.arange(len(task.reviews)))
+    return replace(fold, train=fold.train.copy(), test=fold.test.copy()), reviews
+
+
+def _fit(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
+    return algorithm.fit(reviews, fold.train, np.random.default_rng(_SEED))
+
+
+def _probes(n: int) -> list[int]:
+    """Spread a few positions over n, the first and the last among them."""
+    return sorted(set(np.linspace(0, n - 1, _PROBED_ROWS).astype(int).tolist()))
+
+
+def _curve(model: MemoryModel) -> Curve | None:
+    curve: Curve | None = getattr(model, "predict_at", None)
+    return curve
+
+
+def _other_times(reviews: Reviews, rows: IntArray) -> FloatArray:
+    """Half, all and twice of the factual elapsed time."""
+    elapsed: FloatArray = reviews.elapsed[rows, None] * np.array([0.5, 1.0, 2.0])
+    return elapsed
+
+
+def _expect_same_curve(
+    algorithm: Algorithm, model: MemoryModel, reviews: Reviews, changed: Reviews, row: int
+) -> None:
+    curve = _curve(model)
+    if curve is None:
+        return
+    rows = np.array([row])
+    elapsed = _other_times(reviews, rows)
+    expected, found = curve(reviews, rows, elapsed)[0], curve(changed, rows, elapsed)[0]
+    expect_same(algorithm, expected, found, np.repeat(rows, len(expected)), _PEEKED)

@@ -1,0 +1,1 @@
+"""Recurrent memory models, one pass per card."""

@@ -1,0 +1,113 @@
+"""How a memory model is written down: a start, a forgetting curve, an update.
+
+A model is ordinary arithmetic on its state, with a small mathematics namespace `m` for what
+operators cannot say, and with ``m.where`` instead of ``if``. It says nothing about arrays,
+cards or loops, so the same text can be interpreted, traced or differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from srs_eval.engine.parameters import ParameterSpace
+
+# Whatever arithmetic works on: numbers, arrays of one value per card, or expressions.
+Value = Any
+State = tuple[Value, ...]
+
+
+class Maths(Protocol):
+    """Functions an author may use beside ``+ - * / **`` and comparisons."""
+
+    def exp(self, value: Value) -> Value:
+        """Return e to the power of `value`."""
+        ...
+
+    def log(self, value: Value) -> Value:
+        """Return the natural logarithm."""
+        ...
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """Choose between two values, both of which are computed."""
+        ...
+
+    def minimum(self, left: Value, right: Value) -> Value:
+        """Return the smaller value."""
+        ...
+
+    def maximum(self, left: Value, right: Value) -> Value:
+        """Return the larger value."""
+        ...
+
+    def clip(self, value: Value, low: Value, high: Value) -> Value:
+        """Move `value` into ``[low, high]``."""
+        ...
+
+    def rint(self, value: Value) -> Value:
+        """Round to the nearest whole number, halves to the even one."""
+        ...
+
+
+class Equations(Protocol):
+    """A recurrent memory model as mathematics.
+
+    Attributes
+    ----------
+    state_names : tuple of str
+        What the values of the state are.
+    parameters : ParameterSpace
+        Defaults and bounds of `w`.
+    """
+
+    state_names: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[ParameterSpace]
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """State after the card's first review."""
+        ...
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Probability of recall `elapsed` days after the review that left `state`."""
+        ...
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """State after a review `elapsed` days later, where recall had probability `p`."""
+        ...
+
+
+class NumpyMaths:
+    """`Maths` on numpy arrays and plain numbers."""
+
+    __slots__ = ()
+
+    def exp(self, value: Value) -> Value:
+        """Return e to the power of `value`."""
+        return np.exp(value)
+
+    def log(self, value: Value) -> Value:
+        """Return the natural logarithm."""
+        return np.log(value)
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """Choose between two values, both of which are computed."""
+        return np.where(condition, yes, no)
+
+    def minimum(self, left: Value, right: Value) -> Value:
+        """Return the smaller value."""
+        return np.minimum(left, right)
+
+    def maximum(self, left: Value, right: Value) -> Value:
+        """Return the larger value."""
+        return np.maximum(left, right)
+
+    def clip(self, value: Value, low: Value, high: Value) -> Value:
+        """Move `value` into ``[low, high]``."""
+        return np.minimum(np.maximum(value, low), high)
+
+    def rint(self, value: Value) -> Value:
+        """Round to the nearest whole number, halves to the even one."""
+        return np.rint(value)

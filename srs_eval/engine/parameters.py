@@ -1,0 +1,75 @@
+"""The numbers a memory model is tuned by: defaults, bounds, and the check of given ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from srs_eval.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSpace:
+    """Default and bounds of every parameter of a model.
+
+    Attributes
+    ----------
+    defaults, lower, upper : tuple of float
+        Of equal length; bounds are inclusive and may be infinite.
+    """
+
+    defaults: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def __len__(self) -> int:
+        """Count the parameters."""
+        return len(self.defaults)
+
+    def checked(self, given: Sequence[float] | None, owner: str) -> tuple[float, ...]:
+        """Return `given` as floats, or the defaults where it is None.
+
+        Parameters
+        ----------
+        owner : str
+            Name of the algorithm, for the error.
+
+        Raises
+        ------
+        ConfigError
+            Listing every number that is missing, not finite, or out of bounds.
+
+        Examples
+        --------
+        >>> space = ParameterSpace(defaults=(1.0, 2.0), lower=(0.0, 0.0), upper=(9.0, 9.0))
+        >>> space.checked(None, "example")
+        (1.0, 2.0)
+        >>> space.checked([3, 10], "example")
+        Traceback (most recent call last):
+        ...
+        srs_eval.errors.ConfigError: example: parameters cannot be used:
+          - parameter 1 is 10.0, outside 0.0 to 9.0
+        """
+        if given is None:
+            return self.defaults
+        problems = list(self._problems(given))
+        if problems:
+            listed = "\n".join(f"  - {problem}" for problem in problems)
+            raise ConfigError(f"{owner}: parameters cannot be used:\n{listed}")
+        return tuple(float(value) for value in given)
+
+    def _problems(self, given: object) -> Iterator[str]:
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            yield f"{given!r} is not a list of {len(self)} numbers"
+            return
+        if len(given) != len(self):
+            yield f"there are {len(given)} of them, {len(self)} are needed"
+        bounds = zip(given, self.lower, self.upper, strict=False)
+        for number, (value, low, high) in enumerate(bounds):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                yield f"parameter {number} is {value!r}, not a number"
+            elif not math.isfinite(value):
+                yield f"parameter {number} is {value}, not a finite number"
+            elif not low <= value <= high:
+                yield f"parameter {number} is {float(value)}, outside {low} to {high}"

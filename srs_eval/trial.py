@@ -1,0 +1,123 @@
+"""A small invented log on which algorithms are tried out, and ways to tamper with a log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from srs_eval.cards import earlier_on_card
+from srs_eval.nouns import REVIEW_COLUMNS, BoolArray, FloatArray, Fold, IntArray, Reviews, Task
+
+_CARDS = 40
+_REVIEWS_PER_CARD = 12
+_FIRST_DAYS = 60
+_SAME_DAY_SHARE = 0.2
+_TRAINING_SHARE = 0.6
+
+
+def trial_task(*, same_day: bool, seed: int = 0) -> Task:
+    """Invent 480 reviews of 40 cards with every column filled, and split them once.
+
+    Parameters
+    ----------
+    same_day : bool
+        Whether histories keep the reviews made on the day of the review before.
+    seed : int
+        The same seed gives the same log.
+
+    Examples
+    --------
+    >>> task = trial_task(same_day=True)
+    >>> len(task.reviews), len(task.folds)
+    (480, 1)
+    """
+    reviews = _log(np.random.default_rng(seed))
+    if not same_day:
+        reviews = reviews.take(reviews.elapsed_days != 0)
+    later_day = reviews.elapsed_days > 0
+    scored = np.flatnonzero(later_day)
+    begin = int(len(scored) * _TRAINING_SHARE)
+    return Task(
+        reviews=reviews,
+        folds=(Fold(0, train=scored[:begin], test=scored[begin:]),),
+        nth_review=1 + earlier_on_card(reviews.card, later_day) + later_day,
+        lapses=earlier_on_card(reviews.card, later_day & ~reviews.recalled),
+    )
+
+
+def columns_of(reviews: Reviews) -> dict[str, Any]:
+    """Collect the columns a log has, by name."""
+    columns = {name: getattr(reviews, name) for name in REVIEW_COLUMNS}
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def opposite(rating: IntArray) -> IntArray:
+    """Give each review the other outcome."""
+    return np.where(rating > 1, 1, 3)
+
+
+def changed_log(reviews: Reviews, *, outcomes_from: int, facts_from: int) -> Reviews:
+    """Change what answers brought to light from one row on, and everything from another.
+
+    Ratings and answer times count as outcomes; days, elapsed times and states are facts
+    that are known before the answer.
+    """
+    columns = {name: column.copy() for name, column in columns_of(reviews).items()}
+    columns["rating"][outcomes_from:] = opposite(columns["rating"][outcomes_from:])
+    if "duration_ms" in columns:
+        columns["duration_ms"][outcomes_from:] += 7000.0
+    if "state" in columns:
+        columns["state"][facts_from:] = np.where(columns["state"][facts_from:] == 2, 3, 2)
+    columns["day"][facts_from:] += 5
+    again = np.flatnonzero(reviews.elapsed_days >= 0)
+    again = again[again >= facts_from]
+    columns["elapsed_days"][again] += 5
+    columns["elapsed"][again] += 5.0
+    if "elapsed_seconds" in columns:
+        columns["elapsed_seconds"][again] += 5 * 86400.0
+    return replace(reviews, **columns)
+
+
+def _log(rng: np.random.Generator) -> Reviews:
+    """Forget exponentially, with a stability that grows with passes and shrinks with lapses."""
+    shape = (_REVIEWS_PER_CARD, _CARDS)
+    gap = np.zeros(shape, np.int64)
+    truth = np.full(shape, 0.5)
+    recalled = np.zeros(shape, bool)
+    stability = np.full(_CARDS, 2.0)
+    for nth in range(_REVIEWS_PER_CARD):
+        if nth > 0:
+            gap[nth] = _days_until_review(rng, stability)
+            truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
+        recalled[nth] = rng.random(_CARDS) < truth[nth]
+        stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
+    day = rng.integers(0, _FIRST_DAYS, _CARDS) + np.cumsum(gap, axis=0)
+    position, card = np.indices(shape)
+    in_time = np.lexsort((card.ravel(), position.ravel(), day.ravel()))
+    first = position.ravel()[in_time] == 0
+    since = gap.ravel()[in_time]
+    return Reviews(
+        user="trial",
+        card=card.ravel()[in_time],
+        day=day.ravel()[in_time],
+        rating=_ratings(rng, recalled.ravel()[in_time]),
+        elapsed_days=np.where(first, -1, since),
+        elapsed=since.astype(np.float64),
+        row=np.arange(len(in_time)),
+        elapsed_seconds=np.where(first, -1.0, since * 86400 + rng.integers(60, 3600, len(since))),
+        duration_ms=rng.integers(1000, 20000, len(since)).astype(np.float64),
+        state=np.where(first, 0, 2),
+        truth=truth.ravel()[in_time],
+    )
+
+
+def _days_until_review(rng: np.random.Generator, stability: FloatArray) -> IntArray:
+    later = np.ceil(stability * rng.lognormal(0.0, 0.6, len(stability))).astype(np.int64)
+    return np.where(rng.random(len(stability)) < _SAME_DAY_SHARE, 0, later)
+
+
+def _ratings(rng: np.random.Generator, recalled: BoolArray) -> IntArray:
+    passes = rng.choice([2, 3, 4], len(recalled), p=[0.15, 0.7, 0.15])
+    return np.where(recalled, passes, 1)

@@ -1,0 +1,58 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.oracle import Oracle
+from srs_eval.errors import FitSkipped
+from srs_eval.trial import trial_task
+
+TASK = trial_task(same_day=False)
+REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
+RNG = np.random.default_rng(0)
+
+
+def test_the_average_is_that_of_the_training_rows():
+    model = Average().fit(REVIEWS, FOLD.train, RNG)
+    expected = REVIEWS.recalled[FOLD.train].mean()
+    np.testing.assert_array_equal(model.predict(REVIEWS, FOLD.test), expected)
+    assert model.parameters == (expected,)
+
+
+def test_a_constant_has_a_flat_curve():
+    model = Constant(p=0.8).fit(REVIEWS, FOLD.train, RNG)
+    curve = model.predict_at(REVIEWS, FOLD.test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(curve, np.full((2, 2), 0.8))
+
+
+def followed(rows, start=1.2, rate=0.3):
+    level, p = start, []
+    for row in rows:
+        p.append(1 / (1 + math.exp(-level)))
+        level += rate * (REVIEWS.recalled[row] - p[-1])
+    return p
+
+
+def test_the_moving_average_follows_training_rows_and_goes_on_through_the_test():
+    model = MovingAverage().fit(REVIEWS, FOLD.train, RNG)
+    expected = followed([*FOLD.train, *FOLD.test])[len(FOLD.train) :]
+    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), expected, rtol=1e-12)
+
+
+def test_the_moving_average_goes_by_time_in_whatever_order_it_is_asked():
+    model = MovingAverage().fit(REVIEWS, FOLD.train, RNG)
+    in_time = model.predict(REVIEWS, FOLD.test)
+    np.testing.assert_array_equal(model.predict(REVIEWS, FOLD.test[::-1]), in_time[::-1])
+
+
+def test_the_oracle_knows_what_the_outcomes_were_drawn_from():
+    model = Oracle().fit(REVIEWS, FOLD.train, RNG)
+    np.testing.assert_array_equal(model.predict(REVIEWS, FOLD.test), REVIEWS.truth[FOLD.test])
+
+
+def test_the_oracle_skips_real_users():
+    with pytest.raises(FitSkipped, match="user trial has no true probabilities"):
+        Oracle().fit(replace(REVIEWS, truth=None), FOLD.train, RNG)

@@ -1,0 +1,37 @@
+import math
+
+import pytest
+
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.errors import ConfigError
+
+SPACE = ParameterSpace(defaults=(1.0, 2.0), lower=(0.0, 1.0), upper=(5.0, 5.0))
+
+
+def test_defaults_stand_in_for_nothing():
+    assert SPACE.checked(None, "example") == (1.0, 2.0)
+
+
+def test_given_numbers_become_floats():
+    assert SPACE.checked([0, 5], "example") == (0.0, 5.0)
+
+
+def test_every_problem_is_reported_at_once():
+    with pytest.raises(ConfigError) as caught:
+        SPACE.checked([math.nan, 0.5, 3.0], "example")
+    message = str(caught.value)
+    assert message.startswith("example: ")
+    assert "there are 3 of them, 2 are needed" in message
+    assert "parameter 0 is nan" in message
+    assert "parameter 1 is 0.5, outside 1.0 to 5.0" in message
+
+
+@pytest.mark.parametrize("given", ["1 2", 3.0, {"a": 1}])
+def test_what_is_no_list_of_numbers_is_refused(given):
+    with pytest.raises(ConfigError, match="not a list of 2 numbers"):
+        SPACE.checked(given, "example")
+
+
+def test_an_entry_that_is_no_number_is_refused():
+    with pytest.raises(ConfigError, match="parameter 1 is '2', not a number"):
+        SPACE.checked([1.0, "2"], "example")

@@ -1,0 +1,126 @@
+"""The engine against a plain loop over the reviews of one card after another."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.engine.probability import uncertain
+from srs_eval.engine.recurrent import RecurrentModel, states_before
+from srs_eval.nouns import Reviews
+
+
+@dataclass(frozen=True, slots=True)
+class Doubling:
+    """A half-life that doubles with a pass, halves with a failure, and a count."""
+
+    state_names: ClassVar[tuple[str, ...]] = ("half_life", "count")
+    parameters: ClassVar[ParameterSpace] = ParameterSpace((2.0,), (0.0,), (9.0,))
+
+    def init(self, m, w, rating):
+        return m.where(rating > 1, w[0], 1.0), 1.0
+
+    def curve(self, m, w, state, elapsed):
+        return 0.5 ** (elapsed / state[0])
+
+    def step(self, m, w, state, elapsed, rating, p):
+        half_life, count = state
+        return half_life * m.where(rating > 1, 2.0 - p, 0.5), count + 1
+
+
+def log(card, rating, elapsed):
+    elapsed = np.asarray(elapsed, float)
+    n = len(elapsed)
+    return Reviews(
+        user=1,
+        card=np.asarray(card),
+        day=np.arange(n),
+        rating=np.asarray(rating),
+        elapsed_days=elapsed.astype(int),
+        elapsed=elapsed,
+        row=np.arange(n),
+    )
+
+
+def random_log(n=200, cards=15):
+    rng = np.random.default_rng(3)
+    card = rng.integers(0, cards, n)
+    seen = [row in np.unique(card, return_index=True)[1] for row in range(n)]
+    elapsed = np.where(seen, 0, rng.integers(0, 9, n))
+    return log(card, rng.integers(1, 5, n), elapsed)
+
+
+def one_card_after_another(reviews, first_half_life):
+    """Predictions and half-lives after each review, by the plainest loop."""
+    p, after, state = [], [], {}
+    for card, rating, elapsed in zip(reviews.card, reviews.rating, reviews.elapsed, strict=True):
+        if card not in state:
+            p.append(math.nan)
+            state[card] = first_half_life if rating > 1 else 1.0
+        else:
+            p.append(0.5 ** (elapsed / state[card]))
+            state[card] *= (2.0 - p[-1]) if rating > 1 else 0.5
+        after.append(state[card])
+    return np.array(p), np.array(after)
+
+
+MODEL = RecurrentModel(Doubling(), (2.0,))
+
+
+def test_predictions_equal_a_plain_loop_and_are_missing_at_first_reviews():
+    reviews = random_log()
+    p, _ = one_card_after_another(reviews, 2.0)
+    found = MODEL.predict(reviews, np.arange(len(reviews)))
+    np.testing.assert_allclose(found, uncertain(p), rtol=1e-12)
+
+
+def test_states_equal_a_plain_loop():
+    reviews = random_log()
+    _, after = one_card_after_another(reviews, 2.0)
+    states = MODEL.states(reviews)
+    np.testing.assert_allclose(states["half_life"], after, rtol=1e-12)
+    counts = [reviews.card[: row + 1].tolist().count(reviews.card[row]) for row in range(200)]
+    assert states["count"].tolist() == counts
+
+
+def test_rows_are_answered_in_the_order_they_are_asked_and_one_by_one():
+    reviews = random_log()
+    everything = MODEL.predict(reviews, np.arange(len(reviews)))
+    for rows in ([150, 30, 31], [199], [30, 30]):
+        asked = MODEL.predict(reviews, np.array(rows))
+        np.testing.assert_array_equal(asked, everything[rows])
+
+
+def test_the_state_before_a_review_is_the_state_after_the_one_before():
+    reviews = log(card=[7, 9, 7, 7], rating=[3, 1, 1, 4], elapsed=[0, 0, 2, 4])
+    half_life, count = states_before(Doubling(), (2.0,), reviews, np.array([3, 2, 1]))
+    np.testing.assert_allclose(half_life, [1.0, 2.0, np.nan])
+    np.testing.assert_allclose(count, [2.0, 1.0, np.nan])
+
+
+def test_curves_pass_through_the_prediction_and_fall():
+    reviews = random_log()
+    rows = np.flatnonzero(reviews.elapsed > 0)[::7]
+    elapsed = reviews.elapsed[rows, None] + np.array([-0.5, 0.0, 1.0, 50.0])
+    p = MODEL.predict_at(reviews, rows, elapsed)
+    assert p.shape == elapsed.shape
+    np.testing.assert_array_equal(p[:, 1], MODEL.predict(reviews, rows))
+    assert (np.diff(p, axis=1) < 0).all()
+
+
+def test_no_rows_give_no_predictions():
+    reviews = random_log()
+    nothing = np.array([], np.int64)
+    assert MODEL.predict(reviews, nothing).shape == (0,)
+    assert MODEL.predict_at(reviews, nothing, np.empty((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(("elapsed", "certain"), [(0.0, 1.0), (1e9, 0.0)])
+def test_no_prediction_is_certain(elapsed, certain):
+    reviews = log(card=[7, 7], rating=[3, 3], elapsed=[0, elapsed])
+    p = MODEL.predict(reviews, np.array([1]))
+    assert 0 < p[0] < 1
+    assert abs(p[0] - certain) < 1e-15

@@ -1,0 +1,300 @@
+"""The checks are checked: every planted cheat is caught, and its message says what it did."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from srs_eval.checks import (
+    CheckFailed,
+    check_algorithm,
+    check_blind_to_the_future,
+    check_deterministic,
+    check_fit_ignores_test_rows,
+    check_inputs_not_mutated,
+    check_learning_while_tested_is_declared,
+    check_predict_at_equals_predict,
+    check_probabilities_in_range,
+    check_truth_is_not_read,
+)
+from srs_eval.errors import SrsEvalError
+from srs_eval.trial import trial_task
+
+
+@dataclass(frozen=True)
+class Model:
+    """Predicts by a function of the log and the rows."""
+
+    predicted: object
+    parameters: tuple = ()
+
+    def predict(self, reviews, rows):
+        return self.predicted(reviews, rows)
+
+
+@dataclass(frozen=True)
+class CurvedModel(Model):
+    curve: object = None
+
+    def predict_at(self, reviews, rows, elapsed):
+        return self.curve(reviews, rows, elapsed)
+
+
+def forgetting(elapsed):
+    return 0.05 + 0.9 * 0.9 ** (elapsed / 10)
+
+
+class Honest:
+    """Forgets at the rate the training reviews taught it; every cheat departs from it."""
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+
+    def fit(self, reviews, rows, rng):
+        return CurvedModel(self.predicted, curve=self.curve)
+
+    def predicted(self, reviews, rows):
+        return forgetting(reviews.elapsed[rows])
+
+    def curve(self, reviews, rows, elapsed):
+        return forgetting(elapsed)
+
+
+class ReadsItsOwnRating(Honest):
+    def predicted(self, reviews, rows):
+        return np.where(reviews.recalled[rows], 0.8, 0.7)
+
+
+class ReadsItsOwnDuration(Honest):
+    def predicted(self, reviews, rows):
+        return 0.9 - reviews.duration_ms[rows] / 1e6
+
+
+class ReadsALaterReviewOfAnotherCard(Honest):
+    def predicted(self, reviews, rows):
+        following = np.minimum(rows + 1, len(reviews) - 1)
+        other = reviews.card[following] != reviews.card[rows]
+        return np.where(other & reviews.recalled[following], 0.8, 0.7)
+
+
+class ReadsWhetherThereIsAReviewAfterwards(Honest):
+    def predicted(self, reviews, rows):
+        return np.where(rows + 1 < len(reviews), 0.8, 0.7)
+
+
+class NeedsTheReviewAfterwards(Honest):
+    def predicted(self, reviews, rows):
+        last = min(rows[-1] + 1, len(trial_task(same_day=False).reviews) - 1)
+        return forgetting(reviews.elapsed[rows]) + 0 * reviews.card[last]
+
+
+class ReadsTheAverageOfTheWholeLog(Honest):
+    def predicted(self, reviews, rows):
+        return np.full(len(rows), reviews.recalled.mean())
+
+
+class ReadsTheBatchItIsTestedIn(Honest):
+    def predicted(self, reviews, rows):
+        return np.full(len(rows), 0.1 + 0.8 * reviews.recalled[rows[len(rows) // 2 :]].mean())
+
+
+class CurveReadsItsOwnRating(Honest):
+    def curve(self, reviews, rows, elapsed):
+        return forgetting(elapsed) - 0.01 * reviews.recalled[rows, None]
+
+
+class FitsOnTestRows(Honest):
+    def fit(self, reviews, rows, rng):
+        average = reviews.recalled.mean()
+        return Model(lambda reviews, rows: np.full(len(rows), average))
+
+
+class FitsOnTheElapsedTimesOfTestRows(Honest):
+    def fit(self, reviews, rows, rng):
+        scale = 1 + np.median(reviews.elapsed)
+        return Model(lambda reviews, rows: 0.1 + 0.8 * np.exp(-reviews.elapsed[rows] / scale))
+
+
+class RemembersTheAnswersItWasFittedNextTo(Honest):
+    def fit(self, reviews, rows, rng):
+        answers = np.where(reviews.recalled, 0.8, 0.7)
+        return Model(lambda _, rows: answers[rows])
+
+
+class LearnsWhileTestedWithoutSayingSo(Honest):
+    def predicted(self, reviews, rows):
+        before = np.cumsum(reviews.recalled) - reviews.recalled
+        return 0.1 + 0.8 * before[rows] / (rows + 1)
+
+
+class LearnsWhileTestedAndSaysSo(LearnsWhileTestedWithoutSayingSo):
+    online: ClassVar[bool] = True
+
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted)
+
+
+class LearnsFromItsOwnAnswerAndSaysItIsOnline(Honest):
+    online: ClassVar[bool] = True
+
+    def predicted(self, reviews, rows):
+        return 0.1 + 0.8 * np.cumsum(reviews.recalled)[rows] / (rows + 1)
+
+
+class ReadsTheTruth(Honest):
+    def predicted(self, reviews, rows):
+        return 0.01 + 0.9 * reviews.truth[rows]
+
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted)
+
+
+class IgnoresTheSeed(Honest):
+    def fit(self, reviews, rows, rng):
+        noise = np.random.default_rng().random()
+        return Model(lambda reviews, rows: np.full(len(rows), 0.2 + 0.6 * noise))
+
+
+class IsRandomWhenAsked(Honest):
+    def predicted(self, reviews, rows):
+        return np.random.default_rng().uniform(0.2, 0.8, len(rows))
+
+
+@dataclass
+class RemembersBeingAsked(Honest):
+    asked: list = field(default_factory=list)
+
+    def predicted(self, reviews, rows):
+        self.asked.append(1)
+        return np.full(len(rows), 1 / (1 + len(self.asked)))
+
+
+class ChangesItsInput(Honest):
+    def fit(self, reviews, rows, rng):
+        reviews.elapsed[:] = np.log1p(reviews.elapsed)
+        return Model(self.predicted)
+
+
+class SortsTheRowsItIsGiven(Honest):
+    def predicted(self, reviews, rows):
+        rows[:] = rows[::-1]
+        return forgetting(reviews.elapsed[rows])
+
+
+class ChangesTheElapsedTimesOfItsCurve(Honest):
+    def curve(self, reviews, rows, elapsed):
+        elapsed += 1
+        return forgetting(elapsed - 1)
+
+
+class IsCertain(Honest):
+    def predicted(self, reviews, rows):
+        return np.where(reviews.elapsed[rows] > 3, 0.5, 1.0)
+
+
+class PredictsNothingSomewhere(Honest):
+    def predicted(self, reviews, rows):
+        return np.where(reviews.elapsed[rows] > 3, 0.5, np.nan)
+
+
+class PredictsWholeNumbers(Honest):
+    def predicted(self, reviews, rows):
+        return np.zeros(len(rows), np.int64)
+
+
+class PredictsEveryReview(Honest):
+    def predicted(self, reviews, rows):
+        return np.full(len(reviews), 0.5)
+
+
+class HasAnotherCurve(Honest):
+    def curve(self, reviews, rows, elapsed):
+        return forgetting(elapsed + 1)
+
+
+class HasACurveOfTheWrongShape(Honest):
+    def curve(self, reviews, rows, elapsed):
+        return forgetting(elapsed).T
+
+
+CAUGHT = [
+    (ReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
+    (ReadsItsOwnDuration, check_blind_to_the_future, "earlier reviews"),
+    (ReadsALaterReviewOfAnotherCard, check_blind_to_the_future, "earlier reviews"),
+    (ReadsWhetherThereIsAReviewAfterwards, check_blind_to_the_future, "earlier reviews"),
+    (ReadsTheAverageOfTheWholeLog, check_blind_to_the_future, "over the whole log"),
+    (ReadsTheBatchItIsTestedIn, check_blind_to_the_future, "earlier reviews"),
+    (CurveReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
+    (LearnsFromItsOwnAnswerAndSaysItIsOnline, check_blind_to_the_future, "earlier reviews"),
+    (FitsOnTestRows, check_fit_ignores_test_rows, "before the fit"),
+    (FitsOnTheElapsedTimesOfTestRows, check_fit_ignores_test_rows, "before the fit"),
+    (RemembersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "before the fit"),
+    (
+        LearnsWhileTestedWithoutSayingSo,
+        check_learning_while_tested_is_declared,
+        "online = True",
+    ),
+    (ReadsTheTruth, check_truth_is_not_read, "reviews.truth"),
+    (IgnoresTheSeed, check_deterministic, "`rng`"),
+    (IsRandomWhenAsked, check_deterministic, "asked twice"),
+    (RemembersBeingAsked, check_deterministic, "asked twice"),
+    (ChangesItsInput, check_inputs_not_mutated, "changed: reviews.elapsed"),
+    (SortsTheRowsItIsGiven, check_inputs_not_mutated, "test rows"),
+    (ChangesTheElapsedTimesOfItsCurve, check_inputs_not_mutated, "changed: elapsed"),
+    (IsCertain, check_probabilities_in_range, "first is 1.0"),
+    (PredictsNothingSomewhere, check_probabilities_in_range, "first is nan"),
+    (PredictsWholeNumbers, check_probabilities_in_range, "int64"),
+    (PredictsEveryReview, check_probabilities_in_range, "shape"),
+    (HasAnotherCurve, check_predict_at_equals_predict, "same history and the same curve"),
+    (HasACurveOfTheWrongShape, check_predict_at_equals_predict, "shape"),
+]
+
+
+@pytest.mark.parametrize(("cheat", "check", "lesson"), CAUGHT)
+def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, lesson):
+    with pytest.raises(CheckFailed) as caught:
+        check(cheat())
+    assert str(caught.value).startswith(f"{cheat.__name__}: ")
+    assert lesson in str(caught.value)
+
+
+@pytest.mark.parametrize("cheat", [cheat for cheat, _, _ in CAUGHT])
+def test_running_all_checks_catches_it_too(cheat):
+    with pytest.raises(CheckFailed, match=cheat.__name__):
+        check_algorithm(cheat())
+
+
+@pytest.mark.parametrize("algorithm", [Honest(), LearnsWhileTestedAndSaysSo()])
+def test_an_honest_algorithm_passes(algorithm):
+    check_algorithm(algorithm)
+
+
+def test_reading_past_the_end_of_the_log_is_explained():
+    with pytest.raises(CheckFailed, match="had not been made yet"):
+        check_blind_to_the_future(NeedsTheReviewAfterwards())
+
+
+def test_all_failures_are_reported_at_once():
+    class Doubly(ReadsItsOwnRating):
+        curve = HasAnotherCurve.curve
+
+    with pytest.raises(CheckFailed) as caught:
+        check_algorithm(Doubly())
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_failed_check_is_one_of_our_errors():
+    assert issubclass(CheckFailed, SrsEvalError)
+
+
+def test_truth_may_be_read_only_where_that_is_said():
+    check_algorithm(ReadsTheTruth(), may_read_truth=True)
+
+
+def test_a_task_of_ones_own_is_used_and_left_as_it_was():
+    task = trial_task(same_day=True, seed=7)
+    kept = task.reviews.elapsed.copy()
+    with pytest.raises(CheckFailed):
+        check_algorithm(ChangesItsInput(), task)
+    np.testing.assert_array_equal(task.reviews.elapsed, kept)
