@@ -1,0 +1,1 @@
+"""The metric panel: proper scores, calibration, discrimination, behaviour over time."""

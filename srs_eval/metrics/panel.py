@@ -1,0 +1,164 @@
+"""The panel: which metrics are computed, under names every tracker takes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.bins import RmseBins, RmseBinsByP, RmseBinsWiki
+from srs_eval.metrics.calibration import Ece, MeanBias
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.proper import (
+    Brier,
+    BrierSkill,
+    LogLoss,
+    LogLossCertainWrong,
+    LogLossClipped,
+    NormalizedEntropy,
+)
+from srs_eval.metrics.smece import Smece, SmeceExact
+from srs_eval.metrics.temporal import Temporal
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_statistics
+from srs_eval.metrics.validate import check_predictions
+from srs_eval.nouns import Metric, Predictions
+
+SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
+
+
+Family = Sequence[Metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Metrics to compute together.
+
+    Parameters
+    ----------
+    metrics : sequence or mapping of Metric, or of families of them
+        Families, such as `confusion_statistics`, are opened up. The keys of a mapping
+        only give a configuration something to override.
+
+    Raises
+    ------
+    ConfigError
+        If there is no metric, a name is taken twice, or a name has characters other
+        than letters, digits and underscores.
+
+    Examples
+    --------
+    >>> from srs_eval.metrics.proper import Brier, LogLoss
+    >>> Panel([LogLoss(), Brier()]).names
+    ('log_loss', 'brier')
+    """
+
+    metrics: Sequence[Metric | Family] | Mapping[str, Metric | Family]
+
+    def __post_init__(self) -> None:
+        """Open up the families and refuse names that would not work."""
+        given = self.metrics
+        opened = tuple(_opened(given.values() if isinstance(given, Mapping) else given))
+        object.__setattr__(self, "metrics", opened)
+        _refuse_names([metric.name for metric in opened])
+
+    def __iter__(self) -> Iterator[Metric]:
+        """Go through the metrics, in order."""
+        given = self.metrics
+        return _opened(given.values() if isinstance(given, Mapping) else given)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the metrics, in order."""
+        return tuple(metric.name for metric in self)
+
+    def score(self, predictions: Predictions) -> dict[str, float]:
+        """Compute every metric.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Of one user or of many together.
+
+        Returns
+        -------
+        dict of str to float
+            NaN where a metric is not defined, and for all of them if there are no
+            predictions. Never infinite.
+
+        Raises
+        ------
+        ScoreError
+            If anything is NaN, out of range or of the wrong shape.
+        """
+        check_predictions(predictions)
+        if not len(predictions):
+            return dict.fromkeys(self.names, math.nan)
+        return {metric.name: _finite(metric(predictions)) for metric in self}
+
+
+def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
+    """Build the panel every run computes unless told otherwise.
+
+    Parameters
+    ----------
+    thresholds : sequence of float
+        Predictions at which the confusion statistics are taken.
+
+    Examples
+    --------
+    >>> "normalized_entropy" in default_panel().names
+    True
+    """
+    return Panel(
+        [
+            LogLoss(),
+            NormalizedEntropy(),
+            Brier(),
+            BrierSkill(),
+            LogLossClipped(),
+            LogLossCertainWrong(),
+            Smece(),
+            SmeceExact(),
+            Ece(),
+            MeanBias(),
+            RmseBins(),
+            RmseBinsWiki(),
+            RmseBinsByP(),
+            Auc(),
+            confusion_statistics(thresholds),
+            Temporal("violation"),
+            Temporal("strict"),
+            Temporal("flat"),
+        ]
+    )
+
+
+def _opened(metrics: Iterable[Metric | Family]) -> Iterator[Metric]:
+    """Go through metrics and the members of families."""
+    for entry in metrics:
+        if isinstance(entry, Sequence):
+            yield from entry
+        else:
+            yield entry
+
+
+def _refuse_names(names: Sequence[str]) -> None:
+    """Raise `ConfigError` for every name that would not work."""
+    problems = [f"metric {name!r} is there twice" for name, n in Counter(names).items() if n > 1]
+    problems += [
+        f"metric name {name!r} has characters other than letters, digits and underscores"
+        for name in names
+        if not SAFE_NAME.fullmatch(name)
+    ]
+    if not names:
+        problems.append("there is no metric")
+    if problems:
+        raise ConfigError(f"this panel cannot be computed: {'; '.join(problems)}")
+
+
+def _finite(value: float) -> float:
+    """Pass a number on; what is infinite is not defined."""
+    return float(value) if math.isfinite(value) else math.nan

@@ -1,0 +1,119 @@
+"""From each user's scores to one line: typical user, typical review, all together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.resample import LEVEL, USER_RESAMPLES, bca_interval, resampled_means
+from srs_eval.nouns import FloatArray, IntArray
+
+UNKNOWN = (math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """One metric over users.
+
+    Attributes
+    ----------
+    mean_users : float
+        Mean over users, each counting the same: the typical user.
+    mean_reviews : float
+        Mean over users weighted by their scored reviews: the typical review, where the
+        metric is a mean over reviews.
+    pooled : float
+        The metric of all users' predictions put together.
+    lo, hi : float
+        99 % interval of `mean_users` from drawing users (the cards of the user, if there
+        is one user); NaN where it cannot be had.
+    n_users : int
+        Users for whom the metric is defined.
+    """
+
+    mean_users: float
+    mean_reviews: float
+    pooled: float
+    lo: float
+    hi: float
+    n_users: int
+
+
+def summarise(
+    names: Sequence[str],
+    scores: FloatArray,
+    n_reviews: IntArray,
+    pooled: Mapping[str, float],
+    *,
+    single_user: Mapping[str, tuple[float, float]] | None = None,
+    resamples: int = USER_RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> dict[str, MetricSummary]:
+    """Summarise the scores of many users, each metric over the users it is defined for.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the metrics.
+    scores : float [users, metrics]
+        Score of each user; NaN where a metric is not defined for that user.
+    n_reviews : int [users]
+        Scored reviews of each user.
+    pooled : mapping of str to float
+        Each metric on all predictions together.
+    single_user : mapping of str to (lo, hi), optional
+        Intervals if there is only one user: see `card_intervals`.
+    resamples, seed, level
+        Of the bootstrap, which draws the same users for all metrics.
+
+    Raises
+    ------
+    ScoreError
+        If the shapes do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[0.3], [0.5]])
+    >>> row = summarise(["log_loss"], scores, np.array([300, 100]), {"log_loss": 0.35})
+    >>> round(row["log_loss"].mean_users, 6), round(row["log_loss"].mean_reviews, 6)
+    (0.4, 0.35)
+    """
+    if scores.shape != (len(n_reviews), len(names)):
+        raise ScoreError(
+            f"scores have shape {scores.shape}, expected ({len(n_reviews)}, {len(names)}): "
+            "one row for each user and one column for each metric"
+        )
+    values = scores.astype(np.float64)
+    if len(values) > 1:
+        means = resampled_means(values, resamples=resamples, seed=seed)
+        pairs = zip(names, values.T, means.T, strict=True)
+        intervals = {name: bca_interval(one, drawn, level=level) for name, one, drawn in pairs}
+    else:
+        intervals = dict(single_user or {})
+    return {
+        name: _summary(column, n_reviews, pooled.get(name, math.nan), intervals.get(name, UNKNOWN))
+        for name, column in zip(names, values.T, strict=True)
+    }
+
+
+def _summary(
+    scores: FloatArray, n_reviews: IntArray, pooled: float, interval: tuple[float, float]
+) -> MetricSummary:
+    """Summarise one metric over the users for whom it is defined."""
+    defined = ~np.isnan(scores)
+    n_users = int(np.count_nonzero(defined))
+    weight = n_reviews[defined].astype(np.float64)
+    return MetricSummary(
+        mean_users=float(scores[defined].mean()) if n_users else math.nan,
+        mean_reviews=float(scores[defined] @ weight / weight.sum()) if weight.any() else math.nan,
+        pooled=float(pooled),
+        lo=interval[0],
+        hi=interval[1],
+        n_users=n_users,
+    )

@@ -1,0 +1,141 @@
+"""Whether predictions can be scored at all: shapes, NaN, ranges; said all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srs_eval.errors import ScoreError
+from srs_eval.nouns import BoolArray, FloatArray, Predictions
+
+HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or True)."
+
+
+def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """Take predictions and outcomes as arrays that can be scored, or refuse them.
+
+    Parameters
+    ----------
+    p : float [n], in [0, 1]
+        Predicted probability of recall; its precision is kept.
+    recalled : bool [n], or 0 and 1
+        Outcome.
+
+    Returns
+    -------
+    p : float [n]
+    recalled : bool [n]
+
+    Raises
+    ------
+    ScoreError
+        If the lengths differ, or anything is NaN or out of range.
+
+    Examples
+    --------
+    >>> paired([0.9, 0.4], [1, 0])
+    (array([0.9, 0.4]), array([ True, False]))
+    """
+    probability = as_floats("p", p)
+    outcome = as_numbers("recalled", recalled)
+    problems = [*_shape_problems(probability, {"recalled": outcome})]
+    problems += [*_probability_problems(probability), *_outcome_problems(outcome)]
+    refuse(problems)
+    return probability, outcome.astype(np.bool_, copy=False)
+
+
+def check_predictions(predictions: Predictions) -> None:
+    """Refuse predictions that cannot be scored, naming every problem.
+
+    Raises
+    ------
+    ScoreError
+        If columns differ in length, or anything is NaN or out of range.
+    """
+    columns = {
+        "user": predictions.user,
+        "fold": predictions.fold,
+        "row": predictions.row,
+        "card": predictions.card,
+        "recalled": predictions.recalled,
+        "elapsed_days": predictions.elapsed_days,
+        "nth_review": predictions.nth_review,
+        "lapses": predictions.lapses,
+    }
+    present = {name: column for name, column in columns.items() if column is not None}
+    problems = [*_shape_problems(predictions.p, present)]
+    problems += [
+        *_probability_problems(predictions.p),
+        *_outcome_problems(np.asarray(predictions.recalled)),
+    ]
+    refuse(problems)
+
+
+def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Take numbers of any common container as an array; None becomes NaN.
+
+    Raises
+    ------
+    ScoreError
+        If they are not numbers.
+    """
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ScoreError(f"{name} cannot be read as numbers: {error}. {HINT}") from error
+    return array
+
+
+def as_floats(name: str, values: ArrayLike) -> FloatArray:
+    """Take numbers as an array of floats, keeping their precision if they have one."""
+    array = as_numbers(name, values)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def refuse(problems: list[str]) -> None:
+    """Raise `ScoreError` with all problems, if there are any."""
+    if problems:
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        raise ScoreError(f"these predictions cannot be scored:{listed}\n  {HINT}")
+
+
+def _shape_problems(p: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """Say which columns are not one value per prediction."""
+    if p.ndim != 1:
+        yield f"p has shape {p.shape}, expected one dimension"
+    for name, column in columns.items():
+        if column.shape != p.shape:
+            yield f"{name} has shape {column.shape}, but p has {p.shape}"
+
+
+def _probability_problems(p: FloatArray) -> Iterator[str]:
+    """Say where predictions are NaN or outside [0, 1]."""
+    # One pass for the common case: NaN makes both comparisons false.
+    if p.size == 0 or (p.min() >= 0 and p.max() <= 1):
+        return
+    missing = np.isnan(p)
+    if missing.any():
+        yield f"p is NaN at {_where(missing)}"
+    outside = (p < 0) | (p > 1)
+    if outside.any():
+        yield f"p is outside [0, 1] at {_where(outside)}: {p[outside].flat[0]}"
+
+
+def _outcome_problems(recalled: NDArray[Any]) -> Iterator[str]:
+    """Say where outcomes are neither 0 nor 1."""
+    if recalled.dtype.kind == "b":
+        return
+    wrong = (recalled != 0) & (recalled != 1)
+    if wrong.any():
+        yield f"recalled is neither 0 nor 1 at {_where(wrong)}: {recalled[wrong].flat[0]}"
+
+
+def _where(wrong: BoolArray) -> str:
+    """Name the first position of some, and count them."""
+    rows = np.flatnonzero(wrong)
+    return f"position {rows[0]}" + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")

@@ -1,0 +1,68 @@
+"""Predictions and golden cases the metric tests share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srs_eval.nouns import Curves, Predictions
+
+CASES = Path(__file__).parents[1] / "golden" / "metric_cases.json"
+
+
+@pytest.fixture(scope="session")
+def cases() -> dict[str, Any]:
+    return json.loads(CASES.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def weyl() -> Callable[[int, float], tuple[np.ndarray, np.ndarray]]:
+    """Predictions without random numbers that are too high, by `shift`, above 0.9."""
+
+    def build(n: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
+        k = np.arange(1, n + 1)
+        p = 0.5 + 0.5 * np.sqrt((k * 0.6180339887498949) % 1)
+        truth = np.where(p > 0.9, p - shift, p)
+        return p, (k * 0.41421356237309503) % 1 < truth
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def one_user() -> Callable[..., Predictions]:
+    """Predictions of one user with every fact and some forgetting curves."""
+
+    def build(n: int = 600, cards: int = 60, curves: int = 20, seed: int = 0) -> Predictions:
+        rng = np.random.default_rng(seed)
+        p = rng.beta(9, 1.2, n)
+        zeros = np.zeros(n, np.int64)
+        times = np.tile([1.0, 3.0, 10.0, 40.0], (curves, 1))
+        sampled = np.sort(rng.choice(n, curves, replace=False))
+        strength = rng.exponential(30, curves)[:, None]
+        return Predictions(
+            users=("someone",),
+            user=zeros,
+            fold=zeros,
+            row=np.arange(n),
+            card=rng.integers(0, cards, n),
+            p=p,
+            recalled=rng.random(n) < p,
+            elapsed_days=rng.integers(1, 300, n).astype(float),
+            nth_review=rng.integers(2, 20, n),
+            lapses=rng.integers(0, 5, n),
+            curves=Curves(
+                user=zeros[:curves],
+                fold=zeros[:curves],
+                row=sampled,
+                elapsed=times,
+                weight=np.full(times.shape, 0.25),
+                p=0.9 ** (times / strength),
+            ),
+        )
+
+    return build

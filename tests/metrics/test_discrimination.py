@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.discrimination import auc, roc_points
+from srs_eval.metrics.threshold import STATISTICS, Confusion, confusion_counts, confusion_statistics
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 16])
+def test_auc_agrees_with_scikit_learn(weyl, decimals):
+    p, recalled = weyl(2000, 0.05)
+    p = p.round(decimals)
+    assert auc(p, recalled) == pytest.approx(roc_auc_score(recalled, p), abs=1e-12)
+
+
+def test_auc_is_undefined_with_one_outcome():
+    assert math.isnan(auc([0.2, 0.4], [1, 1]))
+    assert math.isnan(auc([0.2, 0.4], [0, 0]))
+    assert math.isnan(auc([], []))
+
+
+def test_auc_of_constant_predictions_is_a_half():
+    assert auc([0.9] * 6, [1, 1, 1, 0, 0, 1]) == 0.5
+
+
+def test_the_complete_curve_is_kept_while_it_is_short(weyl):
+    p, recalled = weyl(300, 0.05)
+    p = p.round(2)
+    curve = roc_points(p, recalled)
+    fpr, tpr, _ = roc_curve(recalled, p, drop_intermediate=False)
+    assert curve.fpr == pytest.approx(fpr)
+    assert curve.tpr == pytest.approx(tpr)
+
+
+def test_a_long_curve_is_thinned_without_moving_it(weyl):
+    p, recalled = weyl(50_000, 0.05)
+    curve = roc_points(p, recalled, points=501)
+    assert len(curve.fpr) <= 501
+    assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
+    assert np.all(np.diff(curve.fpr) >= 0)
+    assert np.all(np.diff(curve.tpr) >= 0)
+    assert curve.auc == pytest.approx(auc(p, recalled), abs=1e-14)
+    assert np.trapezoid(curve.tpr, curve.fpr) == pytest.approx(curve.auc, abs=2e-3)
+
+
+def test_operating_points_lie_on_the_curve(weyl):
+    p, recalled = weyl(400, 0.05)
+    curve = roc_points(p, recalled, thresholds=(0.7, 0.9))
+    on_curve = set(zip(curve.fpr.tolist(), curve.tpr.tolist(), strict=True))
+    assert [threshold for threshold, _, _ in curve.at] == [0.7, 0.9]
+    assert {(fpr, tpr) for _, fpr, tpr in curve.at} <= on_curve
+
+
+def test_a_curve_with_one_outcome_is_empty():
+    curve = roc_points([0.95, 0.5], [1, 1], thresholds=[0.9])
+    assert len(curve.fpr) == len(curve.tpr) == 0
+    assert math.isnan(curve.auc)
+    assert curve.at[0][2] == 0.5
+    assert math.isnan(curve.at[0][1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
+def test_on_the_threshold_counts_as_predicted_recall(dtype, threshold):
+    counts = confusion_counts(np.array([threshold], dtype), [True], threshold)
+    assert counts.true_positive == 1
+
+
+def test_statistics_come_in_pairs_that_sum_to_one(weyl):
+    counts = confusion_counts(*weyl(500, 0.05), 0.8)
+    pairs = (("tpr", "fnr"), ("fpr", "tnr"), ("ppv", "fdr"), ("for", "npv"))
+    for one, other in pairs:
+        assert counts.rate(one) + counts.rate(other) == pytest.approx(1)
+
+
+def test_an_empty_condition_is_undefined():
+    counts = confusion_counts([0.5, 0.6], [1, 0], 0.9)
+    assert math.isnan(counts.rate("ppv"))
+    assert math.isnan(counts.rate("fdr"))
+    assert all(math.isnan(confusion_counts([], [], 0.9).rate(s)) for s in STATISTICS)
+
+
+def test_names_say_statistic_and_threshold():
+    names = [metric.name for metric in confusion_statistics([0.9, 0.95])]
+    assert names[0] == "confusion_tpr_at_0_9"
+    assert names[-1] == "confusion_npv_at_0_95"
+    assert Confusion("tpr", 1).name == "confusion_tpr_at_1"
+
+
+def test_direction_follows_the_statistic():
+    better = {metric.statistic: metric.better for metric in confusion_statistics([0.9])}
+    assert {name for name, way in better.items() if way == "higher"} == {"tpr", "tnr", "ppv", "npv"}
+
+
+def test_unknown_statistics_and_thresholds_are_refused():
+    with pytest.raises(ConfigError, match="'recall' is not one of tpr"):
+        Confusion("recall", 0.9)
+    with pytest.raises(ConfigError, match="90 is not in"):
+        Confusion("tpr", 90)

@@ -1,0 +1,239 @@
+"""The golden cases: numbers worked out once, by other code, and agreed on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.bins import (
+    FSRS_OPTIMIZER,
+    WIKI_2024,
+    log_bins,
+    rmse_bins,
+    rmse_bins_by_p,
+)
+from srs_eval.metrics.calibration import ece, mbe
+from srs_eval.metrics.discrimination import auc
+from srs_eval.metrics.proper import (
+    brier,
+    brier_skill,
+    count_certain_wrong,
+    count_clipped,
+    log_loss,
+    normalized_entropy,
+)
+from srs_eval.metrics.score import score
+from srs_eval.metrics.smece import smece, smece_at, smece_exact, smece_lattice
+from srs_eval.metrics.summary import summarise
+from srs_eval.metrics.temporal import (
+    Temporal,
+    TemporalCollapsed,
+    curve_drops,
+    temporal_rates,
+)
+from srs_eval.metrics.threshold import STATISTICS, confusion_counts
+from srs_eval.nouns import Curves
+
+SIMPLE = {
+    "log_loss": log_loss,
+    "normalized_entropy": normalized_entropy,
+    "brier": brier,
+    "bss": brier_skill,
+    "auc": auc,
+    "mbe": mbe,
+    "smece_relplot": smece,
+    "smece_exact": smece_exact,
+    "ece10": ece,
+}
+
+
+def number(value):
+    return math.nan if value == "NaN" else value
+
+
+def near(expected, tolerance):
+    return pytest.approx(number(expected), abs=max(tolerance, 1e-15), rel=0, nan_ok=True)
+
+
+def assert_counts(counts, expected):
+    got = {
+        "TP": counts.true_positive,
+        "FP": counts.false_positive,
+        "FN": counts.false_negative,
+        "TN": counts.true_negative,
+    }
+    assert got == {name: expected[name] for name in got}
+    for statistic in STATISTICS:
+        assert counts.rate(statistic) == near(expected[statistic.upper()], 1e-14), statistic
+
+
+@pytest.mark.parametrize("case", ["C01", "C03", "C12"])
+def test_small_panels(cases, case):
+    inputs, expected = cases[case]["inputs"], cases[case]["expected"]
+    for name in SIMPLE.keys() & expected.keys():
+        got = SIMPLE[name](inputs["p"], inputs["y"])
+        assert got == near(expected[name], cases[case]["tol"]), name
+
+
+def test_one_class_confusion(cases):
+    inputs, expected = cases["C03"]["inputs"], cases["C03"]["expected"]
+    assert_counts(confusion_counts(inputs["p"], inputs["y"], 0.9), expected["confusion_at_0_9"])
+
+
+def test_one_review(cases):
+    inputs, expected = cases["C12"]["inputs"], cases["C12"]["expected"]
+    facts = (inputs["delta_t"], inputs["i"], inputs["lapse"])
+    assert rmse_bins(inputs["p"], inputs["y"], *facts) == near(expected["rmse_bins"], 1e-12)
+    _, sigma = smece_lattice(inputs["p"], inputs["y"])
+    assert sigma * 1024 == expected["sigma_relplot_x1024"]
+
+
+def test_certain_predictions_are_clipped_and_counted(cases):
+    inputs, expected = cases["C04"]["inputs"], cases["C04"]["expected"]
+    losses = [log_loss(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
+    names = ("right", "wrong", "one_wrong_of_four")
+    assert losses == [near(expected[name], 1e-12) for name in names]
+    wrong = [count_certain_wrong(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
+    assert wrong == expected["n_certain_wrong"]
+    assert count_clipped(inputs["a"]["p"], inputs["a"]["y"]) == expected["n_clipped"]
+    assert brier(inputs["b"]["p"], inputs["b"]["y"]) == expected["brier_wrong"]
+    single = np.array(inputs["b"]["p"], np.float32)
+    assert log_loss(single, inputs["b"]["y"]) == near(expected["wrong"], 1e-12)
+
+
+def test_auc_with_ties(cases):
+    case = cases["C06"]
+    got = auc(case["inputs"]["p"], case["inputs"]["y"])
+    assert got == near(case["expected"]["auc"], case["tol"])
+
+
+def test_confusion_on_the_threshold(cases):
+    inputs = cases["C08"]["inputs"]
+    for threshold in inputs["thresholds"]:
+        counts = confusion_counts(inputs["p"], inputs["y"], threshold)
+        assert_counts(counts, cases["C08"]["expected"][str(threshold)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_confusion_in_the_precision_of_the_predictions(cases, dtype):
+    inputs, expected = cases["C09"]["inputs"], cases["C09"]["expected"]
+    counts = confusion_counts(np.array(inputs["p"], dtype), inputs["y"], inputs["threshold"])
+    assert_counts(counts, expected["float32_native" if dtype == "float32" else dtype])
+
+
+def test_missing_numbers_are_refused_or_left_out(cases):
+    inputs, expected = cases["C10"]["inputs"], cases["C10"]["expected"]["omit"]
+    p, recalled = ([number(value) for value in inputs[column]] for column in "py")
+    with pytest.raises(ScoreError, match=r"p is NaN at position 1[\s\S]*recalled is neither"):
+        score(p, recalled)
+    got = score(p, recalled, nan_policy="omit")
+    assert {name: got[name] for name in expected} == {
+        name: near(value, 1e-12) for name, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize("case", ["C14a", "C14b"])
+def test_smece_on_a_fixture(cases, weyl, case):
+    inputs, expected = cases[case]["inputs"], cases[case]["expected"]
+    p, recalled = weyl(inputs["n"], inputs["shift"])
+    assert recalled.sum() == expected["n_recalled"]
+    value, sigma = smece_lattice(p, recalled)
+    assert value == near(expected["smece_relplot"], 1e-10)
+    assert sigma * 1024 == expected["sigma_relplot_x1024"]
+    assert smece_exact(p, recalled) == near(expected["smece_exact"], 2e-6)
+    assert smece_at(p, recalled, 0.05) == near(expected["smece_sigma_0_05"], 2e-6)
+    assert smece_at(p, recalled, 0.01) == near(expected["smece_sigma_0_01"], 2e-6)
+
+
+def test_smece_of_certainties(cases):
+    inputs, expected = cases["C16"]["inputs"], cases["C16"]["expected"]
+    for name in ("all_wrong", "all_right"):
+        p, recalled = inputs[name]["p"] * 50, inputs[name]["y"] * 50
+        assert smece_exact(p, recalled) == near(expected[name]["smece_exact"], 1e-6)
+        assert smece(p, recalled) == near(expected[name]["smece_relplot"], 1e-12)
+    swap = smece_exact(inputs["swap"]["p"], inputs["swap"]["y"])
+    assert swap == near(expected["swap"]["smece_exact_ab"], 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("published", "scales"), [("fsrs-optimizer", FSRS_OPTIMIZER), ("wiki-2024", WIKI_2024)]
+)
+def test_rounding_of_rmse_bins(cases, published, scales):
+    inputs, expected = cases["C18"]["inputs"], cases["C18"]["expected"][published]
+    intervals = np.maximum(inputs["delta_t"], 1e-6)
+    assert scales.interval.rounded(intervals).tolist() == expected["delta_t"]
+    assert scales.reviews.rounded(inputs["i"]).tolist() == expected["i"]
+    assert scales.lapses.rounded(inputs["lapse"][1:]).tolist() == expected["lapse"][1:]
+
+
+def test_old_rmse_bins(cases, weyl):
+    inputs, expected = cases["C21"]["inputs"], cases["C21"]["expected"]
+    got = rmse_bins_by_p(*weyl(inputs["n"], inputs["shift"]))
+    assert got == near(expected["rmse_bins_old_log20"], cases["C21"]["tol"])
+    for p, number_of_bin in expected["log20_index"].items():
+        assert log_bins([float(p)]).tolist() == [number_of_bin]
+
+
+def test_skill_scores_of_the_decomposition_case(cases):
+    inputs, expected = cases["C23"]["inputs"], cases["C23"]["expected"]
+    functions = {"brier": brier, "log": log_loss, "bss": brier_skill, "ne": normalized_entropy}
+    for name, function in functions.items():
+        assert function(inputs["p"], inputs["y"]) == near(expected[name], 1e-12)
+
+
+def curves_of(case, shapes):
+    counts = case["inputs"]["interval_counts"]
+    weight = np.array(list(counts.values()), float) / sum(counts.values())
+    p = np.array([list(case["inputs"]["curves"][shape].values()) for shape in shapes])
+    each = np.arange(len(p))
+    times = np.tile([float(time) for time in counts], (len(p), 1))
+    return Curves(each * 0, each * 0, each, times, np.tile(weight, (len(p), 1)), p)
+
+
+KINDS = {"weak": "violation", "strict": "strict", "flat": "flat", "tolerant": "tolerant"}
+
+
+@pytest.mark.parametrize("shape", ["power", "flat", "rising", "vshape", "rounded", "bump"])
+def test_temporal_check_of_one_curve(cases, shape):
+    expected = cases["C24"]["expected"][shape]
+    curves = curves_of(cases["C24"], [shape])
+    for name, kind in KINDS.items():
+        assert temporal_rates(curves, kind)[0] == near(expected[name], 1e-12), name
+    assert curve_drops(curves)[0] == near(expected["drop"], 1e-12)
+    collapsed = TemporalCollapsed().per_curve(curves)[0]
+    assert bool(collapsed) is expected["collapsed_at_0_01"]
+
+
+def test_temporal_check_of_two_curves(cases, one_user):
+    curves = curves_of(cases["C24"], ["power", "rising"])
+    expected = cases["C24"]["expected"]["mixture_power_rising_50_50"]
+    predictions = replace(one_user(), curves=curves)
+    for name, kind in KINDS.items():
+        assert Temporal(kind)(predictions) == near(expected[name], 1e-12)
+
+
+def test_means_over_users_and_reviews(cases):
+    inputs, expected = cases["C27"]["inputs"], cases["C27"]["expected"]
+    columns = ("A", "B", "auc_A")
+    scores = np.array([[number(value) for value in inputs[column]] for column in columns]).T
+    summary = summarise(columns, scores, np.array(inputs["sizes"]), {}, resamples=99)
+    for column, case in (("A", "model_A"), ("B", "model_B"), ("auc_A", "auc_A")):
+        assert summary[column].mean_users == near(expected[case]["users"], 1e-12)
+        assert summary[column].mean_reviews == near(expected[case]["reviews"], 1e-12)
+    assert summary["auc_A"].n_users == expected["auc_A"]["n_users"]
+    assert summary["A"].n_users == 6
+
+
+def test_a_million_reviews(cases, weyl):
+    inputs, expected = cases["C30a"]["inputs"], cases["C30a"]["expected"]
+    p, recalled = weyl(inputs["n"], inputs["shift"])
+    assert recalled.sum() == expected["n_recalled"]
+    for name in SIMPLE.keys() & expected.keys():
+        tolerance = cases["C30a"]["tol"].get(name, 1e-10)
+        assert SIMPLE[name](p, recalled) == near(expected[name], tolerance), name
+    for threshold, counts in expected["confusion"].items():
+        assert_counts(confusion_counts(p, recalled, float(threshold)), counts)

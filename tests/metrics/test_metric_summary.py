@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.summary import summarise
+
+
+def test_users_reviews_and_all_together_are_told_apart():
+    scores = np.array([[0.3, 0.7], [0.5, np.nan]])
+    rows = summarise(["log_loss", "auc"], scores, np.array([300, 100]), {"log_loss": 0.36})
+    assert rows["log_loss"].mean_users == pytest.approx(0.4)
+    assert rows["log_loss"].mean_reviews == pytest.approx(0.35)
+    assert rows["log_loss"].pooled == 0.36
+    assert rows["log_loss"].lo <= 0.4 <= rows["log_loss"].hi
+    assert (rows["auc"].mean_users, rows["auc"].n_users) == (0.7, 1)
+    assert math.isnan(rows["auc"].pooled)
+    assert math.isnan(rows["auc"].lo)
+
+
+def test_the_interval_holds_the_true_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    # Each column is another experiment; the draws are shared, the data are not.
+    scores = rng.exponential(1, (60, 400))
+    rows = summarise([str(k) for k in range(400)], scores, np.ones(60), {}, resamples=1999)
+    held = np.mean([row.lo <= 1 <= row.hi for row in rows.values()])
+    assert 0.96 <= held <= 1
+
+
+def test_users_who_agree_leave_no_width():
+    row = summarise(["brier"], np.full((3, 1), 0.1), np.array([5, 6, 7]), {})["brier"]
+    assert (row.lo, row.hi) == (0.1, 0.1)
+    assert row.mean_users == pytest.approx(0.1)
+
+
+def test_a_single_user_takes_the_interval_of_the_cards():
+    one = (["brier"], np.array([[0.1]]), np.array([5]), {"brier": 0.1})
+    row = summarise(*one, single_user={"brier": (0.05, 0.15)})["brier"]
+    assert (row.mean_users, row.mean_reviews, row.lo, row.hi) == (0.1, 0.1, 0.05, 0.15)
+    assert math.isnan(summarise(*one)["brier"].lo)
+
+
+def test_nobody_is_summarised_as_nothing():
+    row = summarise(["brier"], np.empty((0, 1)), np.empty(0, int), {})["brier"]
+    assert row.n_users == 0
+    assert all(math.isnan(number) for number in (row.mean_users, row.mean_reviews, row.lo))
+
+
+def test_a_metric_nobody_has_is_undefined():
+    row = summarise(["temporal_flat"], np.full((3, 1), np.nan), np.array([1, 2, 3]), {})
+    assert row["temporal_flat"].n_users == 0
+    assert math.isnan(row["temporal_flat"].mean_users)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    scores = np.random.default_rng(0).random((30, 2))
+    n_reviews = np.full(30, 10)
+    first = summarise(["a", "b"], scores, n_reviews, {}, resamples=300)
+    again = summarise(["b", "a"], scores[:, ::-1], n_reviews, {}, resamples=300)
+    assert first["a"].lo == pytest.approx(again["a"].lo, abs=1e-14)
+    other = summarise(["a", "b"], scores, n_reviews, {}, resamples=300, seed=1)
+    assert first["a"].lo != other["a"].lo
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ScoreError, match=r"shape \(3, 1\), expected \(2, 1\)"):
+        summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {})

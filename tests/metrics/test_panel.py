@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+
+from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.threshold import confusion_statistics
+
+CONF = Path(__file__).parents[2] / "conf"
+SECTIONS = {"test", "calibration", "discrimination", "threshold", "time"}
+
+
+def build(option, *overrides):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose(overrides=[f"+panel={option}", *overrides])
+    return instantiate(config.panel, _convert_="all")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A metric as a plug-in would write it, without any of ours."""
+
+    name: str = "constant"
+    number: float = 1.0
+    better = "neither"
+    section = "test"
+
+    def __call__(self, predictions):
+        return self.number
+
+
+def test_the_default_option_is_the_default_panel():
+    panel = build("default")
+    assert panel.names == default_panel().names
+    assert list(panel) == list(default_panel())
+
+
+def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
+    names = build(
+        "default", "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
+    ).names
+    assert "confusion_tpr_at_0_85" in names
+    assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
+
+
+@pytest.mark.parametrize("option", sorted(path.stem for path in (CONF / "panel").glob("*.yaml")))
+def test_every_option_scores(option, one_user):
+    panel = build(option)
+    scores = panel.score(one_user())
+    assert tuple(scores) == panel.names
+    assert all(math.isfinite(value) for value in scores.values())
+
+
+def test_every_metric_says_its_direction_and_section():
+    for metric in default_panel():
+        assert metric.better in {"lower", "higher", "zero", "neither"}
+        assert metric.section in SECTIONS
+
+
+def test_scores_lie_within_the_bounds_their_metrics_state(one_user):
+    scores = default_panel().score(one_user())
+    for metric in default_panel():
+        lowest, highest = metric.bounds
+        assert lowest <= scores[metric.name] <= highest
+
+
+def test_families_are_opened_up():
+    panel = Panel([LogLoss(), confusion_statistics([0.9])])
+    assert len(panel.names) == 9
+    assert Panel({"any": LogLoss(), "key": confusion_statistics([0.9])}).names == panel.names
+
+
+def test_a_metric_of_ones_own_joins_in(one_user):
+    assert Panel([Constant()]).score(one_user()) == {"constant": 1.0}
+
+
+def test_what_is_infinite_counts_as_undefined(one_user):
+    assert math.isnan(Panel([Constant(number=math.inf)]).score(one_user())["constant"])
+
+
+def test_names_that_would_not_work_are_refused_together():
+    with pytest.raises(ConfigError, match=r"'brier' is there twice.*'RMSE\(bins\)' has"):
+        Panel([Brier(), Brier(), Constant("RMSE(bins)")])
+    with pytest.raises(ConfigError, match="there is no metric"):
+        Panel([])
+
+
+def test_no_predictions_make_every_metric_undefined(one_user):
+    nobody = one_user()
+    empty = replace(
+        nobody,
+        curves=None,
+        **{
+            name: getattr(nobody, name)[:0]
+            for name in ("user", "fold", "row", "card", "p", "recalled", "elapsed_days")
+        },
+        nth_review=nobody.nth_review[:0],
+        lapses=nobody.lapses[:0],
+    )
+    scores = default_panel().score(empty)
+    assert all(math.isnan(value) for value in scores.values())
+
+
+def test_one_outcome_leaves_finite_what_can_be_told(one_user):
+    predictions = one_user()
+    everything = replace(predictions, recalled=np.ones_like(predictions.recalled))
+    scores = default_panel().score(everything)
+    undefined = {name for name, value in scores.items() if math.isnan(value)}
+    assert {"normalized_entropy", "brier_skill", "auc", "confusion_fpr_at_0_9"} <= undefined
+    assert not undefined & {"log_loss", "brier", "smece", "smece_exact", "ece", "rmse_bins", "mbe"}
+
+
+def test_columns_of_other_lengths_are_refused(one_user):
+    predictions = replace(one_user(), lapses=np.zeros(3, np.int64))
+    with pytest.raises(ScoreError, match="lapses has shape \\(3,\\), but p has \\(600,\\)"):
+        default_panel().score(predictions)
+
+
+def test_predictions_that_are_no_probabilities_are_refused(one_user):
+    predictions = one_user()
+    predictions.p[7] = np.nan
+    with pytest.raises(ScoreError, match="p is NaN at position 7"):
+        default_panel().score(predictions)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from srs_eval.metrics.reliability import reliability_curve
+from srs_eval.metrics.smece import smece_exact
+
+
+def test_calibrated_predictions_lie_on_the_diagonal(weyl):
+    curve = reliability_curve(*weyl(20_000, 0.0))
+    inner = (curve.p_grid > 0.7) & (curve.p_grid < 0.97)
+    assert curve.observed[inner] == pytest.approx(curve.p_grid[inner], abs=0.03)
+    assert np.isnan(curve.observed[curve.p_grid < 0.45]).all()
+
+
+def test_bias_shows_where_it_is(weyl):
+    curve = reliability_curve(*weyl(50_000, 0.1))
+    at = dict(zip(curve.p_grid.round(3), curve.observed, strict=True))
+    assert at[0.7] == pytest.approx(0.7, abs=0.02)
+    assert at[0.97] == pytest.approx(0.87, abs=0.02)
+
+
+def test_the_number_is_smooth_ece(weyl):
+    p, recalled = weyl(2000, 0.05)
+    curve = reliability_curve(p, recalled)
+    assert curve.smece == smece_exact(p, recalled) == curve.sigma
+    assert 0 < curve.half_width < 0.03
+    assert curve.n == 2000
+
+
+def test_the_band_surrounds_the_curve_and_narrows_with_data(weyl):
+    small, large = (reliability_curve(*weyl(n, 0.05), seed=1) for n in (300, 30_000))
+    middle = np.searchsorted(large.p_grid, 0.8)
+    for curve in (small, large):
+        assert curve.lo[middle] < curve.observed[middle] < curve.hi[middle]
+        defined = ~np.isnan(curve.observed)
+        assert (np.isnan(curve.lo) == ~defined).all()
+        assert (curve.lo[defined] <= curve.hi[defined]).all()
+        assert curve.lo[defined].min() >= 0
+        assert curve.hi[defined].max() <= 1
+    width = [curve.hi[middle] - curve.lo[middle] for curve in (small, large)]
+    assert width[1] < width[0] / 3
+
+
+def test_density_integrates_to_one(weyl):
+    curve = reliability_curve(*weyl(1000, 0.05))
+    assert np.trapezoid(curve.density, curve.p_grid) == pytest.approx(1, abs=0.01)
+    assert curve.density.min() >= 0
+
+
+def test_the_half_width_matches_resampling_the_reviews():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 3000)
+    recalled = rng.random(3000) < p - 0.05 * (p > 0.9)
+    rows = rng.integers(0, 3000, (150, 3000))
+    errors = np.array([smece_exact(p[drawn], recalled[drawn]) for drawn in rows])
+    estimate = smece_exact(p, recalled)
+    below, above = np.quantile(errors, [0.025, 0.975])
+    expected = max(above - estimate, estimate - below)
+    assert reliability_curve(p, recalled).half_width == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("p", "recalled"),
+    [([0.9], [1]), ([0.0, 1.0], [0, 1]), ([1.0, 0.0], [0, 1]), ([0.5] * 9, [1] * 9)],
+)
+def test_little_data_makes_a_curve_all_the_same(p, recalled):
+    curve = reliability_curve(p, recalled)
+    nearest = np.rint(np.array(p) * 200).astype(int)
+    assert np.isfinite(curve.observed[nearest]).all()
+    assert math.isfinite(curve.half_width)
+
+
+def test_nothing_makes_an_undefined_curve():
+    curve = reliability_curve([], [])
+    assert np.isnan(curve.observed).all()
+    assert math.isnan(curve.smece)
+    assert curve.n == 0

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.resample import bca_interval, card_intervals, resampled_means
+from srs_eval.metrics.temporal import Temporal
+
+
+@pytest.mark.parametrize("n", [5, 19, 300])
+def test_the_interval_equals_scipys_on_the_same_resamples(n):
+    values = np.random.default_rng(n).exponential(1, n)
+    reference = stats.bootstrap(
+        (values,), np.mean, n_resamples=4999, method="BCa", confidence_level=0.99, rng=1
+    )
+    got = bca_interval(values, reference.bootstrap_distribution)
+    interval = reference.confidence_interval
+    assert got == pytest.approx((interval.low, interval.high), rel=1e-6)
+
+
+def test_the_interval_agrees_with_scipys_on_its_own_resamples():
+    values = np.random.default_rng(2).exponential(1, 100)
+    interval = bca_interval(values, resampled_means(values[:, None])[:, 0])
+    reference = stats.bootstrap(
+        (values,), np.mean, n_resamples=9999, method="BCa", confidence_level=0.99, rng=3
+    ).confidence_interval
+    error = values.std() / 10
+    assert interval == pytest.approx((reference.low, reference.high), abs=0.15 * error)
+
+
+def test_resampled_means_follow_the_exact_distribution():
+    values = np.array([0.4, 0.35, 0.3, 0.45, 0.28, 0.5])
+    exact = np.sort([np.mean(drawn) for drawn in itertools.product(values, repeat=6)])
+    means = resampled_means(values[:, None], resamples=20_000)[:, 0]
+    for share in (0.05, 0.5, 0.95):
+        assert np.quantile(means, share) == pytest.approx(np.quantile(exact, share), abs=0.002)
+
+
+def test_columns_are_resampled_together(cases):
+    inputs = cases["C27"]["inputs"]
+    expected = cases["C27"]["expected"]["exact_bootstrap_diff_reviews"]
+    weight = np.array(inputs["sizes"], float)
+    difference = np.array(inputs["A"]) - np.array(inputs["B"])
+    drawn = resampled_means(np.stack([weight * difference, weight], axis=1), resamples=40_000)
+    ratios = drawn[:, 0] / drawn[:, 1]
+    assert ratios.mean() == pytest.approx(expected["mean"], abs=2e-4)
+    assert np.quantile(ratios, 0.005) == pytest.approx(expected["q005"], abs=2e-4)
+    assert np.quantile(ratios, 0.995) == pytest.approx(expected["q995"], abs=3e-4)
+
+
+def test_missing_values_are_left_out_of_their_column_only():
+    rng = np.random.default_rng(0)
+    values = rng.random((40, 3))
+    values[5:20, 1] = np.nan
+    values[:, 2] = np.nan
+    means = resampled_means(values, resamples=500)
+    alone = resampled_means(values[:, :1], resamples=500)
+    assert means[:, :1] == pytest.approx(alone, abs=1e-14)
+    assert means[:, 1].mean() == pytest.approx(np.nanmean(values[:, 1]), abs=0.02)
+    assert np.isnan(means[:, 2]).all()
+    assert np.isnan(bca_interval(values[:, 2], means[:, 2])).all()
+
+
+def test_resamples_without_any_value_are_left_out():
+    values = np.array([[0.2], [np.nan], [0.6]])
+    means = resampled_means(values, resamples=2000)
+    assert 0.02 < np.isnan(means).mean() < 0.06
+    lo, hi = bca_interval(values[:, 0], means[:, 0])
+    assert 0.2 - 1e-12 <= lo <= hi <= 0.6 + 1e-12
+
+
+def test_equal_values_have_no_width_and_one_value_no_interval():
+    means = resampled_means(np.full((4, 1), 0.3), resamples=100)[:, 0]
+    assert bca_interval(np.full(4, 0.3), means) == (0.3, 0.3)
+    assert np.isnan(bca_interval(np.array([0.3]), means)).all()
+
+
+def test_blocks_of_draws_do_not_show():
+    values = np.random.default_rng(0).random((3000, 2))
+    means = resampled_means(values, resamples=700)
+    error = values.std(axis=0) / math.sqrt(3000)
+    assert means.std(axis=0) == pytest.approx(error, rel=0.1)
+    assert means.mean(axis=0) == pytest.approx(values.mean(axis=0), abs=4 * error[0] / 26)
+
+
+def test_card_intervals_have_the_width_of_the_cluster_error(one_user):
+    predictions = one_user(n=2000, cards=200)
+    lo, hi = card_intervals(Panel([LogLoss()]), predictions, resamples=400)["log_loss"]
+    losses = LogLoss().per_review(predictions)
+    sums = np.bincount(predictions.card, losses - losses.mean(), minlength=200)
+    error = math.sqrt((sums**2).sum()) / len(losses)
+    assert (hi - lo) / 2 == pytest.approx(2.5758 * error, rel=0.12)
+    assert (hi + lo) / 2 == pytest.approx(losses.mean(), abs=1e-12)
+
+
+def test_forgetting_curves_are_resampled_with_their_cards(one_user):
+    class Slow:
+        """The same number, but not known to be a mean over curves."""
+
+        name, better, section = "slow", "lower", "time"
+        bounds = (0.0, 1.0)
+
+        def __call__(self, predictions):
+            return Temporal()(predictions)
+
+    both = card_intervals(Panel([Temporal(), Slow()]), one_user(curves=80), resamples=60)
+    assert both["temporal_violation"] == pytest.approx(both["slow"], abs=1e-12)
+
+
+def test_the_default_panel_has_card_intervals(one_user):
+    predictions = one_user()
+    panel = default_panel()
+    scores = panel.score(predictions)
+    intervals = card_intervals(panel, predictions, resamples=20)
+    assert tuple(intervals) == panel.names
+    for metric in panel:
+        lo, hi = intervals[metric.name]
+        assert lo <= scores[metric.name] <= hi
+        assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
+    assert intervals == card_intervals(panel, predictions, resamples=20)
+
+
+def test_one_card_has_no_interval(one_user):
+    predictions = one_user()
+    alone = replace(predictions, card=np.zeros_like(predictions.card))
+    assert np.isnan(card_intervals(Panel([LogLoss()]), alone)["log_loss"]).all()
+
+
+def test_undefined_scores_have_no_interval(one_user):
+    predictions = one_user(n=60)
+    recalled = replace(predictions, recalled=np.ones(60, bool), curves=None)
+    intervals = card_intervals(default_panel(), recalled, resamples=10)
+    assert np.isnan(intervals["auc"]).all()
+    assert np.isnan(intervals["temporal_violation"]).all()
+    assert np.isfinite(intervals["log_loss"]).all()
+
+
+def test_curves_of_reviews_that_were_not_scored_are_refused(one_user):
+    predictions = one_user()
+    curves = predictions.curves
+    stray = replace(curves, row=curves.row + 600)
+    with pytest.raises(ScoreError, match=r"forgetting curve 0 .* not scored"):
+        card_intervals(default_panel(), replace(predictions, curves=stray), resamples=2)

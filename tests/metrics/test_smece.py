@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from srs_eval.metrics.calibration import mbe
+from srs_eval.metrics.smece import residual_field, smece, smece_at, smece_exact, smece_lattice
+from srs_eval.metrics.smooth import CosineField, onto_grid
+
+
+@pytest.fixture(scope="module")
+def reference_smece():
+    # The reference implementation imports plotting libraries that use what pandas deprecates.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from relplot.metrics import smECE
+    return smECE
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 1000, 20_000])
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_it_equals_the_reference_implementation(reference_smece, n, calibrated):
+    rng = np.random.default_rng(n)
+    p = rng.beta(9, 1.2, n)
+    recalled = rng.random(n) < (p if calibrated else 0.6)
+    assert smece(p, recalled) == pytest.approx(reference_smece(p, recalled * 1.0), abs=1e-13)
+
+
+def test_it_equals_the_reference_where_the_kernel_falls_between_nodes(reference_smece):
+    rng = np.random.default_rng(5)
+    p = rng.beta(9, 1.2, 400_000)
+    recalled = rng.random(len(p)) < p
+    value, sigma = smece_lattice(p, recalled)
+    assert sigma * 1024 <= 3
+    assert value == pytest.approx(reference_smece(p, recalled * 1.0), abs=1e-13)
+
+
+def test_single_precision_hardly_matters(weyl):
+    p, recalled = weyl(1000, 0.05)
+    assert smece(p.astype(np.float32), recalled) == pytest.approx(smece(p, recalled), abs=1e-7)
+    exact = smece_exact(p, recalled)
+    assert smece_exact(p.astype(np.float32), recalled) == pytest.approx(exact, abs=1e-7)
+
+
+def direct(p, recalled, sigma):
+    """Sum the kernel over mirror images of every prediction, on a fine grid."""
+    t = np.linspace(0, 1, 4001)
+    residual = np.zeros_like(t)
+    for image in range(-6, 7):
+        for mirrored in (2 * image + p, 2 * image - p):
+            distance = (t[:, None] - mirrored) / sigma
+            residual += np.exp(-0.5 * distance**2) @ (p - recalled)
+    residual /= len(p) * sigma * math.sqrt(2 * math.pi)
+    return np.trapezoid(np.abs(residual), t)
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.5, 1.0])
+def test_the_cosine_series_equals_mirror_images(weyl, sigma):
+    p, recalled = weyl(60, 0.2)
+    p[:2] = 0, 1
+    assert smece_at(p, recalled, sigma) == pytest.approx(direct(p, recalled, sigma), abs=3e-6)
+
+
+def test_the_exact_number_is_its_own_bandwidth(weyl):
+    p, recalled = weyl(2000, 0.05)
+    value = smece_exact(p, recalled)
+    assert smece_at(p, recalled, value) == pytest.approx(value, abs=1e-9)
+
+
+def test_more_smoothing_never_leaves_more_error(weyl):
+    residuals = residual_field(*weyl(500, 0.1))
+    errors = [residuals.absolute_integral(sigma) for sigma in np.geomspace(1e-3, 1, 30)]
+    assert np.all(np.diff(errors) <= 1e-7)
+
+
+def test_constant_predictions_leave_the_mean_bias():
+    p, recalled = [0.7] * 10, [1] * 9 + [0]
+    assert smece_exact(p, recalled) == pytest.approx(0.2, abs=1e-9)
+    assert abs(mbe(p, recalled)) == pytest.approx(0.2)
+
+
+def test_the_base_rate_cannot_be_caught():
+    assert smece_exact([0.8] * 10, [1] * 8 + [0] * 2) == pytest.approx(0, abs=1e-9)
+    assert smece([0.8] * 10, [1] * 8 + [0] * 2) == pytest.approx(0, abs=1e-9)
+
+
+def test_nothing_is_nan():
+    assert math.isnan(smece([], []))
+    assert math.isnan(smece_exact([], []))
+    assert math.isnan(smece_at([], [], 0.1))
+
+
+def test_masses_of_chunks_add_up(weyl):
+    p, recalled = weyl(1000, 0.05)
+    parts = [
+        onto_grid(p[rows], p[rows] - recalled[rows], 1025)
+        for rows in (slice(300), slice(300, None))
+    ]
+    whole = onto_grid(p, p - recalled, 1025)
+    assert sum(parts) == pytest.approx(whole, abs=1e-12)
+
+
+def test_smoothing_keeps_the_mass():
+    masses = np.random.default_rng(0).random(129)
+    field = CosineField.of(masses)
+    points = np.linspace(0, 1, 2001)
+    assert np.trapezoid(field.at(0.05, points), points) == pytest.approx(masses.sum(), rel=1e-6)
