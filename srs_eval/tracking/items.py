@@ -1,0 +1,115 @@
+"""What a run logs, as data: nothing here knows which tracker will take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A setting of the run, fixed before it starts.
+
+    Attributes
+    ----------
+    name : str
+        Dotted path in the resolved configuration, such as ``algo.fit``.
+    value : str, int, float, bool or None
+        Logged as text.
+    """
+
+    name: str
+    value: str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A fact to search and group runs by; a later tag of the same name replaces it."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One number a run arrived at.
+
+    Attributes
+    ----------
+    name : str
+        ``section/metric``, such as ``test/log_loss``: trackers group by the section.
+    value : float
+        NaN and infinities are named as undefined instead of being drawn as numbers.
+    """
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class FigureFiles:
+    """A finished figure: PNG to look at, SVG (optional) to print.
+
+    Attributes
+    ----------
+    name : str
+        The same in every run, so that runs can be compared figure by figure.
+    """
+
+    name: str
+    png: Path
+    svg: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFile:
+    """A file to keep with the run, in `folder` of its artefacts ("" is the root)."""
+
+    path: Path
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """A small table that a tracker can show, some hundred rows at most.
+
+    Attributes
+    ----------
+    columns : mapping of str to sequence
+        Columns of equal length.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInfo:
+    """The review logs a run was trained and tested on.
+
+    Attributes
+    ----------
+    digest : str
+        Fingerprint of the scored rows.
+    location : str
+        Where the logs came from: a path, or what was simulated.
+    users, reviews : int
+        How many of each were scored.
+    """
+
+    name: str
+    digest: str
+    location: str
+    users: int
+    reviews: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a person should read first about the run, in Markdown."""
+
+    markdown: str
+
+
+Item = Param | Tag | Value | FigureFiles | ArtifactFile | TableRows | DatasetInfo | Description

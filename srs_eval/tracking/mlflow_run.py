@@ -1,0 +1,205 @@
+"""One open MLflow run: where items become parameters, metrics, tags and artefacts."""
+
+from __future__ import annotations
+
+import json
+import math
+import posixpath
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import PIL.Image
+from mlflow import MlflowClient
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, RunTag
+from mlflow.entities import Param as MlflowParam
+from mlflow.tracking.context.registry import resolve_tags
+
+from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    DatasetInfo,
+    Description,
+    FigureFiles,
+    Item,
+    Param,
+    TableRows,
+    Tag,
+    Value,
+)
+from srs_eval.tracking.mlflow_store import NOTE_TAG
+from srs_eval.tracking.tracker import RunInfo
+from srs_eval.tracking.view import IMAGES_SECTION
+
+# Limits of MLflow's tables and requests.
+PARAM_LENGTH = 6000
+TAG_LENGTH = 8000
+DIGEST_LENGTH = 36
+METRICS_AT_ONCE = 1000
+PARAMS_AT_ONCE = 100
+TAGS_AT_ONCE = 50
+
+RUNS_WITH_COLOURS = 50
+UNDEFINED_TAG = "undefined_metrics"
+TABLES_FOLDER = "tables"
+
+_Entry = TypeVar("_Entry")
+
+
+def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
+    """Create a run with MLflow's own tags (git commit, user, source) and `run.tags`."""
+    latest = client.search_runs(
+        [experiment_id], max_results=RUNS_WITH_COLOURS, order_by=["attributes.start_time DESC"]
+    )
+    taken = {
+        other.info.run_name: other.data.tags[COLOUR_TAG]
+        for other in latest
+        if COLOUR_TAG in other.data.tags
+    }
+    own = {COLOUR_TAG: pick_colour(run.name, taken), **run.tags}
+    tags = resolve_tags({name: text[:TAG_LENGTH] for name, text in own.items()})
+    created = client.create_run(experiment_id, tags=tags, run_name=run.name)
+    run_id: str = created.info.run_id
+    return run_id
+
+
+def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
+    """Take over the run that ``mlflow run`` created; return the id of its experiment."""
+    joined = client.get_run(run_id)
+    client.update_run(run_id, status="RUNNING", name=run.name)
+    _log_tags(client, run_id, run.tags)
+    experiment_id: str = joined.info.experiment_id
+    return experiment_id
+
+
+def log_items(client: MlflowClient, run_id: str, items: Iterable[Item]) -> None:
+    """Write items to a run, all metrics in one call.
+
+    Metrics that are NaN or infinite are named in the tag ``undefined_metrics`` instead:
+    a chart would show them as numbers or break.
+    """
+    items = tuple(items)
+    _log_params(client, run_id, _of(Param, items))
+    _log_values(client, run_id, _of(Value, items))
+    tags = {tag.name: tag.value for tag in _of(Tag, items)}
+    for description in _of(Description, items):
+        tags[NOTE_TAG] = description.markdown
+    _log_tags(client, run_id, tags)
+    _log_datasets(client, run_id, _of(DatasetInfo, items))
+    for table in _of(TableRows, items):
+        columns = {name: _plain(column) for name, column in table.columns.items()}
+        client.log_table(run_id, columns, f"{TABLES_FOLDER}/{table.name}.json")
+    for figure in _of(FigureFiles, items):
+        _log_figure(client, run_id, figure)
+    for artifact in _of(ArtifactFile, items):
+        client.log_artifact(run_id, str(artifact.path), artifact.folder or None)
+
+
+def safe_names(names: Sequence[str]) -> list[str]:
+    """Turn names into different ones that MLflow takes for params, metrics and tags.
+
+    Examples
+    --------
+    >>> safe_names(["test/log_loss", "a(b)", "a[b]", "../x"])
+    ['test/log_loss', 'a_b_', 'a_b__', 'x']
+    """
+    taken: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        safe = posixpath.normpath(re.sub(r"[^\w\-. /]", "_", name)).lstrip("./")[:240] or "unnamed"
+        while safe in taken.values():
+            safe += "_"
+        taken[name] = safe
+    return [taken[name] for name in names]
+
+
+def _of(kind: type[_Entry], items: Iterable[Item]) -> list[_Entry]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def _in_parts(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:
+    for first in range(0, len(entries), size):
+        yield entries[first : first + size]
+
+
+def _log_params(client: MlflowClient, run_id: str, params: Sequence[Param]) -> None:
+    if not params:
+        return
+    # MLflow refuses a second value; `mlflow run -P` may have written another spelling.
+    before: Mapping[str, str] = client.get_run(run_id).data.params
+    texts = dict(zip(safe_names([param.name for param in params]), params, strict=True))
+    entries = []
+    for name, param in texts.items():
+        text = _shortened(str(param.value), PARAM_LENGTH)
+        clash = before.get(name, text) != text
+        entries.append(MlflowParam(f"srs_eval.{name}" if clash else name, text))
+    for part in _in_parts(entries, PARAMS_AT_ONCE):
+        client.log_batch(run_id, params=part, synchronous=True)
+
+
+def _log_values(client: MlflowClient, run_id: str, values: Sequence[Value]) -> None:
+    if not values:
+        return
+    now_ms = time.time_ns() // 1_000_000
+    named = zip(safe_names([value.name for value in values]), values, strict=True)
+    numbers = {name: float(value.value) for name, value in named}
+    defined = [
+        Metric(name, number, now_ms, 0) for name, number in numbers.items() if math.isfinite(number)
+    ]
+    for part in _in_parts(defined, METRICS_AT_ONCE):
+        client.log_batch(run_id, metrics=part, synchronous=True)
+    undefined = {name for name, number in numbers.items() if not math.isfinite(number)}
+    if undefined:
+        known = client.get_run(run_id).data.tags.get(UNDEFINED_TAG, "")
+        undefined |= set(known.split(", ")) - {""}
+        _log_tags(client, run_id, {UNDEFINED_TAG: ", ".join(sorted(undefined))})
+
+
+def _log_tags(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
+    entries = [
+        RunTag(name, _shortened(text, TAG_LENGTH))
+        for name, text in zip(safe_names(list(tags)), tags.values(), strict=True)
+    ]
+    for part in _in_parts(entries, TAGS_AT_ONCE):
+        client.log_batch(run_id, tags=part, synchronous=True)
+
+
+def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetInfo]) -> None:
+    inputs = [
+        DatasetInput(
+            Dataset(
+                name=dataset.name[:500],
+                digest=dataset.digest[:DIGEST_LENGTH],
+                source_type="local",
+                source=json.dumps({"uri": dataset.location}),
+                profile=json.dumps({"num_rows": dataset.reviews, "num_users": dataset.users}),
+            ),
+            tags=[InputTag("mlflow.data.context", "evaluation")],
+        )
+        for dataset in datasets
+    ]
+    if inputs:
+        client.log_inputs(run_id, datasets=inputs)
+
+
+def _log_figure(client: MlflowClient, run_id: str, figure: FigureFiles) -> None:
+    # At the root, because the compare page pairs figures only there.
+    client.log_artifact(run_id, str(figure.png))
+    if figure.svg is not None:
+        client.log_artifact(run_id, str(figure.svg))
+    with PIL.Image.open(figure.png) as image:
+        image.load()
+        client.log_image(
+            run_id, image, key=f"{IMAGES_SECTION}/{safe_names([figure.name])[0]}", step=0
+        )
+
+
+def _plain(column: Sequence[object]) -> list[object]:
+    # numpy's own numbers would become objects that neither pandas nor JSON round-trips.
+    plain: list[object] = np.asarray(column).tolist()
+    return plain
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

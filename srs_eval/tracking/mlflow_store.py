@@ -1,0 +1,158 @@
+"""Opening an MLflow store: created once, joined by many, cleared of the runs of the dead."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import requests
+from filelock import FileLock
+from mlflow import MlflowClient
+from mlflow.entities import Experiment, ViewType
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
+
+from srs_eval.errors import TrackingError
+from srs_eval.tracking.address import StoreAddress
+from srs_eval.tracking.process import process_is_gone
+from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
+
+NOTE_TAG = "mlflow.note.content"
+# Or the UI opens the experiment with its menus for chat bots.
+KIND_TAG = ("mlflow.experimentKind", "custom_model_development")
+# Migrations of a fresh store take 3 to 10 seconds on a slow disk.
+LOCK_SECONDS = 120
+# What comes through from below MLflow besides its own.
+MLFLOW_ERRORS = (
+    MlflowException,
+    requests.RequestException,
+    SQLAlchemyError,
+    sqlite3.Error,
+    OSError,
+)
+
+
+@contextmanager
+def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
+    """Turn whatever MLflow, the network or the disk raises into one readable error."""
+    try:
+        yield
+    except MLFLOW_ERRORS as error:
+        first_line = str(error).strip().partition("\n")[0][:400]
+        raise TrackingError(
+            f"MLflow could not {doing} at {address.shown}.\n"
+            f"  {type(error).__name__}: {first_line}\n"
+            f"  {_advice(address)}"
+        ) from error
+
+
+def open_store(address: StoreAddress) -> MlflowClient:
+    """Connect to a store, and create it if it is a sqlite file that is not there yet.
+
+    Several processes that find a fresh sqlite file would each run MLflow's migrations on
+    it and fail; here the first does it while the others wait at a file lock.
+    """
+    with tracking_errors("open its store", address), only_one(address):
+        client = MlflowClient(tracking_uri=address.uri)
+        client.get_experiment_by_name("Default")
+        if address.database is not None:
+            _let_readers_in(address)
+    return client
+
+
+def open_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:
+    """Find an experiment, or create it with its note and its artefact folder."""
+    with tracking_errors(f"open the experiment {name!r}", address), only_one(address):
+        experiment = client.get_experiment_by_name(name)
+        if experiment is None:
+            experiment = _create_experiment(client, address, name)
+        elif experiment.lifecycle_stage != "active":
+            raise TrackingError(
+                f"The experiment {name!r} at {address.shown} is deleted. Restore it with "
+                f"'mlflow experiments restore -x {experiment.experiment_id}' or choose "
+                "another tracking.experiment."
+            )
+    return experiment
+
+
+def write_view(client: MlflowClient, experiment: Experiment) -> bool:
+    """Give the experiment its ready-made view, unless it has it; tell whether it is there.
+
+    A view that a person has changed in the UI stays as they left it.
+    """
+    if VIEW_TAG in experiment.tags:
+        return True
+    try:
+        view = encode_view(view_state(), time.time_ns() // 1_000_000)
+        client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, view)
+    except MLFLOW_ERRORS:
+        return False
+    return True
+
+
+def close_dead_runs(client: MlflowClient, experiment_id: str, host: str) -> list[str]:
+    """Mark as KILLED the runs that processes of this host left behind; return their ids."""
+    running = client.search_runs(
+        [experiment_id],
+        f"attributes.status = 'RUNNING' and tags.host = '{host}'",
+        run_view_type=ViewType.ACTIVE_ONLY,
+    )
+    dead = [
+        run.info.run_id for run in running if process_is_gone(_pid(run.data.tags.get("pid", "")))
+    ]
+    for run_id in dead:
+        client.set_terminated(run_id, "KILLED")
+    return dead
+
+
+def _create_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:
+    location = f"{address.artifacts}/{_folder(name)}" if address.artifacts else None
+    try:
+        experiment_id = client.create_experiment(name, artifact_location=location)
+    except MlflowException:
+        # On a server another process may have created it a moment ago.
+        experiment = client.get_experiment_by_name(name)
+        if experiment is None:
+            raise
+        return experiment
+    client.set_experiment_tag(experiment_id, NOTE_TAG, experiment_note(experiment_id))
+    client.set_experiment_tag(experiment_id, *KIND_TAG)
+    return client.get_experiment(experiment_id)
+
+
+def only_one(address: StoreAddress) -> FileLock | nullcontext[None]:
+    """Let one process at a time change what all runs of a sqlite store share."""
+    if address.database is None:
+        return nullcontext()
+    address.database.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(f"{address.database}.lock", timeout=LOCK_SECONDS)
+
+
+def _let_readers_in(address: StoreAddress) -> None:
+    # In this mode, which the file remembers, the UI can read while runs write.
+    connection = sqlite3.connect(str(address.database), timeout=20)
+    try:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
+
+
+def _folder(name: str) -> str:
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
+    return safe.strip(".") or "experiment"
+
+
+def _pid(tag: str) -> int:
+    return int(tag) if tag.isdigit() else 0
+
+
+def _advice(address: StoreAddress) -> str:
+    if address.is_server:
+        return "Start that server or correct tracking.uri (or MLFLOW_TRACKING_URI)."
+    if address.database is not None and not os.access(address.database.parent, os.W_OK):
+        return f"The folder {address.database.parent} cannot be written to; set tracking.uri."
+    return "Check tracking.uri (or MLFLOW_TRACKING_URI), or go on with tracking=none."

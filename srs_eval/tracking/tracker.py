@@ -1,0 +1,71 @@
+"""What every tracker does: take a run's items, from its start to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from srs_eval.tracking.items import Item
+
+RunEnd = Literal["finished", "failed", "killed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What is known of a run before it starts.
+
+    Attributes
+    ----------
+    name : str
+        What the run is called in lists, such as ``fsrs6 on synthetic``.
+    tags : mapping of str to str
+        Facts to find the run by; ``sweep_id`` joins the runs of one sweep.
+    experiment : str, optional
+        The group of runs it belongs to, where it is not the tracker's own default.
+    """
+
+    name: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    experiment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLinks:
+    """Where a finished run can be looked at.
+
+    Attributes
+    ----------
+    run_id : str
+        Name of the run in its store, "" where nothing was kept.
+    run_url, view_url : str, optional
+        Pages of the run and of all runs compared. If there is a `ui_command`, they
+        answer while that command runs.
+    ui_command : str, optional
+        What to type to open the pages; None where a server already shows them.
+    """
+
+    run_id: str = ""
+    run_url: str | None = None
+    view_url: str | None = None
+    ui_command: str | None = None
+
+
+class Tracker(Protocol):
+    """Keeps the items of one run at a time.
+
+    Every call may raise `srs_eval.errors.TrackingError`; the caller's results are in the
+    output folder by then, so that nothing is lost.
+    """
+
+    def start(self, run: RunInfo) -> None:
+        """Begin a run."""
+        ...
+
+    def log(self, items: Iterable[Item]) -> None:
+        """Keep items of the run; may be called any number of times."""
+        ...
+
+    def finish(self, status: RunEnd) -> RunLinks:
+        """End the run and say where it can be seen."""
+        ...

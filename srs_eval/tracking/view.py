@@ -1,0 +1,211 @@
+"""A ready-made view of the MLflow UI, and what the experiment says about itself.
+
+The UI keeps shared views in experiment tags, in a form that is not documented: whoever
+writes this one must be content if the UI does not read it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+# Changes with the content below, so that a store with an older view gets the new one.
+VIEW_KEY = "srs_eval_1"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
+VIEW_NAME = "Leaderboard"
+RUNS_COMPARED = 20
+
+# What the run list shows, in this order, and how wide in pixels.
+COLUMNS = {
+    "params.`algo`": 110,
+    "metrics.`test/log_loss`": 115,
+    "metrics.`test/normalized_entropy`": 175,
+    "metrics.`test/brier_skill`": 120,
+    "metrics.`calib/smece`": 110,
+    "metrics.`discrimination/auc`": 140,
+    "metrics.`calib/rmse_bins`": 130,
+    "metrics.`users/n`": 90,
+    "metrics.`users/failed`": 105,
+    "attributes.`Dataset`": 220,
+}
+# Figures are logged under this name, so that the UI gives them a section of their own.
+IMAGES_SECTION = "figures"
+# The layout of a section: charts in a row, and their height in pixels.
+SECTIONS = {
+    "test": (3, 300),
+    "calib": (3, 300),
+    "discrimination": (3, 300),
+    # One figure to a row: three or four runs beside each other, and a second line of them.
+    IMAGES_SECTION: (1, 700),
+    "threshold": (4, 300),
+    "time": (3, 300),
+    "users": (3, 300),
+    "train": (3, 300),
+    "cost": (3, 300),
+}
+# Drawn first and in this order; the UI adds every other metric to its section by itself.
+BARS = (
+    "test/log_loss",
+    "test/normalized_entropy",
+    "test/brier_skill",
+    "calib/smece",
+    "calib/rmse_bins",
+    "discrimination/auc",
+)
+
+# Drawn without the list of all parameters that the UI puts above the pictures it finds.
+FIGURES = ("calibration", "roc", "forgetting", "users")
+
+NOTE = """\
+**[Leaderboard]({table})** · **[charts]({charts})**: one run per algorithm, data and protocol.
+
+The runs of one sweep share the tag `sweep_id`. Compare runs only if their tag
+`rows_fingerprint` is the same: they scored the same reviews. Numbers are means over users
+unless the run's description says otherwise.
+
+| section | question | better |
+|---|---|---|
+| `test/` | How good are the predicted probabilities? | `log_loss`, which decides, and Brier: lower; skill: higher |
+| `calib/` | Of the reviews predicted at 90 %, are 90 % recalled? | nearer to 0 |
+| `discrimination/` | Are forgotten reviews ranked below recalled ones? | higher |
+| `figures/` | The same figure of every run, side by side | |
+| `threshold/` | What if reviews fell due at a desired retention? | |
+| `time/` | Does predicted recall fall as time passes? | nearer to 0 |
+| `users/` | How many users, how they differ, how many fits failed | |
+| `cost/` | Seconds and sizes | lower |
+"""  # noqa: E501 - a row of a Markdown table is one line
+
+
+def view_link(experiment_id: str, *, mode: str = "CHART") -> str:
+    """Write the part of the view's address that follows the server's.
+
+    Parameters
+    ----------
+    mode : {"CHART", "TABLE", "ARTIFACT"}
+        What is shown of the runs: charts, the plain list, or their figures and tables.
+    """
+    return (
+        f"#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+        f"&compareRunsMode={mode}&viewStateShareKey={VIEW_KEY}"
+    )
+
+
+def experiment_note(experiment_id: str) -> str:
+    """Explain in Markdown what the experiment holds, with links to the view."""
+    return NOTE.format(
+        table=view_link(experiment_id, mode="TABLE"), charts=view_link(experiment_id)
+    )
+
+
+def view_state() -> dict[str, Any]:
+    """Describe the view: columns, order, sections and charts."""
+    sections = {name: f"section-{name}" for name in SECTIONS}
+    return {
+        "searchFilter": "",
+        "orderByKey": "metrics.`test/log_loss`",
+        "orderByAsc": True,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": list(COLUMNS),
+        "columnOrder": list(COLUMNS),
+        "columnWidths": dict(COLUMNS),
+        "runsExpanded": {},
+        "runsPinned": [],
+        "runsHidden": [],
+        "runsVisibilityMap": {},
+        "runsHiddenMode": "SHOW_ALL",
+        "compareRunCharts": [
+            *(_bar(metric, sections) for metric in BARS),
+            *(_image(name, sections) for name in FIGURES),
+        ],
+        "compareRunSections": [_section(uuid, name) for name, uuid in sections.items()],
+        "viewMaximized": False,
+        "runListHidden": False,
+        "isAccordionReordered": True,
+        "useGroupedValuesInCharts": True,
+        "hideEmptyCharts": True,
+        "groupBy": None,
+        "groupsExpanded": {},
+        "autoRefreshEnabled": True,
+        "globalLineChartConfig": {
+            "xAxisKey": "step",
+            "lineSmoothness": 0,
+            "selectedXAxisMetricKey": "",
+        },
+    }
+
+
+def encode_view(state: Mapping[str, Any], now_ms: int) -> str:
+    """Pack a view as the UI keeps it.
+
+    Parameters
+    ----------
+    now_ms : int
+        Milliseconds since 1970, shown as the time the view was made.
+    """
+    packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
+    return json.dumps(
+        {
+            "name": VIEW_NAME,
+            "createdAt": now_ms,
+            "updatedAt": now_ms,
+            "state": f"deflate;{packed}",
+        }
+    )
+
+
+def decode_view(tag: str) -> dict[str, Any]:
+    """Unpack what `encode_view` packed."""
+    packed = json.loads(tag)["state"].removeprefix("deflate;")
+    state: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return state
+
+
+def _bar(metric: str, sections: Mapping[str, str]) -> dict[str, Any]:
+    section, _, name = metric.partition("/")
+    return {
+        "uuid": f"bar-{section}-{name}",
+        "type": "BAR",
+        "runsCountToCompare": RUNS_COMPARED,
+        "metricSectionId": sections[section],
+        "deleted": False,
+        # The UI lays out and completes what it takes for its own charts.
+        "isGenerated": True,
+        "displayName": name,
+        "metricKey": metric,
+    }
+
+
+def _image(figure: str, sections: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "uuid": f"image-{figure}",
+        "type": "IMAGE",
+        "runsCountToCompare": RUNS_COMPARED,
+        "metricSectionId": sections[IMAGES_SECTION],
+        "deleted": False,
+        "isGenerated": True,
+        "displayName": figure,
+        "imageKeys": [f"{IMAGES_SECTION}/{figure}"],
+        "step": 0,
+        "showRunParams": False,
+    }
+
+
+def _section(uuid: str, name: str) -> dict[str, Any]:
+    columns, height = SECTIONS[name]
+    return {
+        "columns": columns,
+        "cardHeight": height,
+        "uuid": uuid,
+        "name": name,
+        "display": True,
+        # Or the UI would sort its charts by name.
+        "isReordered": True,
+        "deleted": False,
+        "isGenerated": True,
+    }

@@ -1,0 +1,134 @@
+"""How runs end that nobody finishes: stopped, left, killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.process import StopSignal, process_is_gone
+from srs_eval.tracking.tracker import RunInfo
+
+START = """
+import sys, time
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+tracker = MlflowTracker(uri=sys.argv[1])
+tracker.start(RunInfo("run", experiment=sys.argv[2]))
+print("started", flush=True)
+"""
+SLEEP = START + "time.sleep(60)\n"
+FINISH_AS_FAILED = (
+    START + "try:\n    time.sleep(60)\nexcept BaseException:\n    tracker.finish('failed')\n"
+)
+
+posix_only = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+def started(program: str, uri: str, experiment: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, uri, experiment], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process
+
+
+def status(uri: str, experiment: str) -> str:
+    client = MlflowClient(tracking_uri=uri)
+    experiment_id = client.get_experiment_by_name(experiment).experiment_id
+    (run,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
+    ended: str = run.info.status
+    return ended
+
+
+@posix_only
+@pytest.mark.parametrize("program", [SLEEP, FINISH_AS_FAILED], ids=["unwinds", "finishes"])
+def test_a_run_that_is_asked_to_stop_ends_as_killed(
+    uri: str, program: str, request: pytest.FixtureRequest
+) -> None:
+    experiment = request.node.name
+    with started(program, uri, experiment) as process:
+        process.terminate()
+        process.wait(timeout=60)
+    assert status(uri, experiment) == "KILLED"
+
+
+def test_a_run_that_is_left_ends_as_failed(uri: str) -> None:
+    with started(START, uri, "left") as process:
+        process.wait(timeout=60)
+    assert status(uri, "left") == "FAILED"
+
+
+@posix_only
+def test_a_run_whose_process_died_is_closed_by_the_next(uri: str) -> None:
+    with started(SLEEP, uri, "died") as process:
+        process.kill()
+        process.wait(timeout=60)
+    assert status(uri, "died") == "RUNNING"
+    client = MlflowClient(tracking_uri=uri)
+    experiment_id = client.get_experiment_by_name("died").experiment_id
+    elsewhere = client.create_run(
+        experiment_id, tags={"host": "another", "pid": str(process.pid)}, run_name="elsewhere"
+    )
+    alive = client.create_run(
+        experiment_id,
+        tags={"host": socket.gethostname(), "pid": str(os.getpid())},
+        run_name="alive",
+    )
+    tracker = MlflowTracker(uri=uri)
+    tracker.start(RunInfo("next", experiment="died"))
+    tracker.finish("finished")
+    assert status(uri, "died") == "KILLED"
+    assert client.get_run(elsewhere.info.run_id).info.status == "RUNNING"
+    assert client.get_run(alive.info.run_id).info.status == "RUNNING"
+
+
+@posix_only
+def test_the_stop_signal_is_given_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    stop = StopSignal()
+    stop.install()
+    with pytest.raises(SystemExit) as ended:
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 143
+    assert stop.received
+    stop.restore()
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@posix_only
+def test_a_handler_of_somebody_else_is_called_too() -> None:
+    called = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: called.append(number))
+    try:
+        stop = StopSignal()
+        stop.install()
+        signal.raise_signal(signal.SIGTERM)
+        stop.restore()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert called == [signal.SIGTERM]
+    assert stop.received
+
+
+@posix_only
+def test_only_a_process_that_is_not_there_is_gone(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""], cwd=tmp_path)
+    process.wait(timeout=60)
+    assert process_is_gone(process.pid)
+    assert not process_is_gone(os.getpid())
+    assert not process_is_gone(1)
+    assert not process_is_gone(0)
+
+
+def test_a_tracker_is_told_in_which_order_it_is_used(uri: str) -> None:
+    with pytest.raises(RuntimeError, match="start"):
+        MlflowTracker(uri=uri).finish("finished")

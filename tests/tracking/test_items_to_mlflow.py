@@ -1,0 +1,132 @@
+"""What is logged comes back through MLflow's own client."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+from mlflow import MlflowClient
+
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    DatasetInfo,
+    Description,
+    FigureFiles,
+    Item,
+    Param,
+    TableRows,
+    Tag,
+    Value,
+)
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+
+
+@pytest.fixture
+def client(uri: str) -> MlflowClient:
+    return MlflowClient(tracking_uri=uri)
+
+
+def keep(uri: str, *items: Item, **tags: str) -> str:
+    tracker = MlflowTracker(uri=uri)
+    tracker.start(RunInfo("lstm on synthetic", tags=tags))
+    tracker.log(items)
+    return tracker.finish("finished").run_id
+
+
+def test_params_metrics_and_tags_come_back(uri: str, client: MlflowClient) -> None:
+    run_id = keep(
+        uri,
+        Param("algo", "lstm"),
+        Param("data.path", None),
+        Value("test/log_loss", 0.25),
+        Tag("protocol", "srs_benchmark"),
+        Description("**lstm**"),
+        sweep_id="s1",
+    )
+    run = client.get_run(run_id)
+    assert run.info.run_name == "lstm on synthetic"
+    assert run.info.status == "FINISHED"
+    assert run.data.params == {"algo": "lstm", "data.path": "None"}
+    assert run.data.metrics == {"test/log_loss": 0.25}
+    tags = run.data.tags
+    assert (tags["protocol"], tags["sweep_id"]) == ("srs_benchmark", "s1")
+    assert tags["mlflow.note.content"] == "**lstm**"
+    assert {"host", "pid", "mlflow.runColor", "mlflow.source.name"} <= tags.keys()
+
+
+def test_undefined_metrics_are_named_and_not_logged(uri: str, client: MlflowClient) -> None:
+    tracker = MlflowTracker(uri=uri)
+    tracker.start(RunInfo("undefined"))
+    tracker.log([Value("discrimination/auc", math.nan), Value("test/log_loss", 0.5)])
+    tracker.log([Value("test/brier", math.inf)])
+    run = client.get_run(tracker.finish("finished").run_id)
+    assert run.data.metrics == {"test/log_loss": 0.5}
+    assert run.data.tags["undefined_metrics"] == "discrimination/auc, test/brier"
+
+
+def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
+    run_id = keep(
+        uri,
+        *(Param(f"algo.p{n}", n) for n in range(230)),
+        Param("long", "x" * 9000),
+        *(Value(f"test/m{n}", n) for n in range(1100)),
+        *(Tag(f"tag{n}", "y" * 9000) for n in range(120)),
+    )
+    run = client.get_run(run_id)
+    assert len(run.data.params) == 231
+    assert len(run.data.params["long"]) == 6000
+    assert run.data.params["long"].endswith("…")
+    assert len(run.data.metrics) == 1100
+    assert len(run.data.tags["tag119"]) == 8000
+
+
+def test_names_that_mlflow_refuses_are_made_safe(uri: str, client: MlflowClient) -> None:
+    run_id = keep(uri, Value("calib/rmse(bins)", 1.0), Value("calib/rmse[bins]", 2.0))
+    metrics = client.get_run(run_id).data.metrics
+    assert metrics == {"calib/rmse_bins_": 1.0, "calib/rmse_bins__": 2.0}
+
+
+def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_path: Path) -> None:
+    png, svg, config = (tmp_path / name for name in ("roc.png", "roc.svg", "config.yaml"))
+    PIL.Image.new("RGBA", (40, 30), "white").save(png)
+    svg.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    config.write_text("seed: 1\n")
+    run_id = keep(
+        uri,
+        FigureFiles("roc", png, svg),
+        ArtifactFile(config, "config"),
+        TableRows("users", {"user": ["a", "b"], "auc": np.array([0.7, np.nan])}),
+    )
+    assert {file.path for file in client.list_artifacts(run_id)} == {
+        *("roc.png", "roc.svg", "config", "images", "tables")
+    }
+    images = [file.path for file in client.list_artifacts(run_id, "images")]
+    assert sorted(Path(image).suffix for image in images) == [".png", ".webp"]
+    assert all(image.startswith("images/figures~roc+step+0+") for image in images)
+    table = json.loads(Path(client.download_artifacts(run_id, "tables/users.json")).read_text())
+    assert table == {"columns": ["user", "auc"], "data": [["a", 0.7], ["b", None]]}
+    logged = client.get_run(run_id).data.tags["mlflow.loggedArtifacts"]
+    assert json.loads(logged) == [{"path": "tables/users.json", "type": "table"}]
+
+
+def test_the_dataset_is_an_input_with_its_digest(uri: str, client: MlflowClient) -> None:
+    run_id = keep(uri, DatasetInfo("josh", "0123abcd", "logs/josh.csv", 1, 5020))
+    (logged,) = client.get_run(run_id).inputs.dataset_inputs
+    assert (logged.dataset.name, logged.dataset.digest) == ("josh", "0123abcd")
+    assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv"}
+    assert json.loads(logged.dataset.profile) == {"num_rows": 5020, "num_users": 1}
+
+
+def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: MlflowClient) -> None:
+    colours = []
+    for name in ("red", "blue", "red"):
+        tracker = MlflowTracker(uri=uri)
+        tracker.start(RunInfo(name, experiment="colours"))
+        run = client.get_run(tracker.finish("finished").run_id)
+        colours.append(run.data.tags["mlflow.runColor"])
+    assert colours[0] == colours[2] != colours[1]

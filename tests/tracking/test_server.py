@@ -1,0 +1,99 @@
+"""A tracking server that is there, that is not, and that goes away half-way."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from srs_eval.errors import TrackingError
+from srs_eval.tracking.items import ArtifactFile, Value
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture
+def server(uri: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    port = free_port()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)),
+            *("--backend-store-uri", uri, "--artifacts-destination", str(tmp_path / "files")),
+        ],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    end = time.monotonic() + 90
+    while not answers(address) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.2)
+    yield process, address
+    process.terminate()
+    process.wait(timeout=30)
+
+
+def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    before = time.monotonic()
+    with pytest.raises(TrackingError) as told:
+        MlflowTracker(uri=address).start(RunInfo("run"))
+    assert time.monotonic() - before < 15
+    assert address in str(told.value)
+    assert "Start that server or correct tracking.uri" in str(told.value)
+
+
+def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
+    server: tuple[subprocess.Popen[bytes], str], tmp_path: Path
+) -> None:
+    process, address = server
+    tracker = MlflowTracker(uri=address, experiment="served")
+    tracker.start(RunInfo("kept"))
+    note = tmp_path / "note.txt"
+    note.write_text("kept\n")
+    tracker.log([Value("test/log_loss", 0.5), ArtifactFile(note)])
+    links = tracker.finish("finished")
+    assert links.ui_command is None
+    assert links.view_url is not None
+    assert links.view_url.startswith(f"{address}/#/experiments/")
+    client = MlflowClient(tracking_uri=address)
+    assert client.get_run(links.run_id).data.metrics == {"test/log_loss": 0.5}
+    assert [file.path for file in client.list_artifacts(links.run_id)] == ["note.txt"]
+
+    tracker.start(RunInfo("lost"))
+    process.terminate()
+    process.wait(timeout=30)
+    before = time.monotonic()
+    with pytest.raises(TrackingError, match="Start that server"):
+        tracker.log([Value("test/log_loss", 0.5)])
+    assert tracker.finish("failed").run_id
+    assert time.monotonic() - before < 40

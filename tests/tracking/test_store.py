@@ -1,0 +1,114 @@
+"""Opening stores: at once from several processes, in the right place, under `mlflow run`."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from srs_eval.errors import TrackingError
+from srs_eval.tracking.items import Param, Value
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+
+ONE_RUN = """
+from srs_eval.tracking.items import Value
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+tracker = MlflowTracker()
+tracker.start(RunInfo("parallel"))
+tracker.log([Value(f"test/m{n}", n) for n in range(50)])
+tracker.finish("finished")
+"""
+
+
+def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", ONE_RUN],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert outputs == ["", "", "", ""]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    (experiment,) = client.search_experiments(filter_string="name = 'srs_eval'")
+    runs = client.search_runs([experiment.experiment_id])
+    assert [len(run.data.metrics) for run in runs] == [50] * 4
+    assert len({run.data.tags["mlflow.runColor"] for run in runs}) == 1
+    assert experiment.artifact_location == (tmp_path / "mlartifacts" / "srs_eval").as_uri()
+    assert not (tmp_path / "mlruns").exists()
+
+
+def test_a_sqlite_store_lets_the_ui_read_while_runs_write(store: Path) -> None:
+    connection = sqlite3.connect(store)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_the_store_of_the_environment_is_used_and_nothing_is_left_in_it(
+    uri: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.chdir(tmp_path)
+    before = dict(os.environ)
+    tracker = MlflowTracker()
+    tracker.start(RunInfo("run", experiment="environment"))
+    run_id = tracker.finish("finished").run_id
+    assert dict(os.environ) == before
+    assert list(tmp_path.iterdir()) == []
+    assert MlflowClient(tracking_uri=uri).get_run(run_id).info.status == "FINISHED"
+
+
+def test_a_run_of_mlflow_run_is_joined_once_and_its_params_are_respected(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = MlflowClient(tracking_uri=uri)
+    opened = client.create_run(client.create_experiment("project"))
+    client.log_param(opened.info.run_id, "algo", "lstm")
+    client.log_param(opened.info.run_id, "data", "josh")
+    monkeypatch.setenv("MLFLOW_RUN_ID", opened.info.run_id)
+    tracker = MlflowTracker(uri=uri, experiment="another")
+    tracker.start(RunInfo("lstm", tags={"sweep_id": "s"}))
+    tracker.log([Param("algo", "lstm"), Param("data", "py_fsrs"), Value("test/log_loss", 0.5)])
+    assert tracker.finish("finished").run_id == opened.info.run_id
+    run = client.get_run(opened.info.run_id)
+    assert run.data.params == {"algo": "lstm", "data": "josh", "srs_eval.data": "py_fsrs"}
+    assert (run.info.run_name, run.info.status) == ("lstm", "FINISHED")
+    assert run.data.tags["sweep_id"] == "s"
+    assert client.get_experiment_by_name("another") is None
+    tracker.start(RunInfo("second", experiment="project"))
+    assert tracker.finish("finished").run_id != opened.info.run_id
+
+
+def test_a_deleted_experiment_is_told_with_the_command_that_restores_it(uri: str) -> None:
+    client = MlflowClient(tracking_uri=uri)
+    experiment_id = client.create_experiment("deleted")
+    client.delete_experiment(experiment_id)
+    tracker = MlflowTracker(uri=uri, experiment="deleted")
+    with pytest.raises(TrackingError, match=f"mlflow experiments restore -x {experiment_id}"):
+        tracker.start(RunInfo("run"))
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "mlflow.db"
+    broken.write_text("not a database\n" * 100)
+    with pytest.raises(TrackingError, match="not a database"):
+        MlflowTracker(uri=f"sqlite:///{broken}").start(RunInfo("run"))
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    tracker = MlflowTracker(uri=f"sqlite:///{tmp_path}/file/mlflow.db")
+    with pytest.raises(TrackingError, match="open its store"):
+        tracker.start(RunInfo("run"))
