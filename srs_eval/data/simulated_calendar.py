@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
-from scipy.signal import lfilter
 
 from srs_eval.data.simulated_learner import Learner
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
@@ -76,10 +76,10 @@ def _holidays(days: int, rng: np.random.Generator) -> BoolArray:
 def _ability(learner: Learner, rng: np.random.Generator) -> FloatArray:
     """Log-odds each day adds: the level, a slow wander, the form of the day, and a trend."""
     days = learner.life_days
-    keep = np.exp(-1 / _SLOW_DAYS)
+    keep = float(np.exp(-1 / _SLOW_DAYS))
     shocks = rng.standard_normal(days) * np.sqrt(1 - keep**2)
     shocks[0] = rng.standard_normal()
-    wander = lfilter([1.0], [1.0, -keep], shocks)
+    wander = np.array(list(accumulate(shocks.tolist(), lambda kept, shock: keep * kept + shock)))
     trend = learner.trend * (np.arange(days) / days - 0.5)
     daily = learner.daily_ability * rng.standard_normal(days)
     ability: FloatArray = learner.level + learner.slow_ability * wander + daily + trend
