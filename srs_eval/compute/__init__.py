@@ -1,0 +1,1 @@
+"""Ways to evaluate many users: one interface, several machines or processes."""

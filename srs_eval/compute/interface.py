@@ -1,0 +1,40 @@
+"""What every way of evaluating many users promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from srs_eval.nouns import User
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+Tick = Callable[[], None]
+OnCrash = Callable[[User, str], Result]
+
+
+class Work(Protocol[Result_co]):
+    """What is done for one user; it can be pickled, and ticks after each step."""
+
+    def __call__(self, user: User, tick: Tick = ...) -> Result_co:
+        """Do the work for one user."""
+        ...
+
+
+class Compute(Protocol):
+    """A map over users; results do not depend on which one is used."""
+
+    def map(
+        self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
+    ) -> Iterator[Result]:
+        """Yield the result of each user as it is done, in any order.
+
+        Parameters
+        ----------
+        on_crash : callable
+            Makes the result of a user whose worker process died, given the reason.
+        tick : callable
+            Called as work proceeds, for a progress bar.
+        """
+        ...

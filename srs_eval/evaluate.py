@@ -1,0 +1,214 @@
+"""How an algorithm is evaluated on one user: split, fit, predict, nothing else.
+
+Everything srs_eval reports rests on this loop::
+
+    for user in source.users():
+        task = protocol(source.read(user), same_day=algorithm.same_day)
+        for fold in task.folds:
+            model = algorithm.fit(task.reviews, fold.train, rng)
+            p = model.predict(task.reviews, fold.test)
+
+What the functions below add is bookkeeping: a status for every fit, a sample of forgetting
+curves, and the facts about each scored review that metrics need.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from srs_eval.errors import FitError, FitSkipped, ReviewLogError
+from srs_eval.metrics.temporal import sample_elapsed
+from srs_eval.nouns import (
+    Algorithm,
+    Curves,
+    EvaluationProtocol,
+    Fit,
+    FloatArray,
+    Fold,
+    IntArray,
+    MemoryModel,
+    Predictions,
+    Source,
+    Task,
+    User,
+)
+from srs_eval.predictions import concatenate, reviews_fingerprint
+
+_CURVE_TIMES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class UserEvaluation:
+    """What came of one user.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        Every fit's status.
+    predictions : Predictions or None
+        Of the folds whose fit worked; None if there are none.
+    log : ReviewLog
+        What was read.
+    """
+
+    user: User
+    fits: tuple[Fit, ...]
+    predictions: Predictions | None
+    log: ReviewLog
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLog:
+    """Facts about a log, without the reviews.
+
+    Attributes
+    ----------
+    reviews : int
+        How many there are.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    fingerprint : str
+        Digest of the reviews; "" where none could be read.
+    """
+
+    reviews: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateUser:
+    """The loop above for one user; a value, so that worker processes can be sent it.
+
+    Parameters
+    ----------
+    seed : int
+        With the user and the fold it seeds every fit, so that results depend neither on the
+        order of users nor on how many processes share them.
+    curves : int
+        At most so many forgetting curves are kept per user.
+    """
+
+    source: Source
+    algorithm: Algorithm
+    protocol: EvaluationProtocol
+    seed: int
+    curves: int
+
+    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
+        """Evaluate one user, calling `tick` after each fold."""
+        try:
+            log = self.source.read(user)
+        except ReviewLogError as error:
+            return UserEvaluation(user, (Fit(user, -1, "failed", str(error)),), None, ReviewLog())
+        facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log))
+        try:
+            task = self.protocol(log, same_day=self.algorithm.same_day)
+        except FitSkipped as skipped:
+            return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
+        fits, parts = [], []
+        # One thread per user: the same sums in the same order wherever the user is evaluated.
+        with threadpool_limits(1):
+            for fold in task.folds:
+                fit, predictions = self._fold(task, fold)
+                fits.append(fit)
+                parts += [predictions] if predictions is not None else []
+                tick()
+        return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
+
+    def _fold(self, task: Task, fold: Fold) -> tuple[Fit, Predictions | None]:
+        user = task.reviews.user
+        fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
+        rng = np.random.default_rng([self.seed, zlib.crc32(str(user).encode()), fold.number])
+        began = time.process_time()
+        try:
+            model = self.algorithm.fit(task.reviews, fold.train, rng)
+            fit = replace(fit, seconds=time.process_time() - began)
+            p = np.asarray(model.predict(task.reviews, fold.test))
+            _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
+            curves = self._curves(model, task, fold, rng)
+            fit = replace(fit, parameters=tuple(float(value) for value in model.parameters))
+        except FitSkipped as skipped:
+            return replace(fit, status="skipped", reason=str(skipped)), None
+        except FitError as error:
+            return replace(fit, status="failed", reason=str(error)), None
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            reason = f"{type(error).__name__}: {error}"
+            trace = traceback.format_exc()
+            return replace(fit, status="failed", reason=reason, traceback=trace), None
+        return fit, _predictions(task, fold, p, curves)
+
+    def _curves(
+        self, model: MemoryModel, task: Task, fold: Fold, rng: np.random.Generator
+    ) -> Curves | None:
+        """Predict a sample of test rows at the elapsed times this user's test rows have."""
+        predict_at = getattr(model, "predict_at", None)
+        folds = len(task.folds)
+        share = self.curves * (fold.number + 1) // folds - self.curves * fold.number // folds
+        size = min(len(fold.test), share)
+        if predict_at is None or size == 0:
+            return None
+        reviews = task.reviews
+        tested = np.concatenate([other.test for other in task.folds])
+        times, weights = sample_elapsed(reviews.elapsed[tested], k=_CURVE_TIMES)
+        rows = np.sort(rng.choice(fold.test, size, replace=False))
+        elapsed = np.full((size, _CURVE_TIMES), np.nan)
+        elapsed[:, : len(times)] = times
+        weight = np.zeros((size, _CURVE_TIMES))
+        weight[:, : len(times)] = weights
+        curve = np.asarray(predict_at(reviews, rows, elapsed[:, : len(times)]))
+        _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
+        p[:, : len(times)] = curve
+        return Curves(
+            user=np.zeros(size, np.int64),
+            fold=np.full(size, fold.number),
+            row=reviews.row[rows],
+            elapsed=elapsed,
+            weight=weight,
+            p=p,
+        )
+
+
+def _refuse_improbable(
+    what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
+) -> None:
+    """Refuse what is not a probability for each of `rows`, naming user, fold and review."""
+    where = f"user {task.reviews.user}, fold {fold.number}"
+    if p.shape != shape:
+        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
+    if p.dtype not in (np.float32, np.float64):
+        raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
+    improbable = ~((p >= 0) & (p <= 1))
+    if improbable.any():
+        first = tuple(np.argwhere(improbable)[0])
+        row = task.reviews.row[rows[first[0]]]
+        raise FitError(
+            f"{where}: {improbable.sum()} of {p.size} {what} are no probabilities, "
+            f"the first {p[first]} at review {row + 1} of the log"
+        )
+
+
+def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -> Predictions:
+    rows: IntArray = fold.test
+    reviews = task.reviews
+    return Predictions(
+        users=(reviews.user,),
+        user=np.zeros(len(rows), np.int64),
+        fold=np.full(len(rows), fold.number),
+        row=reviews.row[rows],
+        card=reviews.card[rows],
+        p=p,
+        recalled=reviews.recalled[rows],
+        elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
+        nth_review=task.nth_review[rows],
+        lapses=task.lapses[rows],
+        curves=curves,
+    )

@@ -1,0 +1,98 @@
+"""Joining predictions of folds and users, selecting from them, and naming their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+
+from srs_eval.nouns import BoolArray, Curves, IntArray, Predictions, Reviews, User
+
+_PER_REVIEW = ("fold", "row", "card", "p", "recalled", "elapsed_days", "nth_review", "lapses")
+
+
+def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
+    """Join predictions, keeping their order; None if there are none.
+
+    Users that occur in several parts are recognised by name.
+    """
+    if not parts:
+        return None
+    users: tuple[User, ...] = tuple(dict.fromkeys(user for part in parts for user in part.users))
+    code = {user: number for number, user in enumerate(users)}
+    recode = [np.array([code[user] for user in part.users], np.int64) for part in parts]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in _PER_REVIEW
+        if all(getattr(part, name) is not None for part in parts)
+    }
+    user = np.concatenate([new[part.user] for new, part in zip(recode, parts, strict=True)])
+    curves = [
+        replace(part.curves, user=new[part.curves.user])
+        for new, part in zip(recode, parts, strict=True)
+        if part.curves is not None
+    ]
+    return Predictions(users=users, user=user, curves=_join_curves(curves), **columns)
+
+
+def of_user(predictions: Predictions, user: User) -> Predictions:
+    """Select one user's predictions."""
+    code = predictions.users.index(user)
+    part = select(predictions, predictions.user == code)
+    curves = part.curves
+    if curves is not None:
+        kept = curves.user == code
+        taken = {f.name: getattr(curves, f.name)[kept] for f in fields(Curves)}
+        curves = replace(curves, **{**taken, "user": np.zeros(int(kept.sum()), np.int64)})
+    return replace(part, users=(user,), user=np.zeros(len(part), np.int64), curves=curves)
+
+
+def select(predictions: Predictions, rows: IntArray | BoolArray) -> Predictions:
+    """Select scored reviews by number or mask; curves stay as they are."""
+    columns = {
+        name: column[rows]
+        for name in ("user", *_PER_REVIEW)
+        if (column := getattr(predictions, name)) is not None
+    }
+    return replace(predictions, **columns)
+
+
+def rows_fingerprint(predictions: Predictions) -> str:
+    """Digest of which reviews were scored and how they turned out, whatever predicted them.
+
+    Two runs are comparable only if this is equal.
+    """
+    order = np.lexsort((predictions.row, predictions.user))
+    row = predictions.row[order].astype("<i8")
+    recalled = predictions.recalled[order].astype(np.uint8)
+    bounds = np.searchsorted(predictions.user[order], np.arange(len(predictions.users) + 1))
+    digest = hashlib.sha256()
+    for user, code in sorted((str(user), code) for code, user in enumerate(predictions.users)):
+        mine = slice(bounds[code], bounds[code + 1])
+        digest.update(user.encode() + b"\0")
+        digest.update(row[mine].tobytes())
+        digest.update(recalled[mine].tobytes())
+    return digest.hexdigest()[:16]
+
+
+def reviews_fingerprint(reviews: Reviews) -> str:
+    """Digest of a log: its cards, days, ratings and elapsed times."""
+    digest = hashlib.sha256(str(reviews.user).encode())
+    for column in (reviews.card, reviews.day, reviews.rating, reviews.elapsed_days):
+        digest.update(column.astype("<i8").tobytes())
+    if reviews.elapsed_seconds is not None:
+        digest.update(reviews.elapsed_seconds.astype("<f8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _join_curves(parts: Sequence[Curves]) -> Curves | None:
+    if not parts:
+        return None
+    return Curves(
+        **{
+            f.name: np.concatenate([getattr(part, f.name) for part in parts])
+            for f in fields(Curves)
+        }
+    )

@@ -1,0 +1,131 @@
+"""One process or several: the same numbers, and no user lost with another's worker."""
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from work import Doubles, KillsItsWorker, Raises
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.compute.processes import Processes
+from srs_eval.compute.serial import Serial
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.errors import ConfigError
+from srs_eval.evaluate import EvaluateUser
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+
+def results(compute, work, users):
+    """Results as they arrive, and a note for each user whose worker died."""
+    return list(
+        compute.map(work, users, on_crash=lambda user, reason: (user, reason), tick=lambda: None)
+    )
+
+
+@dataclass(frozen=True)
+class EvaluatesWithAll:
+    """Several algorithms on the same user, so that one set of workers does."""
+
+    algorithms: tuple
+
+    def __call__(self, user, tick=lambda: None):
+        source = SyntheticUsers(users=9, size_scale=0.1, max_reviews=900)
+        works = [
+            EvaluateUser(source, algorithm, SrsBenchmark(), seed=3, curves=10)
+            for algorithm in self.algorithms
+        ]
+        return [work(user) for work in works]
+
+
+def assert_numbers_are_the_same(algorithms, users):
+    work = EvaluatesWithAll(algorithms)
+    serial = {found[0].user: found for found in results(Serial(), work, users)}
+    several = {found[0].user: found for found in results(Processes(workers=2), work, users)}
+    assert set(serial) == set(several) == set(users)
+    for user in users:
+        for here, there in zip(serial[user], several[user], strict=True):
+            assert [fit.parameters for fit in here.fits] == [fit.parameters for fit in there.fits]
+            assert here.log == there.log
+            assert here.predictions.p.tobytes() == there.predictions.p.tobytes()
+            if here.predictions.curves is not None:
+                np.testing.assert_array_equal(here.predictions.curves.p, there.predictions.curves.p)
+
+
+def test_processes_give_the_very_numbers_of_one_process():
+    assert_numbers_are_the_same((Average(), Fsrs6(), Hlr()), [1, 2, 3])
+
+
+@pytest.mark.slow
+def test_processes_give_the_very_numbers_of_one_process_when_training_a_network():
+    if find_spec("torch") is None:
+        pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
+    from srs_eval.algorithms.neural.lstm import Lstm
+
+    assert_numbers_are_the_same((Lstm(),), [1, 2])
+
+
+def test_one_process_works_in_order_and_ticks():
+    ticks = []
+    found = Serial().map(
+        Doubles(), ["b", 1, "a"], on_crash=lambda user, reason: None, tick=lambda: ticks.append(1)
+    )
+    assert list(found) == [(u, str(u) * 2, os.getpid()) for u in ("b", 1, "a")]
+    assert len(ticks) == 3
+
+
+def test_every_user_comes_back_once_from_processes():
+    users = [*range(25), "ann"]
+    found = results(Processes(workers=2), Doubles(), users)
+    assert sorted((str(user), twice) for user, twice, _ in found) == sorted(
+        (str(user), str(user) * 2) for user in users
+    )
+    assert os.getpid() not in {process for _, _, process in found}
+
+
+def test_no_users_are_no_results():
+    assert results(Processes(workers=2), Doubles(), []) == []
+    assert results(Serial(), Doubles(), []) == []
+
+
+def test_a_killed_worker_costs_its_own_user_only():
+    users = list(range(20))
+    found = results(Processes(workers=2), KillsItsWorker((3, 11)), users)
+    dead = [result for result in found if isinstance(result, tuple)]
+    assert sorted(user for user, _ in dead) == [3, 11]
+    assert {reason for _, reason in dead} == {"its worker process died (killed, or out of memory)"}
+    alive = [result for result in found if not isinstance(result, tuple)]
+    assert sorted(alive) == [user for user in users if user not in (3, 11)]
+
+
+def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
+    users = list(range(6))
+    found = results(Processes(workers=1), KillsItsWorker((4,), str(tmp_path)), users)
+    assert sorted(found) == users
+
+
+def test_the_last_user_may_die():
+    assert results(Processes(workers=1), KillsItsWorker((0,)), [0])[0][0] == 0
+
+
+@pytest.mark.parametrize("compute", [Serial(), Processes(workers=1)])
+def test_a_fault_of_the_program_is_not_hidden(compute):
+    with pytest.raises(LookupError, match="fault at 2"):
+        results(compute, Raises(2), [1, 2, 3])
+
+
+def test_results_need_not_be_fetched_to_the_end():
+    arriving = Processes(workers=1).map(
+        Doubles(), list(range(9)), on_crash=lambda user, reason: None, tick=lambda: None
+    )
+    next(arriving)
+    arriving.close()
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_fewer_than_one_worker_is_refused(workers):
+    with pytest.raises(ConfigError, match=f"compute.workers={workers}: at least 1"):
+        Processes(workers=workers)

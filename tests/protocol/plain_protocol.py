@@ -1,0 +1,89 @@
+"""The public protocol once more, in loops and dictionaries and nothing else.
+
+It follows the published description step by step (docs/method.md), shares no line with the
+package, and is far too slow to be of any other use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+
+def outlier_intervals(intervals, first_rating):
+    """Intervals that go, of the second rows of the cards with one first rating."""
+    sizes = Counter(intervals)
+    n = len(intervals)
+    removed, gone = 0, set()
+    for interval in sorted(sizes, key=lambda interval: (sizes[interval], -interval)):
+        c = sizes[interval]
+        if removed + c < max(0.05 * n, 20):
+            gone.add(interval)
+            removed += c
+            continue
+        limit = 365 if first_rating == 4 else 100
+        if c < 6 or interval > limit:
+            gone.add(interval)
+            removed += c
+    return gone
+
+
+def scored_rows(log, *, short):
+    """Rows the protocol scores, each with what metrics and models are told about it.
+
+    Returns dictionaries with `review_th` (from 1), `i`, `lapses` and the `history` of
+    (interval, grade) pairs, in time order.
+    """
+    by_card = defaultdict(list)
+    columns = (log.card, log.rating, log.elapsed_days)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    for review_th, (card, rating, elapsed_days) in enumerate(values, 1):
+        by_card[card].append({"review_th": review_th, "rating": rating, "elapsed": elapsed_days})
+    targets = {}
+    for card, rows in by_card.items():
+        rows = [row for row in rows if row["rating"] in (1, 2, 3, 4)]
+        rows = [row for i, row in enumerate(rows, 1) if i <= 128]
+        if not short:
+            rows = [row for row in rows if row["elapsed"] != 0]
+        history, lapses = [], 0
+        for row in rows:
+            interval = max(0, row["elapsed"])
+            row |= {"interval": interval, "history": list(history), "lapses": lapses}
+            history.append((interval, row["rating"]))
+            lapses += row["rating"] == 1 and str(interval) != "0"
+        first_rating = rows[0]["rating"]
+        rows = [row for row in rows if row["interval"] != 0 or row["elapsed"] == -1]
+        i = 1
+        for row in rows:
+            i += row["elapsed"] > 0
+            row |= {"i": i, "first_rating": first_rating, "card": card}
+        targets[card] = rows
+    return _without_outliers(targets)
+
+
+def _without_outliers(targets):
+    second = defaultdict(list)
+    for rows in targets.values():
+        for row in rows:
+            if row["i"] == 2:
+                second[row["first_rating"]].append(row["interval"])
+    gone = {rating: outlier_intervals(found, rating) for rating, found in second.items()}
+    kept = []
+    for rows in targets.values():
+        expected = 1
+        for row in rows:
+            if row["i"] == 2 and row["interval"] in gone[row["first_rating"]]:
+                continue
+            if row["i"] != expected:
+                break
+            expected += 1
+            kept.append(row)
+    kept = [row for row in kept if row["interval"] > 0]
+    return sorted(kept, key=lambda row: row["review_th"])
+
+
+def folds(rows):
+    """Pairs of training and test rows."""
+    n, m = len(rows), len(rows) // 6
+    for k in range(5):
+        begin = n - 5 * m + k * m
+        yield rows[:begin], rows[begin : begin + m]

@@ -1,0 +1,225 @@
+"""The public protocol, against a transcription of its description into loops."""
+
+import numpy as np
+import pandas as pd
+import plain_protocol
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.errors import FitSkipped
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+PROTOCOL = SrsBenchmark()
+
+# (elapsed_days, rating) of each review of a card, and what is said of its scored reviews.
+HISTORIES = {
+    "same-day Agains are no lapses": (
+        [(-1, 3), (0, 1), (0, 3), (1, 3), (4, 1), (0, 1), (1, 3), (6, 3)],
+        [(1, 2, 0, True), (4, 3, 0, False), (1, 4, 1, True), (6, 5, 1, True)],
+    ),
+    "the first Again is no lapse": (
+        [(-1, 1), (0, 1), (2, 1), (3, 1), (0, 3), (5, 4)],
+        [(2, 2, 0, False), (3, 3, 1, False), (5, 4, 2, True)],
+    ),
+    "a single review is never scored": ([(-1, 4)], []),
+    "the second review is number two": ([(-1, 3), (10, 2)], [(10, 2, 0, True)]),
+}
+
+
+def assert_same(task, log, *, same_day):
+    """Compare a task with what the loops make of the same log."""
+    rows = plain_protocol.scored_rows(log, short=same_day)
+    reviews = task.reviews
+    for fold, (train, test) in zip(task.folds, plain_protocol.folds(rows), strict=True):
+        for found, expected in ((fold.train, train), (fold.test, test)):
+            assert (reviews.row[found] + 1).tolist() == [row["review_th"] for row in expected]
+            assert task.nth_review[found].tolist() == [row["i"] for row in expected]
+            assert task.lapses[found].tolist() == [row["lapses"] for row in expected]
+            assert reviews.elapsed[found].tolist() == [row["interval"] for row in expected]
+    history = {}
+    expected = {row["review_th"] - 1: row["history"] for row in rows}
+    columns = (reviews.row, reviews.card, reviews.elapsed, reviews.rating)
+    for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
+        earlier = history.setdefault(card, [])
+        if row in expected:
+            assert earlier == expected.pop(row)
+        earlier.append((elapsed, rating))
+    assert not expected
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    seed=st.integers(0, 10**6),
+    cards=st.sampled_from([1, 40, 100, 250, 600]),
+    reviews_per_card=st.sampled_from([2, 3, 6, 12, 140]),
+    intervals=st.sampled_from(
+        [(1,), (1, 2, 3, 7), (1, 1, 1, 2, 2, 99, 100, 101, 102), (5, 364, 365, 366, 367), (1, 400)]
+    ),
+    same_day=st.sampled_from([0.0, 0.2, 0.7]),
+    recall=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    easy=st.sampled_from([0.0, 0.1, 0.9]),
+    keep_same_day=st.booleans(),
+)
+def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **shape):
+    if shape["reviews_per_card"] == 140:
+        shape["cards"] = min(shape["cards"], 40)
+    log = make_log(**shape)
+    try:
+        task = PROTOCOL(log, same_day=keep_same_day)
+    except FitSkipped:
+        assert len(plain_protocol.scored_rows(log, short=keep_same_day)) < 6
+    else:
+        assert_same(task, log, same_day=keep_same_day)
+
+
+def test_large_groups_of_first_intervals_after_easy_go_beyond_a_year():
+    """Random logs hardly have groups this large."""
+    cards = np.repeat(np.arange(90), 3)
+    day = np.r_[[(0, gap, gap + 5) for gap in [365] * 30 + [366] * 30 + [9] * 30]].ravel()
+    order = np.argsort(day, kind="stable")
+    rating = np.full(len(cards), 4)
+    log = reviews_from_columns(
+        user=1, source="log", card=cards[order], rating=rating, day=day[order]
+    )
+    task = PROTOCOL(log, same_day=False)
+    assert_same(task, log, same_day=False)
+    scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
+    assert set(np.unique(task.reviews.elapsed[scored])) == {5.0, 9.0, 365.0}
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6), same_day=st.sampled_from([0.0, 0.3, 0.8]))
+def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed, same_day):
+    log = make_log(seed=seed, cards=200, same_day=same_day)
+    without, with_them = (PROTOCOL(log, same_day=keep) for keep in (False, True))
+    for fold, other in zip(without.folds, with_them.folds, strict=True):
+        for rows, others in ((fold.train, other.train), (fold.test, other.test)):
+            assert (without.reviews.row[rows] == with_them.reviews.row[others]).all()
+            assert (without.nth_review[rows] == with_them.nth_review[others]).all()
+            assert (without.lapses[rows] == with_them.lapses[others]).all()
+    assert not (without.reviews.elapsed_days == 0).any()
+    assert (with_them.reviews.elapsed_days == 0).any() == (log.elapsed_days == 0).any()
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+@pytest.mark.parametrize("history", HISTORIES)
+def test_each_review_is_counted_as_published(history, same_day):
+    reviews, expected = HISTORIES[history]
+    # Forty cards with the same history, so that none of its intervals is an outlier.
+    copies = 40
+    day = np.cumsum([max(0, elapsed) for elapsed, _ in reviews])
+    other = np.arange(8) * 3  # a card that can be scored, where this one cannot
+    days = np.concatenate([np.repeat(day, copies), np.repeat(other, copies)])
+    cards = np.concatenate([np.tile(np.arange(copies), len(day)), np.tile(np.arange(copies), 8)])
+    cards[len(day) * copies :] += copies
+    ratings = np.concatenate([np.repeat([g for _, g in reviews], copies), np.full(8 * copies, 3)])
+    order = np.argsort(days, kind="stable")
+    log = reviews_from_columns(
+        user=1, source="log", card=cards[order], rating=ratings[order], day=days[order]
+    )
+    task = PROTOCOL(log, same_day=same_day)
+    scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
+    mine = scored[task.reviews.card[scored] == 0]
+    found = zip(
+        task.reviews.elapsed_days[mine].tolist(),
+        task.nth_review[mine].tolist(),
+        task.lapses[mine].tolist(),
+        task.reviews.recalled[mine].tolist(),
+        strict=True,
+    )
+    assert list(found) == expected
+
+
+def test_a_card_is_heard_128_times():
+    log = reviews_from_columns(
+        user=1, source="log", card=[5] * 200, rating=[3] * 200, day=list(range(200))
+    )
+    # One card alone is an outlier; thirty like it are not.
+    with pytest.raises(FitSkipped):
+        PROTOCOL(log, same_day=True)
+    cards = np.tile(np.arange(30), 200)
+    log = reviews_from_columns(
+        user=1, source="log", card=cards, rating=[3] * 6000, day=np.repeat(np.arange(200), 30)
+    )
+    task = PROTOCOL(log, same_day=True)
+    assert len(task.reviews) == 30 * 128
+    assert task.nth_review.max() == 128
+
+
+@pytest.mark.parametrize("reviews", [1, 2, 6])
+def test_a_user_with_too_few_reviews_is_skipped_with_the_numbers(reviews):
+    log = reviews_from_columns(
+        user="ann", source="log", card=[1] * reviews, rating=[3] * reviews, day=range(reviews)
+    )
+    with pytest.raises(FitSkipped, match=rf"user ann: only 0 of {reviews} reviews.*6 are needed"):
+        PROTOCOL(log, same_day=False)
+
+
+def test_six_scored_reviews_are_enough_and_five_are_not():
+    def log(cards):
+        first = np.full(30, 1)  # 30 cards whose second review comes next day: no outliers
+        days = np.concatenate([np.zeros(30), first[:cards]]).astype(int)
+        card = np.concatenate([np.arange(30), np.arange(cards)])
+        return reviews_from_columns(
+            user=1, source="log", card=card, rating=[3] * len(card), day=days
+        )
+
+    task = PROTOCOL(log(26), same_day=False)
+    assert [len(fold.test) for fold in task.folds] == [4] * 5
+    with pytest.raises(FitSkipped, match="0 of 49"):
+        PROTOCOL(log(19), same_day=False)
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+def test_every_training_row_precedes_every_test_row(make_log, same_day):
+    task = PROTOCOL(make_log(seed=3, cards=60), same_day=same_day)
+    for fold in task.folds:
+        assert fold.train.max() < fold.test.min()
+        assert (np.diff(task.reviews.row[fold.test]) > 0).all()
+
+
+def test_models_read_whole_days(make_log):
+    task = PROTOCOL(make_log(cards=60), same_day=True)
+    first = task.reviews.elapsed_days == -1
+    assert (task.reviews.elapsed[first] == 0).all()
+    assert (task.reviews.elapsed[~first] == task.reviews.elapsed_days[~first]).all()
+
+
+@pytest.fixture(scope="module")
+def josh(real_logs):
+    table = pd.read_csv(real_logs / "py-fsrs-josh" / "revlogs_benchmark_schema.csv")
+    return reviews_from_columns(
+        user="josh",
+        source="josh",
+        card=table["card_id"],
+        rating=table["rating"],
+        day=table["day_offset"],
+        elapsed_days=table["elapsed_days"],
+    )
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+def test_a_real_log_has_the_published_counts(josh, same_day):
+    task = PROTOCOL(josh, same_day=same_day)
+    tested = np.concatenate([fold.test for fold in task.folds])
+    assert len(task.folds[0].train) + len(tested) == 6027
+    assert len(tested) == 5020
+    assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
+    assert task.reviews.row[tested[0]] + 1 == 3330
+    assert_same(task, josh, same_day=same_day)
+
+
+@pytest.mark.parametrize("user", [8, 36])
+def test_real_users_of_the_public_layout_run(real_logs, user):
+    source = RevlogsFolder(path=real_logs / "anki-mit", users=[user])
+    log = source.read(user)
+    for same_day in (False, True):
+        task = PROTOCOL(log, same_day=same_day)
+        assert_same(task, log, same_day=same_day)
+        for fold in task.folds:
+            model = Average().fit(task.reviews, fold.train, np.random.default_rng(0))
+            assert len(model.predict(task.reviews, fold.test)) == len(fold.test)

@@ -1,0 +1,342 @@
+"""One user from a log to predictions: the bare loop, and what is kept of every failure."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.errors import FitError, FitSkipped, ReviewLogError
+from srs_eval.evaluate import EvaluateUser, ReviewLog
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+
+@dataclass(frozen=True)
+class Told:
+    """A model that predicts what it was told to."""
+
+    p: object = 0.5
+    parameters: object = ()
+
+    def predict(self, reviews, rows):
+        return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
+
+
+class Tells:
+    """An algorithm that returns a given model, or raises a given error, in one fold or all."""
+
+    same_day = False
+    online = False
+
+    def __init__(self, outcome, *, fold=None):
+        self.outcome = outcome
+        self.fold = fold
+        self.fits = -1
+
+    def fit(self, reviews, rows, rng):
+        self.fits += 1
+        if self.fold is not None and self.fits != self.fold:
+            return Told()
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+class Draws:
+    """An algorithm whose predictions are random."""
+
+    same_day = True
+    online = False
+
+    def fit(self, reviews, rows, rng):
+        return Told(lambda tested: rng.random(len(tested)))
+
+
+class Curve(Told):
+    """A model with a given forgetting curve."""
+
+    def __init__(self, curve):
+        super().__init__()
+        object.__setattr__(self, "curve", curve)
+
+    def predict_at(self, reviews, rows, elapsed):
+        return self.curve(elapsed)
+
+
+class Unreadable:
+    name = location = "broken"
+
+    def users(self):
+        return [1]
+
+    def read(self, user):
+        raise ReviewLogError("broken.csv", ["row 3, rating: 7"])
+
+
+@pytest.fixture
+def evaluate(logs_of):
+    def run(algorithm, *, users=(1,), curves=40, seed=0, source=None, tick=None):
+        source = source or logs_of(*users)
+        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=seed, curves=curves)
+        made = [work(user, tick) if tick else work(user) for user in source.users()]
+        return made[0] if len(made) == 1 else made
+
+    return run
+
+
+@pytest.mark.parametrize("algorithm", [Average(), Fsrs6(), MovingAverage(), Draws()])
+def test_it_predicts_what_the_bare_loop_predicts(evaluate, logs_of, algorithm):
+    source, protocol, seed = logs_of(7), SrsBenchmark(), 5
+    expected = []
+    for user in source.users():
+        task = protocol(source.read(user), same_day=algorithm.same_day)
+        for fold in task.folds:
+            rng = np.random.default_rng([seed, zlib.crc32(b"7"), fold.number])
+            model = algorithm.fit(task.reviews, fold.train, rng)
+            expected.append(model.predict(task.reviews, fold.test))
+    found = evaluate(algorithm, source=source, seed=seed)
+    np.testing.assert_array_equal(found.predictions.p, np.concatenate(expected))
+
+
+def test_what_metrics_need_is_told_of_each_scored_review(evaluate, logs_of):
+    source = logs_of("ann")
+    log = source.read("ann")
+    task = SrsBenchmark()(log, same_day=False)
+    tested = np.concatenate([fold.test for fold in task.folds])
+    predictions = evaluate(Average(), source=source).predictions
+    assert predictions.users == ("ann",)
+    assert (predictions.user == 0).all()
+    np.testing.assert_array_equal(predictions.row, task.reviews.row[tested])
+    np.testing.assert_array_equal(predictions.card, log.card[predictions.row])
+    np.testing.assert_array_equal(predictions.recalled, log.rating[predictions.row] > 1)
+    np.testing.assert_array_equal(predictions.elapsed_days, log.elapsed_days[predictions.row])
+    np.testing.assert_array_equal(predictions.nth_review, task.nth_review[tested])
+    np.testing.assert_array_equal(predictions.lapses, task.lapses[tested])
+    assert np.unique(predictions.fold).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of):
+    source = logs_of(1)
+    task = SrsBenchmark()(source.read(1), same_day=False)
+    fits = evaluate(Average(), source=source).fits
+    assert [fit.fold for fit in fits] == [0, 1, 2, 3, 4]
+    for fit, fold in zip(fits, task.folds, strict=True):
+        assert (fit.user, fit.status, fit.reason) == (1, "ok", "")
+        assert (fit.n_train, fit.n_test) == (len(fold.train), len(fold.test))
+        assert fit.parameters == (task.reviews.recalled[fold.train].mean(),)
+        assert fit.seconds >= 0
+
+
+def test_each_fold_ticks_once(evaluate):
+    ticks = []
+    evaluate(Average(), tick=lambda: ticks.append(1))
+    assert len(ticks) == 5
+
+
+def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate):
+    result = evaluate(Average(), source=Unreadable())
+    (fit,) = result.fits
+    assert (fit.status, fit.fold, fit.traceback) == ("failed", -1, "")
+    assert "row 3, rating: 7" in fit.reason
+    assert result.predictions is None
+    assert result.log == ReviewLog()
+
+
+def test_a_log_with_nothing_to_score_is_a_skipped_user(evaluate, logs_of, make_log):
+    result = evaluate(Average(), source=logs_of(make_log(cards=1, user="ben")))
+    (fit,) = result.fits
+    assert (fit.status, fit.fold) == ("skipped", -1)
+    assert "user ben: only 0 of" in fit.reason
+    assert result.predictions is None
+    assert result.log.reviews == 8
+    assert result.log.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "has_traceback"),
+    [
+        (FitSkipped("too few"), "skipped", False),
+        (FitError("it diverged"), "failed", False),
+        (ZeroDivisionError("oh"), "failed", True),
+        (MemoryError("full"), "failed", True),
+    ],
+)
+def test_a_fit_that_fails_is_recorded_and_the_other_folds_are_kept(
+    evaluate, error, status, has_traceback
+):
+    result = evaluate(Tells(error, fold=2))
+    assert [fit.status for fit in result.fits] == ["ok", "ok", status, "ok", "ok"]
+    missing = result.fits[2]
+    assert str(error) in missing.reason
+    assert bool(missing.traceback) is has_traceback
+    if has_traceback:
+        assert type(error).__name__ in missing.reason
+        assert "in fit" in missing.traceback
+    assert np.unique(result.predictions.fold).tolist() == [0, 1, 3, 4]
+
+
+def test_if_all_fits_fail_there_are_no_predictions(evaluate):
+    result = evaluate(Tells(FitError("no")))
+    assert result.predictions is None
+    assert len(result.fits) == 5
+
+
+def unsure_at_the_end(value):
+    def predict(rows):
+        p = np.full(len(rows), 0.5)
+        p[-1] = value
+        return p
+
+    return predict
+
+
+@pytest.mark.parametrize(
+    ("p", "complaint"),
+    [
+        (lambda rows: np.full(len(rows) + 1, 0.5), "shape"),
+        (lambda rows: np.full((len(rows), 1), 0.5), "shape"),
+        (lambda rows: 0.5, "shape"),
+        (lambda rows: np.ones(len(rows), int), "int64"),
+        (lambda rows: np.ones(len(rows), bool), "bool"),
+        (lambda rows: np.full(len(rows), 0.5, np.float16), "float16"),
+        (unsure_at_the_end(np.nan), "nan at review"),
+        (unsure_at_the_end(1.0001), "1.0001 at review"),
+        (unsure_at_the_end(-0.1), "-0.1 at review"),
+    ],
+)
+def test_predictions_that_are_no_probabilities_are_a_failed_fit(evaluate, p, complaint):
+    result = evaluate(Tells(Told(p), fold=0))
+    assert result.fits[0].status == "failed"
+    assert "user 1, fold 0" in result.fits[0].reason
+    assert complaint in result.fits[0].reason
+    assert result.fits[0].traceback == ""
+    assert [fit.status for fit in result.fits[1:]] == ["ok"] * 4
+
+
+def test_the_review_of_an_impossible_prediction_is_named_as_the_log_counts(evaluate, logs_of):
+    source = logs_of(1)
+    task = SrsBenchmark()(source.read(1), same_day=False)
+    result = evaluate(Tells(Told(unsure_at_the_end(2.0)), fold=0), source=source)
+    last = task.reviews.row[task.folds[0].test[-1]] + 1
+    assert f"1 of {len(task.folds[0].test)} predictions" in result.fits[0].reason
+    assert result.fits[0].reason.endswith(f"2.0 at review {last} of the log")
+
+
+def test_certainty_is_a_probability(evaluate):
+    result = evaluate(Tells(Told(1.0)))
+    assert {fit.status for fit in result.fits} == {"ok"}
+    assert (result.predictions.p == 1).all()
+
+
+def test_the_precision_of_a_model_is_kept(evaluate):
+    result = evaluate(Tells(Told(lambda rows: np.full(len(rows), 0.5, np.float32))))
+    assert result.predictions.p.dtype == np.float32
+
+
+@pytest.mark.parametrize("parameters", [("high", "low"), 3])
+def test_parameters_that_are_no_numbers_are_a_failed_fit(evaluate, parameters):
+    result = evaluate(Tells(Told(parameters=parameters), fold=1))
+    assert [fit.status for fit in result.fits] == ["ok", "failed", "ok", "ok", "ok"]
+    assert result.fits[1].traceback
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        lambda elapsed: np.full(elapsed.shape[1], 0.5),
+        lambda elapsed: np.full(elapsed.shape, 1.5),
+        lambda elapsed: np.full(elapsed.shape, np.nan),
+        lambda elapsed: elapsed.astype(int),
+    ],
+)
+def test_a_forgetting_curve_that_is_none_is_a_failed_fit(evaluate, curve):
+    result = evaluate(Tells(Curve(curve), fold=0))
+    assert result.fits[0].status == "failed"
+    assert "user 1, fold 0" in result.fits[0].reason
+    assert "curve" in result.fits[0].reason
+
+
+def test_the_order_of_users_changes_nothing(logs_of):
+    source = logs_of(1, 2, "three")
+    work = EvaluateUser(source, Draws(), SrsBenchmark(), seed=0, curves=10)
+    forth = {user: work(user) for user in (1, 2, "three")}
+    back = {user: work(user) for user in ("three", 2, 1)}
+    for user, result in forth.items():
+        np.testing.assert_array_equal(result.predictions.p, back[user].predictions.p)
+
+
+def test_users_and_folds_and_seeds_draw_different_numbers(logs_of, make_log):
+    """Two users with the same log, so that only their names tell them apart."""
+    source = logs_of(make_log(user=1), make_log(user=2))
+
+    def drawn(seed, order):
+        work = EvaluateUser(source, Draws(), SrsBenchmark(), seed=seed, curves=0)
+        return {user: work(user).predictions.p for user in order}
+
+    first, again, other = drawn(0, [1, 2]), drawn(0, [2, 1]), drawn(1, [1, 2])
+    np.testing.assert_array_equal(first[1], again[1])
+    np.testing.assert_array_equal(first[2], again[2])
+    assert not np.array_equal(first[1], first[2])
+    assert not np.array_equal(first[1], other[1])
+    fold = len(first[1]) // 5
+    assert not np.array_equal(first[1][:fold], first[1][fold : 2 * fold])
+
+
+@pytest.mark.parametrize("wanted", [1, 7, 40, 10_000])
+def test_forgetting_curves_are_of_scored_reviews_and_not_too_many(evaluate, wanted):
+    predictions = evaluate(Fsrs6(), curves=wanted).predictions
+    curves = predictions.curves
+    assert len(curves.p) <= wanted
+    assert len(curves.p) == min(wanted, len(predictions))
+    scored = set(zip(predictions.fold.tolist(), predictions.row.tolist(), strict=True))
+    sampled = list(zip(curves.fold.tolist(), curves.row.tolist(), strict=True))
+    assert len(set(sampled)) == len(sampled)
+    assert set(sampled) <= scored
+
+
+def test_forgetting_curves_are_at_the_intervals_of_the_scored_reviews(evaluate):
+    predictions = evaluate(Fsrs6()).predictions
+    curves = predictions.curves
+    present = ~np.isnan(curves.elapsed)
+    np.testing.assert_allclose(curves.weight.sum(axis=1), 1)
+    assert (curves.weight[~present] == 0).all()
+    assert np.isnan(curves.p[~present]).all()
+    assert ((curves.p[present] > 0) & (curves.p[present] < 1)).all()
+    times, counts = np.unique(predictions.elapsed_days, return_counts=True)
+    for elapsed, weight, here in zip(curves.elapsed, curves.weight, present, strict=True):
+        assert (np.diff(elapsed[here]) > 0).all()
+        np.testing.assert_array_equal(elapsed[here], times)
+        np.testing.assert_allclose(weight[here], counts / counts.sum())
+
+
+def test_a_forgetting_curve_passes_through_the_prediction(evaluate):
+    predictions = evaluate(Fsrs6(), curves=30).predictions
+    curves = predictions.curves
+    for fold, row, elapsed, p in zip(
+        curves.fold, curves.row, curves.elapsed, curves.p, strict=True
+    ):
+        (mine,) = np.flatnonzero((predictions.fold == fold) & (predictions.row == row))
+        (at,) = np.flatnonzero(elapsed == predictions.elapsed_days[mine])
+        assert p[at] == pytest.approx(predictions.p[mine], abs=1e-9)
+
+
+def test_without_a_forgetting_curve_or_a_wish_for_one_there_is_none(evaluate):
+    assert evaluate(MovingAverage()).predictions.curves is None
+    assert evaluate(Fsrs6(), curves=0).predictions.curves is None
+
+
+def test_curves_do_not_change_predictions(evaluate):
+    none, some = (evaluate(Draws(), curves=n).predictions.p for n in (0, 40))
+    np.testing.assert_array_equal(none, some)
+
+
+def test_facts_of_the_log_are_kept_without_the_log(evaluate, logs_of):
+    source = logs_of(1)
+    result = evaluate(Average(), source=source)
+    assert result.log.reviews == len(source.read(1))
+    assert result.log.left_out == {}
+    other = evaluate(Average(), source=logs_of(2))
+    assert result.log.fingerprint != other.log.fingerprint

@@ -1,0 +1,168 @@
+"""From what became of each user to the numbers that are reported."""
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.errors import FitError, FitSkipped
+from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.metrics.bins import RmseBins
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.resample import bca_interval, card_intervals, resampled_means
+from srs_eval.nouns import Fit
+from srs_eval.predictions import concatenate
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.scoring import score_evaluations
+
+PANEL = Panel([LogLoss(), Brier(), Auc(), RmseBins()])
+
+
+class FailsAt:
+    """Average, but the fit of one user in one fold ends otherwise."""
+
+    same_day = False
+    online = False
+
+    def __init__(self, user, fold, error):
+        self.user, self.fold, self.error, self.fits = user, fold, error, 0
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == self.user:
+            self.fits += 1
+            if self.fold in (None, self.fits - 1):
+                raise self.error
+        return Average().fit(reviews, rows, rng)
+
+
+@pytest.fixture
+def scored(logs_of):
+    def run(algorithm, *users):
+        source = logs_of(*users)
+        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=20)
+        evaluations = [work(user) for user in source.users()]
+        return evaluations, score_evaluations(evaluations, PANEL)
+
+    return run
+
+
+def test_each_user_is_scored_by_the_panel(scored):
+    evaluations, evaluation = scored(Fsrs6(), 1, 2, 3)
+    assert evaluation.scores.users == (1, 2, 3)
+    assert evaluation.scores.names == PANEL.names
+    for row, result in zip(evaluation.scores.values, evaluations, strict=True):
+        assert row.tolist() == list(PANEL.score(result.predictions).values())
+    sizes = [len(result.predictions) for result in evaluations]
+    assert evaluation.scores.reviews.tolist() == sizes
+
+
+def test_the_summary_can_be_had_from_the_scores_alone(scored):
+    _, evaluation = scored(Fsrs6(), 1, 2, 3, 4, 5)
+    values, weights = evaluation.scores.values, evaluation.scores.reviews
+    drawn = resampled_means(values)
+    for column, name in enumerate(evaluation.scores.names):
+        summary = evaluation.summary[name]
+        assert summary.mean_users == pytest.approx(values[:, column].mean())
+        assert summary.mean_reviews == pytest.approx(np.average(values[:, column], weights=weights))
+        assert (summary.lo, summary.hi) == pytest.approx(
+            bca_interval(values[:, column], drawn[:, column])
+        )
+        assert summary.lo < summary.mean_users < summary.hi
+        assert summary.n_users == 5
+    assert evaluation.interval_over == "users"
+
+
+def test_pooled_is_the_panel_of_all_predictions_together(scored):
+    evaluations, evaluation = scored(Fsrs6(), 1, 2, 3)
+    everything = concatenate([result.predictions for result in evaluations])
+    pooled = {name: summary.pooled for name, summary in evaluation.summary.items()}
+    assert pooled == PANEL.score(everything)
+    # Log loss is a mean over reviews, so that weighing users by them is pooling.
+    summary = evaluation.summary["log_loss"]
+    assert summary.mean_reviews == pytest.approx(summary.pooled)
+
+
+def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
+    _, evaluation = scored(FailsAt(2, 3, FitError("it diverged")), 1, 2, 3)
+    assert evaluation.count("failed") == 1
+    assert evaluation.count("ok") == 14
+    assert evaluation.scores.users == (1, 2, 3)
+    assert np.isnan(evaluation.scores.values[1]).all()
+    assert not np.isnan(evaluation.scores.values[[0, 2]]).any()
+    assert evaluation.scores.reviews[1] == 0
+    assert evaluation.scored.users == (1, 3)
+    assert evaluation.predictions.users == (1, 2, 3)
+    _, without = scored(Average(), 1, 3)
+    assert evaluation.summary["log_loss"].n_users == 2
+    assert evaluation.summary["log_loss"].mean_users == without.summary["log_loss"].mean_users
+    assert evaluation.summary["log_loss"].pooled == without.summary["log_loss"].pooled
+
+
+@pytest.mark.parametrize("fold", [0, 4])
+def test_a_user_with_a_skipped_fold_is_not_in_the_means_either(scored, fold):
+    _, evaluation = scored(FailsAt(1, fold, FitSkipped("too few")), 1, 2)
+    assert evaluation.count("skipped") == 1
+    assert evaluation.scores.users == (1, 2)
+    assert np.isnan(evaluation.scores.values[0]).all()
+    assert evaluation.scored.users == (2,)
+
+
+def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
+    _, evaluation = scored(Average(), 1, make_log(user=2, cards=1), 3)
+    assert evaluation.scores.users == (1, 3)
+    assert evaluation.count("skipped") == 1
+    assert evaluation.count("failed") == 0
+    assert evaluation.summary["log_loss"].n_users == 2
+
+
+def test_a_single_user_gets_intervals_over_cards(scored):
+    evaluations, evaluation = scored(Fsrs6(), 1)
+    assert evaluation.interval_over == "cards"
+    expected = card_intervals(PANEL, evaluations[0].predictions)
+    for name, summary in evaluation.summary.items():
+        assert (summary.lo, summary.hi) == expected[name]
+        assert summary.lo < summary.mean_users < summary.hi
+        assert summary.mean_users == summary.mean_reviews == summary.pooled
+
+
+def test_a_single_user_beside_skipped_ones_is_a_single_user(scored, make_log):
+    _, evaluation = scored(Fsrs6(), 1, make_log(user=2, cards=1))
+    assert evaluation.interval_over == "cards"
+    assert not np.isnan(evaluation.summary["log_loss"].lo)
+
+
+def test_one_user_left_of_two_has_no_interval(scored):
+    """Over cards it would look more certain than the failure of the other allows."""
+    _, evaluation = scored(FailsAt(2, None, FitError("no")), 1, 2)
+    assert evaluation.interval_over == "users"
+    assert np.isnan(evaluation.summary["log_loss"].lo)
+    assert not np.isnan(evaluation.summary["log_loss"].mean_users)
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
+    fits = [Fit(user, -1, status, "why") for user in (1, 2)]
+    results = [UserEvaluation(fit.user, (fit,), None, ReviewLog(5)) for fit in fits]
+    evaluation = score_evaluations(results, PANEL)
+    assert evaluation.fits == tuple(fits)
+    assert evaluation.predictions is None
+    assert evaluation.scored is None
+    assert evaluation.reviews_read == 10
+    for summary in evaluation.summary.values():
+        assert summary.n_users == 0
+        assert np.isnan(summary.mean_users)
+        assert np.isnan(summary.pooled)
+
+
+def test_facts_of_the_logs_are_added_up():
+    results = [
+        UserEvaluation(1, (), None, ReviewLog(5, {"cards": 2, "manual": 1}, "aa")),
+        UserEvaluation(2, (), None, ReviewLog(7, {"manual": 4}, "bb")),
+    ]
+    evaluation = score_evaluations(results, PANEL)
+    assert evaluation.reviews_read == 12
+    assert evaluation.left_out == {"cards": 2, "manual": 5}
+    other = score_evaluations(results[:1], PANEL)
+    assert evaluation.data_fingerprint != other.data_fingerprint
