@@ -1,0 +1,59 @@
+"""A strip above a plot that shows which predictions were followed by which outcome."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from srs_eval.nouns import BoolArray, FloatArray
+from srs_eval.report.style import GREEN, MUTED, SMALL, VERMILION
+
+_BINS = 80
+_BESIDE = 0.02
+_HEIGHT = 0.2
+
+
+def draw_outcome_strip(axes: Axes, p: FloatArray, recalled: BoolArray) -> Axes:
+    """Add a strip with the density of predictions: recalled reviews up, forgotten ones down.
+
+    Each outcome fills the same area, because forgetting is rare; the counts are written above.
+
+    Parameters
+    ----------
+    axes : Axes
+        Its horizontal axis must be the predicted recall, with its limits already set.
+    p : float [n], in [0, 1]
+        Predicted recall.
+    recalled : bool [n]
+        Outcome.
+
+    Returns
+    -------
+    Axes
+        The strip, a child of `axes`.
+    """
+    strip = axes.inset_axes((0, 1 + _BESIDE, 1, _HEIGHT), sharex=axes)
+    strip.set_facecolor("none")
+    strip.axis("off")
+    edges = np.linspace(*axes.get_xlim(), _BINS + 1)
+    up, down = (_shares(p[recalled == outcome], edges) for outcome in (True, False))
+    peak = max(up.max(), down.max()) or 1.0
+    strip.stairs(up, edges, fill=True, color=GREEN, lw=0)
+    strip.stairs(-down, edges, fill=True, color=VERMILION, lw=0)
+    strip.axhline(0, color=MUTED, lw=0.6)
+    strip.set_ylim(-1.05 * peak, 1.9 * peak)
+    # The words are darker than the areas, to be as legible.
+    count = int(recalled.sum())
+    words = (
+        (0.0, f"▲ recalled {count:,}", "#00614A"),
+        (0.36, f"▼ forgotten {len(p) - count:,}", "#A34700"),
+    )
+    for at, word, colour in words:
+        strip.text(at, 1, word, transform=strip.transAxes, va="top", color=colour, fontsize=SMALL)
+    return strip
+
+
+def _shares(p: FloatArray, edges: FloatArray) -> FloatArray:
+    count, _ = np.histogram(p, edges)
+    shares: FloatArray = count / max(1, count.sum())
+    return shares

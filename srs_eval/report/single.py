@@ -1,0 +1,106 @@
+"""What the command prints of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.metrics.threshold import STATISTICS, Confusion
+from srs_eval.report.console import facts, interval, number, table
+from srs_eval.scoring import Evaluation
+
+_ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
+
+
+def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) -> str:
+    """Say how many reviews were scored, what failed, and the panel with its intervals.
+
+    Parameters
+    ----------
+    brief : bool
+        Leave out the panel, for one job of many.
+    """
+    scored = evaluation.scored
+    users, reviews = (len(scored.users), len(scored)) if scored else (0, 0)
+    asked_for = len({fit.user for fit in evaluation.fits})
+    lines = [
+        f"scored {reviews:,} of {evaluation.reviews_read:,} reviews; "
+        f"{users:,} of {asked_for:,} users complete; fits: {_fits(evaluation)}"
+    ]
+    lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
+    lines += _reasons(evaluation)
+    if scored and not brief:
+        lines += [
+            "",
+            _panel_table(panel, evaluation),
+            "",
+            _confusion_table(panel, evaluation.summary),
+        ]
+    return "\n".join(lines).rstrip()
+
+
+def _fits(evaluation: Evaluation) -> str:
+    counts = {status: evaluation.count(status) for status in ("ok", "skipped", "failed")}
+    return ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+
+
+def _reasons(evaluation: Evaluation) -> list[str]:
+    """Say why the first fits are missing, and how many more are."""
+    missing = [fit for fit in evaluation.fits if fit.status != "ok"]
+    if len({fit.reason for fit in missing}) == 1:  # one reason for all is told once
+        fit = missing[0]
+        return [f"{fit.status}: {fit.reason}"]
+    fold = [f", fold {fit.fold}" if fit.fold >= 0 else "" for fit in missing]
+    shown = [
+        f"{fit.status}: user {fit.user}{of_fold}: {fit.reason}"
+        for fit, of_fold in zip(missing[:5], fold[:5], strict=True)
+    ]
+    more = [f"… and {len(missing) - 5:,} more, all in fits.parquet"] if len(missing) > 5 else []
+    return shown + more
+
+
+def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
+    rows = [
+        (
+            metric.name,
+            _ARROWS[metric.better],
+            number(summary.mean_users),
+            interval(summary.lo, summary.hi),
+            number(summary.mean_reviews),
+            number(summary.pooled),
+            f"{summary.n_users:,}",
+        )
+        for metric in panel
+        if metric.section != Confusion.section
+        for summary in [evaluation.summary[metric.name]]
+    ]
+    headers = [
+        "metric",
+        "better",
+        "mean over users",
+        f"99 % over {evaluation.interval_over}",
+        "over reviews",
+        "pooled",
+        "users",
+    ]
+    return table(rows, headers, text=2)
+
+
+def _confusion_table(panel: Panel, summary: Mapping[str, MetricSummary]) -> str:
+    """Means over users of the eight confusion statistics, a row for each threshold."""
+    found = [metric for metric in panel if isinstance(metric, Confusion)]
+    by_threshold = {
+        threshold: {m.statistic: summary[m.name] for m in found if m.threshold == threshold}
+        for threshold in sorted({metric.threshold for metric in found})
+    }
+    rows = [
+        [f"{threshold:g}", *(number(cells[name].mean_users, 3) for name in STATISTICS)]
+        for threshold, cells in by_threshold.items()
+    ]
+    return table(rows, ["recalled if p >=", *STATISTICS]) if rows else ""
+
+
+def places(names: Mapping[str, str | None]) -> str:
+    """Say where things are, leaving out what there is not."""
+    return facts({name: place for name, place in names.items() if place})

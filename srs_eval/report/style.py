@@ -1,0 +1,196 @@
+"""Colours, sizes and file formats that every figure shares, without global state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import NDArray
+
+from srs_eval.nouns import FloatArray
+
+# Okabe & Ito's colours stay apart under every common colour vision deficiency.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+INK = "#1F2328"
+MUTED = "#656D76"
+PALE = "#D0D7DE"
+BAND = "#B4BDC8"
+
+SMALL = 8.5
+NORMAL = 10.0
+_TITLE_LETTERS = 46
+
+_STYLE: dict[str, Any] = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.edgecolor": "white",
+    "font.size": NORMAL,
+    "font.family": ["DejaVu Sans"],
+    # Dollar signs and underscores in names are just that.
+    "text.parse_math": False,
+    "axes.facecolor": "white",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.labelsize": NORMAL,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": NORMAL + 1,
+    "axes.titlecolor": INK,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "text.color": INK,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "svg.hashsalt": "srs_eval",
+    # Letters as outlines look the same wherever the file is opened.
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house style, whatever the caller's matplotlib settings, and restore those."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, value in _STYLE.items():
+            matplotlib.rcParams[name] = value  # type: ignore[index]
+        yield
+
+
+def new_figure(width: float, height: float, *, hspace: float | None = None) -> Figure:
+    """Make an empty figure on opaque white, so that it reads the same on any page.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches. About 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
+    hspace : float, optional
+        Space between rows, as a share of their height.
+    """
+    engine = ConstrainedLayoutEngine(hspace=hspace)
+    return Figure(figsize=(width, height), layout=engine, facecolor="white")
+
+
+def dress(axes: Axes) -> None:
+    """Give axes quiet ticks and no frame on the top and right."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL + 0.5, length=3, width=0.8)
+
+
+def say(axes: Axes, message: str) -> None:
+    """Write into empty axes why there is nothing to draw."""
+    axes.text(
+        0.5,
+        0.5,
+        message,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        color=MUTED,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 4},
+    )
+
+
+def heading(kind: str, title: str) -> str:
+    """Name the kind of a figure and what it is about, cut to what fits above it.
+
+    Examples
+    --------
+    >>> heading("calibration", "fsrs6 on synthetic")
+    'calibration: fsrs6 on synthetic'
+    """
+    whole = f"{kind}: {title}" if title else kind
+    return whole if len(whole) <= _TITLE_LETTERS else whole[: _TITLE_LETTERS - 1] + "…"
+
+
+def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
+    """Mix a colour with white.
+
+    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken,
+    and every SVG viewer agrees on them.
+
+    Parameters
+    ----------
+    strength : float [n], in [0, 1]
+        0 is white, 1 the colour itself.
+
+    Returns
+    -------
+    rgb : float64 [n, 3]
+    """
+    share = np.clip(np.asarray(strength, np.float64), 0, 1)[:, None]
+    return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a count with its noun, as in ``1 user`` and ``5,020 reviews``.
+
+    Examples
+    --------
+    >>> counted(5020, "review"), counted(1, "user")
+    ('5,020 reviews', '1 user')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def wilson_interval(successes: FloatArray, trials: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bound a proportion by the 95 % Wilson score interval; NaN without trials.
+
+    References
+    ----------
+    E. B. Wilson, 1927, doi:10.1080/01621459.1927.10502953.
+    """
+    z = 1.959963984540054
+    trials = np.where(np.asarray(trials) > 0, trials, np.nan)
+    share = successes / trials
+    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    spread = np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    half = z * spread / (1 + z * z / trials)
+    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
+
+
+def save_figure(
+    figure: Figure, folder: Path, stem: str, *, formats: Sequence[str] = ("png", "svg")
+) -> list[Path]:
+    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if absent.
+    stem : str
+        File name without its ending.
+
+    Returns
+    -------
+    list of Path
+        One per format, in the given order.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}.{ending}" for ending in formats]
+    with house_style():
+        # The layout is the same for all formats, and takes longer than drawing.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
+        for path in paths:
+            # A date or a version in the file would make every run's figures differ.
+            metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
+            if path.suffix == ".svg":
+                metadata["Creator"] = None
+            figure.savefig(path, dpi=150, metadata=metadata)
+    return paths

@@ -1,0 +1,209 @@
+"""Finished runs side by side: ranks, and differences between runs on the same reviews."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.errors import FitError
+from srs_eval.evaluate import EvaluateUser
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.resample import bca_interval, resampled_means
+from srs_eval.predictions import rows_fingerprint, select
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.report import files, tables
+from srs_eval.report.leaderboard import leaderboards, paired_difference
+from srs_eval.scoring import score_evaluations
+
+ALGORITHMS = {
+    "avg": Average(),
+    "half": Constant(p=0.5),
+    "fsrs6": Fsrs6(),
+    "moving_avg": MovingAverage(),
+}
+PANEL = Panel([LogLoss(), Brier()])
+
+
+class FailsForUser2:
+    same_day = False
+    online = False
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == 2:
+            raise FitError("no")
+        return Average().fit(reviews, rows, rng)
+
+
+@pytest.fixture
+def finished(tmp_path, logs_of):
+    """Run an algorithm and leave what a run leaves in its folder."""
+
+    def run(algorithm, *users, panel=PANEL, data="synthetic"):
+        source = logs_of(*users)
+        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=0)
+        evaluation = score_evaluations([work(user) for user in source.users()], panel)
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        save(folder, evaluation, label=type(algorithm).__name__, online=algorithm.online, data=data)
+        return folder, evaluation
+
+    def save(folder, evaluation, *, label, online, data):
+        scored = evaluation.scored
+        if evaluation.predictions is not None:
+            files.write_predictions(folder, evaluation.predictions)
+        files.write_table(folder / files.SCORES, tables.scores_table(evaluation.scores))
+        summary = {
+            "label": label,
+            "data": data,
+            "protocol": "srs_benchmark",
+            "users": len(scored.users) if scored else 0,
+            "reviews": len(scored) if scored else 0,
+            "failed": evaluation.count("failed"),
+            "metrics": {name: asdict(row) for name, row in evaluation.summary.items()},
+            "interval_over": evaluation.interval_over,
+            "online": online,
+            "rows_fingerprint": rows_fingerprint(scored) if scored else "",
+        }
+        files.write_json(folder / files.SUMMARY, summary)
+
+    return run
+
+
+def ranking(text):
+    """Labels in the order they are printed."""
+    lines = text.splitlines()
+    (rule,) = [number for number, line in enumerate(lines) if line.startswith("---")]
+    return [line.split("  ")[0] for line in lines[rule + 1 :] if line and line[0] != "*"]
+
+
+def test_the_best_run_is_first(finished):
+    runs = {name: finished(algorithm, 1, 2, 3) for name, algorithm in ALGORITHMS.items()}
+    (text,) = leaderboards([folder for folder, _ in runs.values()])
+    losses = {
+        type(ALGORITHMS[name]).__name__: evaluation.summary["log_loss"].mean_users
+        for name, (_, evaluation) in runs.items()
+    }
+    shown = [label.removesuffix(" *") for label in ranking(text)]
+    assert shown == sorted(losses, key=losses.get)
+    for loss in losses.values():
+        assert f"{loss:.4f}" in text
+    assert "3 users" in text
+    assert f"{len(next(iter(runs.values()))[1].scored):,} scored reviews" in text
+    assert text.count("  best  ") == 1
+
+
+def test_what_learns_while_it_is_tested_is_marked(finished):
+    folders = [finished(algorithm, 1)[0] for algorithm in ALGORITHMS.values()]
+    (text,) = leaderboards(folders)
+    assert "MovingAverage *" in ranking(text)
+    assert sum(label.endswith("*") for label in ranking(text)) == 1
+    assert text.endswith("* goes on learning while it is tested")
+    (frozen,) = leaderboards(folders[:3])
+    assert "*" not in frozen
+
+
+def test_the_difference_over_users_is_the_mean_of_their_differences(finished):
+    (ours, mine), (theirs, other) = (finished(a, 1, 2, 3, 4) for a in (Fsrs6(), Average()))
+    difference = paired_difference(ours, theirs)
+    gaps = mine.scores.values[:, 0] - other.scores.values[:, 0]
+    assert difference.mean == pytest.approx(np.mean(gaps))
+    drawn = resampled_means(gaps[:, None])[:, 0]
+    assert (difference.lo, difference.hi) == pytest.approx(bca_interval(gaps, drawn))
+    assert difference.lo < difference.mean < difference.hi
+    back = paired_difference(theirs, ours)
+    assert back.mean == pytest.approx(-difference.mean)
+
+
+def clustered_interval(gaps, card):
+    """Mean and its 99 % interval by the sandwich formula, card by card."""
+    mean = sum(gaps) / len(gaps)
+    sums = {}
+    for gap, which in zip(gaps, card, strict=True):
+        sums[which] = sums.get(which, 0.0) + gap - mean
+    meat = sum(total**2 for total in sums.values())
+    bread = 1 / len(gaps)
+    error = (len(sums) / (len(sums) - 1) * bread * meat * bread) ** 0.5
+    return mean, *norm.interval(0.99, mean, error)
+
+
+def test_the_difference_over_one_users_cards_is_cluster_robust(finished):
+    (ours, mine), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
+    gaps = LogLoss().per_review(mine.scored) - LogLoss().per_review(other.scored)
+    difference = paired_difference(ours, theirs)
+    expected = clustered_interval(gaps.tolist(), mine.scored.card.tolist())
+    assert (difference.mean, difference.lo, difference.hi) == pytest.approx(expected)
+
+
+def test_predictions_are_paired_by_review_whatever_order_they_were_saved_in(finished):
+    (ours, _), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
+    expected = paired_difference(ours, theirs)
+    shuffled = np.random.default_rng(0).permutation(len(other.predictions))
+    files.write_predictions(theirs, select(other.predictions, shuffled))
+    found = paired_difference(ours, theirs)
+    assert asdict(found) == pytest.approx(asdict(expected))
+
+
+def test_a_run_and_itself_do_not_differ(finished):
+    for users in ((1,), (1, 2, 3)):
+        folder, _ = finished(Average(), *users)
+        assert asdict(paired_difference(folder, folder)) == {"mean": 0, "lo": 0, "hi": 0}
+
+
+def test_runs_on_different_reviews_do_not_share_a_table(finished):
+    two, _ = finished(Average(), 1, 2)
+    three, _ = finished(Average(), 1, 2, 3)
+    same, _ = finished(Constant(), 1, 2)
+    texts = leaderboards([two, three, same])
+    assert [len(ranking(text)) for text in texts] == [2, 1]
+
+
+def test_runs_on_different_data_do_not_share_a_table(finished):
+    one, _ = finished(Average(), 1)
+    other, _ = finished(Average(), 1, data="anki")
+    assert len(leaderboards([one, other])) == 2
+
+
+def test_a_run_that_lost_a_user_stands_apart_and_says_so(finished):
+    whole, _ = finished(Average(), 1, 2, 3)
+    without, _ = finished(FailsForUser2(), 1, 2, 3)
+    texts = leaderboards([whole, without])
+    assert [ranking(text) for text in texts] == [["Average"], ["FailsForUser2"]]
+    assert "failed" not in texts[0]
+    assert "failed" in texts[1]
+    assert texts[1].splitlines()[-1].endswith(" 5")
+
+
+def test_a_run_that_scored_nothing_is_in_no_table(finished, make_log):
+    nothing, _ = finished(Average(), make_log(cards=1))
+    assert leaderboards([nothing]) == []
+
+
+def test_without_the_ranking_metric_a_run_is_last_with_dashes(finished):
+    without, _ = finished(Fsrs6(), 1, 2, panel=Panel([Brier()]))
+    with_it, _ = finished(Average(), 1, 2)
+    (text,) = leaderboards([without, with_it])
+    assert ranking(text) == ["Average", "Fsrs6"]
+    assert " nan" not in text
+    (alone,) = leaderboards([without])
+    assert ranking(alone) == ["Fsrs6"]
+
+
+def test_a_metric_that_is_not_defined_is_a_dash(finished):
+    folder, _ = finished(Average(), 1)
+    (text,) = leaderboards([folder])
+    row = text.splitlines()[-1]
+    assert row.split()[-1] == "-"  # rmse_bins is not in this panel
+
+
+def test_users_without_a_score_are_left_out_of_the_difference(finished):
+    (ours, mine), (theirs, other) = (finished(a, 1, 2, 3) for a in (Fsrs6(), Average()))
+    scores = replace(mine.scores, values=mine.scores.values.copy())
+    scores.values[1] = np.nan
+    files.write_table(ours / files.SCORES, tables.scores_table(scores))
+    gaps = (scores.values[:, 0] - other.scores.values[:, 0])[[0, 2]]
+    assert paired_difference(ours, theirs).mean == pytest.approx(gaps.mean())
