@@ -37,6 +37,10 @@ class ReviewLogError(SrsEvalError):
             lines.append(f"  {hint}")
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[type[ReviewLogError], tuple[str, Sequence[str], str]]:
+        """Pickle by the arguments, so that worker processes can raise it."""
+        return type(self), (self.source, self.violations, self.hint)
+
 
 class FitError(SrsEvalError):
     """A fit that went wrong; recorded as failed for its user and fold, never replaced."""

@@ -1,5 +1,6 @@
 """One user from a log to predictions: the bare loop, and what is kept of every failure."""
 
+import pickle
 import zlib
 from dataclasses import dataclass
 
@@ -340,3 +341,10 @@ def test_facts_of_the_log_are_kept_without_the_log(evaluate, logs_of):
     assert result.log.left_out == {}
     other = evaluate(Average(), source=logs_of(2))
     assert result.log.fingerprint != other.log.fingerprint
+
+
+def test_errors_about_logs_survive_the_way_between_processes():
+    error = ReviewLogError("log.csv", ["row 1", "row 2"], "Mend them.")
+    copied = pickle.loads(pickle.dumps(error))
+    assert str(copied) == str(error)
+    assert copied.violations == error.violations

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
 
 from srs_eval.compute.interface import OnCrash, Tick, Work
 from srs_eval.errors import ConfigError
@@ -19,7 +24,6 @@ from srs_eval.nouns import User
 
 Result = TypeVar("Result")
 
-_QUEUED_PER_WORKER = 4
 _DIED = "its worker process died (killed, or out of memory)"
 
 
@@ -27,8 +31,8 @@ _DIED = "its worker process died (killed, or out of memory)"
 class Processes:
     """Evaluate users in worker processes, one user at a time in each.
 
-    A worker that dies takes no other user with it: the users it may have been working on
-    are tried again alone, and the one that kills its worker again is reported.
+    A worker that dies takes no other user with it. Its user is tried again at the end, with
+    no other worker beside it, and reported if that one dies too.
 
     Parameters
     ----------
@@ -47,14 +51,12 @@ class Processes:
     ) -> Iterator[Result]:
         """Yield each user's result as it is done."""
         del tick  # steps within a user are not seen from here
-        workers = self.workers or _available_cores()
-        suspects: list[User] = []
-        todo = iter(users)
-        while interrupted := (yield from _until_broken(work, todo, workers)):
-            suspects += interrupted
-        for user in suspects:
-            for dead in (yield from _until_broken(work, iter([user]), 1)):
-                yield on_crash(dead, _DIED)
+        died: list[User] = []
+        yield from _share(work, users, self.workers or _available_cores(), died)
+        died_again: list[User] = []
+        yield from _share(work, died, 1, died_again)
+        for user in died_again:
+            yield on_crash(user, _DIED)
 
 
 def _available_cores() -> int:
@@ -62,30 +64,110 @@ def _available_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _until_broken(
-    work: Work[Result], todo: Iterator[User], workers: int
-) -> Generator[Result, None, list[User]]:
-    """Work through `todo`; if a worker dies, return the users it may have been working on."""
-    # Not fork: libraries that have started threads do not survive it.
-    method = "spawn" if sys.platform == "win32" else "forkserver"
-    context = multiprocessing.get_context(method)
-    held: list[User] = []
-    pending: dict[Future[Result], User] = {}
-    # Ctrl-C reaches the workers too: they end without a word, and this process says it.
-    quiet = (signal.SIGINT, signal.SIG_DFL)
-    pool = ProcessPoolExecutor(workers, context, signal.signal, quiet)
+def _share(
+    work: Work[Result], users: Sequence[User], workers: int, died: list[User]
+) -> Iterator[Result]:
+    """Yield results as they come; users whose worker died are added to `died`.
+
+    Each worker has a pipe of its own. One that is shared, as in the executors of the standard
+    library, stays blocked for ever if a worker dies while it sends.
+    """
+    todo = iter(users)
+    started: list[BaseProcess] = []
+    busy: dict[Connection, tuple[BaseProcess, User]] = {}
     try:
         while True:
-            for user in islice(todo, _QUEUED_PER_WORKER * workers - len(held)):
-                held.append(user)
-                pending[pool.submit(work, user)] = user
-            if not pending:
-                return []
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                result = future.result()
-                held.remove(pending.pop(future))
-                yield result
-    except BrokenProcessPool:
-        return held
+            for user in islice(todo, workers - len(busy)):
+                process, connection = _start(work)
+                started.append(process)
+                _hand_over(connection, user)
+                busy[connection] = process, user
+            if not busy:
+                return
+            ready = set(wait(list(busy)))
+            for connection in [each for each in busy if each in ready]:
+                process, user = busy.pop(connection)
+                try:
+                    answer = connection.recv_bytes()
+                except (EOFError, OSError):
+                    died.append(user)
+                    connection.close()
+                    continue
+                following = next(todo, None)
+                if following is None:
+                    connection.close()  # which tells the worker to end
+                else:
+                    _hand_over(connection, following)
+                    busy[connection] = process, following
+                yield _opened(answer)
     finally:
-        pool.shutdown(cancel_futures=True)
+        for process, _ in busy.values():
+            process.terminate()
+        for process in started:
+            process.join()
+
+
+def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
+    """Start a worker and send it the work."""
+    if sys.platform == "win32":
+        context: Any = multiprocessing.get_context("spawn")
+    else:  # not fork: libraries that have started threads do not survive it
+        context = multiprocessing.get_context("forkserver")
+        _start_server_deaf_to_interrupts()
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()  # so that the pipe ends with the worker
+    _hand_over(ours, work)
+    return process, ours
+
+
+def _start_server_deaf_to_interrupts() -> None:
+    """Let workers never hear of Ctrl-C, which is for this process to deal with."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may change what a signal does
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _hand_over(connection: Connection, thing: object) -> None:
+    """Send something to a worker; if it has died, that shows when its answer is waited for."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(thing)
+
+
+def _serve(connection: Connection) -> None:
+    """Work in a process of its own, until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        work = connection.recv()
+        while True:
+            connection.send_bytes(_answer(work, connection.recv()))
+
+
+def _answer(work: Work[Any], user: User) -> bytes:
+    """Do the work for a user; a fault of the program goes on where the results are awaited."""
+    try:
+        return pickle.dumps((work(user), None))
+    except Exception as error:  # noqa: BLE001 - it is raised again in the other process
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return pickle.dumps((None, _portable(error)))
+
+
+def _portable(error: Exception) -> Exception:
+    """Keep an exception that survives the way to another process, and the text of others."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - whatever its class makes of being unpickled
+        return RuntimeError(f"{type(error).__name__}: {error}\n{error.__notes__[-1]}")
+    return error
+
+
+def _opened(answer: bytes) -> Any:
+    result, error = pickle.loads(answer)
+    if error is not None:
+        raise error
+    return result

@@ -13,6 +13,7 @@ from srs_eval.report.files import SUMMARY, read_json, write_json
 from srs_eval.report.single import places
 
 OUTCOME = "job.json"
+_LONGEST_REASON = 72
 
 JobStatus = Literal["ok", "skipped", "failed", "interrupted"]
 
@@ -90,10 +91,15 @@ def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | Non
 
 def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
     rows = [
-        (number, o.label, o.status, o.message.partition("\n")[0], f"{o.seconds:.1f} s")
+        (number, o.label, o.status, _in_short(o.message), f"{o.seconds:.1f} s")
         for number, o in enumerate(outcomes)
     ]
     return table(rows, ["job", "algorithm", "status", "reason", "time"], text=4)
+
+
+def _in_short(message: str) -> str:
+    line = message.partition("\n")[0]
+    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
 
 
 def _job_number(folder: Path) -> tuple[int, str]:

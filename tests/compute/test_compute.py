@@ -1,12 +1,21 @@
 """One process or several: the same numbers, and no user lost with another's worker."""
 
 import os
+import pickle
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from work import Doubles, KillsItsWorker, Raises
+from work import (
+    DiesWhileSending,
+    Doubles,
+    KillsItsWorker,
+    Raises,
+    RaisesDemanding,
+    ReturnsUnsendable,
+)
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs6 import Fsrs6
@@ -115,6 +124,36 @@ def test_the_last_user_may_die():
 def test_a_fault_of_the_program_is_not_hidden(compute):
     with pytest.raises(LookupError, match="fault at 2"):
         results(compute, Raises(2), [1, 2, 3])
+
+
+def test_a_worker_that_dies_while_it_sends_blocks_nobody():
+    arriving = Processes(workers=2).map(
+        DiesWhileSending(2),
+        [1, 2, 3],
+        on_crash=lambda user, reason: reason,
+        tick=lambda: None,
+    )
+    first = next(arriving)
+    time.sleep(1.2)  # nobody reads what the second worker sends, until it is dead
+    assert first == b""
+    # Alone and read at once, it arrives before the worker dies.
+    assert sorted(map(len, arriving)) == [0, 10_000_000]
+
+
+def test_where_a_fault_happened_in_a_worker_is_told():
+    with pytest.raises(LookupError) as raised:
+        results(Processes(workers=1), Raises(2), [1, 2, 3])
+    assert "work.py" in raised.value.__notes__[-1]
+
+
+def test_a_fault_that_cannot_be_sent_is_told_in_words():
+    with pytest.raises(RuntimeError, match="Demanding: 7: seven"):
+        results(Processes(workers=1), RaisesDemanding(), [1])
+
+
+def test_a_result_that_cannot_be_sent_is_a_fault():
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+        results(Processes(workers=1), ReturnsUnsendable(), [1])
 
 
 def test_results_need_not_be_fetched_to_the_end():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,3 +49,39 @@ class KillsItsWorker:
             return bool(self.pardons)
         note.touch()
         return False
+
+
+@dataclass(frozen=True)
+class DiesWhileSending:
+    """Return far more than a pipe holds, and be killed a moment later."""
+
+    user: object
+
+    def __call__(self, user, tick=lambda: None):
+        if user != self.user:
+            return b""
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return bytes(10_000_000)
+
+
+class Demanding(Exception):
+    """An exception that cannot be sent to another process."""
+
+    def __init__(self, code, why):
+        super().__init__(f"{code}: {why}")
+
+
+@dataclass(frozen=True)
+class RaisesDemanding:
+    """Fail in a way that does not survive being pickled."""
+
+    def __call__(self, user, tick=lambda: None):
+        raise Demanding(7, "seven")
+
+
+@dataclass(frozen=True)
+class ReturnsUnsendable:
+    """Return what cannot be sent to another process."""
+
+    def __call__(self, user, tick=lambda: None):
+        return lambda: user

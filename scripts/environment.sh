@@ -1,0 +1,24 @@
+# Sourced by ./run and ./check: make a virtual environment with the pinned packages, once.
+# SRS_EVAL_VENV names another place for it; PYTHON another interpreter.
+
+environment() { # environment EXTRA: sets $python to an interpreter that has srs_eval[EXTRA]
+  local extra=$1 root=$2
+  local venv=${SRS_EVAL_VENV:-$root/.venv} base=${PYTHON:-python3}
+  python=$venv/bin/python
+  local wanted
+  wanted="$(cksum <"$root/pyproject.toml") $(cksum <"$root/constraints.txt") $root"
+  if [ -x "$python" ]; then
+    [ "$(cat "$venv/srs_eval-$extra" 2>/dev/null)" = "$wanted" ] && return
+    # what the tests need includes what a run needs
+    [ "$(cat "$venv/srs_eval-dev" 2>/dev/null)" = "$wanted" ] && return
+  fi
+  if ! "$base" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    echo "srs_eval needs Python 3.11 or newer; '$base' is not. Set PYTHON=/path/to/python3.11." >&2
+    exit 1
+  fi
+  echo "Setting up $venv (once, a minute or two) ..." >&2
+  [ -x "$python" ] || "$base" -m venv "$venv"
+  "$python" -m pip install --quiet --disable-pip-version-check \
+    --constraint "$root/constraints.txt" --editable "$root[$extra]"
+  echo "$wanted" >"$venv/srs_eval-$extra"
+}

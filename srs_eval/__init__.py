@@ -1,0 +1,38 @@
+"""Train and evaluate memory models of spaced repetition.
+
+`python -m srs_eval` runs an experiment. From Python, the panel is `score`; the words people
+plug into (`Algorithm`, `MemoryModel`, `Metric`, `Source`, …) are in `srs_eval.nouns`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from srs_eval.checks import check_algorithm as check_algorithm
+    from srs_eval.metrics.score import score as score
+    from srs_eval.report.plots import plot_calibration as plot_calibration
+    from srs_eval.report.plots import plot_roc as plot_roc
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "check_algorithm", "plot_calibration", "plot_roc", "score"]
+
+_HOME = {
+    "check_algorithm": "srs_eval.checks",
+    "plot_calibration": "srs_eval.report.plots",
+    "plot_roc": "srs_eval.report.plots",
+    "score": "srs_eval.metrics.score",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name where it is used: `import srs_eval` alone costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'srs_eval' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

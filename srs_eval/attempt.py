@@ -1,0 +1,98 @@
+"""A job whose end is on record, however it ends."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.job import USERS, run_job
+from srs_eval.plan import Plan
+from srs_eval.report.console import complain, shell
+from srs_eval.report.files import FITS, SUMMARY, read_json
+from srs_eval.report.jobs import JobOutcome, write_outcome
+
+
+def attempt(
+    make_plan: Callable[[], Plan], *, label: str, folder: Path, sweep_folder: Path | None = None
+) -> float:
+    """Plan and run one job, leaving ``job.json`` in its folder.
+
+    Whatever goes wrong is told and recorded, so that the next job of a sweep is run all the
+    same: in a line if a person can mend it, else with its traceback.
+
+    Parameters
+    ----------
+    label : str
+        What the job is called until its plan says it better.
+    sweep_folder : Path, optional
+        Folder of all jobs, if this is one of several.
+
+    Returns
+    -------
+    float
+        Mean log loss over users; NaN where there is none.
+    """
+    began = time.perf_counter()
+    outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
+    write_outcome(folder, outcome)
+    told = ""
+    try:
+        outcome, told = _carry_out(make_plan, label, folder)
+    except (KeyboardInterrupt, SystemExit):
+        told = "interrupted"
+        raise
+    finally:
+        _record(folder, replace(outcome, seconds=time.perf_counter() - began))
+        if told:
+            complain(told + _what_is_kept(folder, sweep_folder))
+    return _log_loss(folder) if outcome.exit_status == 0 else math.nan
+
+
+def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
+    """Plan and run; return how it ended, and what is to be told of an error."""
+    status = 1
+    try:
+        plan = make_plan()
+        label = plan.label
+        return run_job(plan), ""
+    except ConfigError as error:
+        status, message = 2, str(error)
+        told = message
+    except SrsEvalError as error:
+        told = message = str(error)
+    except OSError as error:
+        told = message = f"{error.strerror or error}: {error.filename or folder}"
+    except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+        message = f"{type(error).__name__}: {error}"
+        told = f"unexpected error\n{traceback.format_exc().rstrip()}"
+    return JobOutcome(label, "failed", message, status), told
+
+
+def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
+    """Say how to go on without doing again what is done, if anything is."""
+    if not any((folder / USERS).glob(f"*/{FITS}")):
+        return ""
+    where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
+    results = f"The results are in {folder}.\n" if (folder / SUMMARY).is_file() else ""
+    return (
+        f"\n{results}Finished users are kept; to go on, repeat the command with "
+        f"{shell(['resume=true', where])}"
+    )
+
+
+def _record(folder: Path, outcome: JobOutcome) -> None:
+    try:
+        write_outcome(folder, outcome)
+    except OSError as error:  # a full disk: the record is lost, its message is not
+        complain(f"cannot write {folder}: {error.strerror}; {outcome.status}: {outcome.message}")
+
+
+def _log_loss(folder: Path) -> float:
+    metrics = read_json(folder / SUMMARY)["metrics"] if (folder / SUMMARY).is_file() else {}
+    value = metrics.get("log_loss", {}).get("mean_users")
+    return math.nan if value is None else float(value)

@@ -1,0 +1,248 @@
+"""One job from start to end: say what will be done, evaluate, save, score, draw, log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from tqdm import tqdm
+
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.log_items import facts_after, facts_before, run_tags
+from srs_eval.nouns import Fit, User
+from srs_eval.plan import Plan
+from srs_eval.predictions import rows_fingerprint
+from srs_eval.report import files, plots, tables
+from srs_eval.report.console import facts, say
+from srs_eval.report.jobs import JobOutcome
+from srs_eval.report.single import places, scores_text
+from srs_eval.scoring import Evaluation, score_evaluations
+from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
+
+USERS = "users"
+_SHOWN_PER_USER = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
+
+
+def run_job(plan: Plan) -> JobOutcome:
+    """Carry out a plan; results are on disk before anything is sent anywhere.
+
+    Raises
+    ------
+    SrsEvalError
+        If nothing could be evaluated, or the tracking store could not be reached.
+    OSError
+        If the output folder cannot be written to.
+    """
+    if plan.resume and _is_finished(plan):
+        say(f"{plan.label} was finished before: {plan.folder}")
+        return JobOutcome(plan.label, "ok", "finished before")
+    users = plan.source.users()
+    say(_announcement(plan, users))
+    with _tracked(plan) as run:
+        (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
+        evaluation = score_evaluations(_evaluate(plan, users), plan.panel)
+        fingerprint = rows_fingerprint(evaluation.scored) if evaluation.scored else ""
+        _save(plan, evaluation, fingerprint)
+        drawn = _draw(plan, evaluation) if plan.figures else {}
+        say()
+        say(scores_text(plan.panel, evaluation, brief=plan.sweep_id is not None))
+        plan.tracker.log(facts_after(plan, evaluation, fingerprint, drawn))
+        run.end = "failed" if evaluation.count("failed") else "finished"
+    # Only now: if the tracker failed, nothing needs to be fitted again.
+    _kept_users(plan).remove()
+    say()
+    if plan.sweep_id is None:
+        say(_where(plan, evaluation, run.links, has_figures=bool(drawn)))
+    return replace(
+        _outcome(plan, evaluation), ui_command=run.links.ui_command, view_url=run.links.view_url
+    )
+
+
+def _is_finished(plan: Plan) -> bool:
+    """Whether this very job has come to its end in this folder before, without a failure."""
+    summary = plan.folder / files.SUMMARY
+    if not summary.is_file() or (plan.folder / USERS).is_dir():
+        return False
+    content = files.read_json(summary)
+    if content["tags"]["config_hash"] != plan.config_hash:
+        raise ConfigError(
+            f"resume=true: {plan.folder} holds the results of other settings; "
+            "give the same ones, or another hydra.run.dir"
+        )
+    return bool(content["failed"] == 0)
+
+
+def _kept_users(plan: Plan) -> files.FinishedUsers:
+    return files.FinishedUsers(plan.folder / USERS, plan.config_hash)
+
+
+def _announcement(plan: Plan, users: Sequence[User]) -> str:
+    online = " (goes on learning while it is tested)" if plan.algorithm.online else ""
+    count = "1 user" if len(users) == 1 else f"{len(users):,} users"
+    return facts(
+        {
+            "algorithm": plan.label + online,
+            "data": f"{plan.source.location}: {count}",
+            "protocol": f"{plan.protocol.name}, version {plan.protocol.version}: "
+            f"{plan.protocol.folds} fits per user",
+            "output": str(plan.folder),
+        }
+    )
+
+
+def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
+    """Evaluate every user that is not yet done, keeping each as soon as it is."""
+    if not users:
+        raise ReviewLogError(plan.source.location, ["no users"])
+    kept = _kept_users(plan)
+    kept.open(resume=plan.resume)
+    number = {user: position for position, user in enumerate(users)}
+    done = {
+        user: evaluation
+        for user in users
+        if plan.resume and (evaluation := kept.load(number[user], user)) is not None
+    }
+    if done:
+        say(f"{len(done)} of {len(users)} users were done before")
+    work = EvaluateUser(
+        plan.source, plan.algorithm, plan.protocol, seed=plan.seed, curves=plan.curves_per_user
+    )
+    folds = plan.protocol.folds
+    with tqdm(
+        total=len(users) * folds,
+        initial=len(done) * folds,
+        desc="fits",
+        unit="fit",
+        leave=False,
+        disable=None,  # no bar where nobody watches it grow
+    ) as bar:
+        todo = [user for user in users if user not in done]
+
+        def tick() -> None:
+            bar.update()
+
+        for evaluation in plan.compute.map(work, todo, on_crash=_crashed, tick=tick):
+            kept.save(number[evaluation.user], evaluation)
+            done[evaluation.user] = evaluation
+            bar.update(len(done) * folds - bar.n)
+    return [done[user] for user in users]
+
+
+def _crashed(user: User, reason: str) -> UserEvaluation:
+    fit = Fit(user, -1, "failed", f"user {user}: {reason}")
+    return UserEvaluation(user, (fit,), None, ReviewLog())
+
+
+def _save(plan: Plan, evaluation: Evaluation, fingerprint: str) -> None:
+    """Write the results, and leave nothing of another run in the folder."""
+    for name in (files.PREDICTIONS, files.CURVES):
+        (plan.folder / name).unlink(missing_ok=True)
+    files.write_fits(plan.folder, evaluation.fits)
+    if evaluation.predictions is not None:
+        files.write_predictions(plan.folder, evaluation.predictions)
+    files.write_table(plan.folder / files.SCORES, tables.scores_table(evaluation.scores))
+    files.write_json(plan.folder / files.SUMMARY, _summary(plan, evaluation, fingerprint))
+
+
+def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, object]:
+    scored = evaluation.scored
+    return {
+        "algo": plan.algo,
+        "label": plan.label,
+        "data": plan.data,
+        "protocol": plan.protocol.name,
+        "users": len(scored.users) if scored else 0,
+        "reviews": len(scored) if scored else 0,
+        "failed": evaluation.count("failed"),
+        "skipped": evaluation.count("skipped"),
+        "metrics": {name: asdict(summary) for name, summary in evaluation.summary.items()},
+        "interval_over": evaluation.interval_over,
+        "interval_level": 0.99,
+        "online": plan.algorithm.online,
+        "seed": plan.seed,
+        "left_out": dict(evaluation.left_out),
+        "rows_fingerprint": fingerprint,
+        "tags": run_tags(plan),
+    }
+
+
+def _draw(plan: Plan, evaluation: Evaluation) -> dict[str, list[Path]]:
+    """Draw the figures into the output folder."""
+    if evaluation.scored is None:
+        return {}
+    title = f"{plan.label} on {plan.source.name}"
+    scores = evaluation.scores
+    shown = {
+        name: scores.values[:, column]
+        for column, name in enumerate(scores.names)
+        if name in _SHOWN_PER_USER
+    }
+    better = {metric.name: metric.better for metric in plan.panel}
+    figures = {
+        "calibration": plots.calibration_figure(evaluation.scored, title=title),
+        "roc": plots.roc_figure(evaluation.scored, title=title),
+        "users": plots.users_figure(shown, better=better, title=title),
+        "forgetting": plots.forgetting_figure(evaluation.scored, title=title),
+    }
+    folder = plan.folder / files.FIGURES
+    return {
+        name: plots.save_figure(figure, folder, name)
+        for name, figure in figures.items()
+        if figure is not None
+    }
+
+
+@dataclass
+class _TrackedRun:
+    """How a run is to end, and once it has, where it can be seen."""
+
+    end: RunEnd = "failed"
+    links: RunLinks = field(default_factory=RunLinks)
+
+
+@contextmanager
+def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
+    """Begin the tracked run, and end it as what happens inside deserves."""
+    plan.tracker.start(RunInfo(name=plan.name, tags=run_tags(plan)))
+    run = _TrackedRun()
+    try:
+        plan.tracker.log(facts_before(plan))
+        yield run
+    except KeyboardInterrupt:
+        run.end = "killed"
+        raise
+    finally:
+        run.links = plan.tracker.finish(run.end)
+
+
+def _where(plan: Plan, evaluation: Evaluation, links: RunLinks, *, has_figures: bool) -> str:
+    """Say where everything is, and what one would do next."""
+    compare = "python -m srs_eval -m algo=avg,sm2,hlr,fsrs6,lstm compares algorithms"
+    return places(
+        {
+            "scores": str(plan.folder / files.SUMMARY),
+            "figures": str(plan.folder / files.FIGURES) if has_figures else None,
+            "MLflow UI": links.ui_command,
+            "this run": links.run_url,
+            "all runs": links.view_url,
+            "next": compare if evaluation.scored else None,
+        }
+    )
+
+
+def _outcome(plan: Plan, evaluation: Evaluation) -> JobOutcome:
+    failed = evaluation.count("failed")
+    if failed:
+        first = next(fit for fit in evaluation.fits if fit.status == "failed")
+        where = f"user {first.user}" + (f", fold {first.fold}" if first.fold >= 0 else "")
+        reason = (
+            f"{failed} of {len(evaluation.fits)} fits failed, the first {where}: {first.reason}"
+        )
+        return JobOutcome(plan.label, "failed", reason, 1)
+    if evaluation.scored is None:
+        reason = next(fit.reason for fit in evaluation.fits)
+        return JobOutcome(plan.label, "skipped", reason)
+    return JobOutcome(plan.label, "ok")

@@ -1,0 +1,180 @@
+"""What a run logs of an evaluation: a pure generator of items."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.nouns import Metric
+from srs_eval.plan import Plan
+from srs_eval.scoring import Evaluation, Scores
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    DatasetInfo,
+    Description,
+    FigureFiles,
+    Item,
+    Param,
+    TableRows,
+    Tag,
+    Value,
+)
+
+_PREFIX = {"calibration": "calib"}
+_LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
+_USERS_SHOWN = 200
+_DESCRIBED = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+
+
+def facts_before(plan: Plan) -> Iterator[Item]:
+    """Yield what is known of a run before anything is fitted."""
+    for name, value in plan.params.items():
+        yield Param(name, value)
+    for name, value in run_tags(plan).items():
+        yield Tag(name, value)
+
+
+def run_tags(plan: Plan) -> dict[str, str]:
+    """Tags that find the run again."""
+    tags = {
+        "algo": plan.algo,
+        "label": plan.label,
+        "data": plan.data,
+        "protocol": plan.protocol.name,
+        "protocol_version": plan.protocol.version,
+        "config_hash": plan.config_hash,
+        "online": str(plan.algorithm.online).lower(),
+        "python": platform.python_version(),
+        **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
+        **plan.tags,
+    }
+    return tags if plan.sweep_id is None else {**tags, "sweep_id": plan.sweep_id}
+
+
+def facts_after(
+    plan: Plan, evaluation: Evaluation, fingerprint: str, figures: Mapping[str, Sequence[Path]]
+) -> Iterator[Item]:
+    """Yield the results of a run: numbers, tables, figures, files.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Digest of the scored reviews.
+    figures : mapping of str to sequence of Path
+        Files of each figure.
+    """
+    yield Tag("data_fingerprint", evaluation.data_fingerprint)
+    yield Tag("rows_fingerprint", fingerprint)
+    for metric in plan.panel:
+        summary = evaluation.summary[metric.name]
+        yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
+        if metric.name in _DESCRIBED:
+            yield Value(f"users/{metric.name}_low", summary.lo)
+            yield Value(f"users/{metric.name}_high", summary.hi)
+            yield Value(f"pooled/{metric.name}", summary.pooled)
+    yield from _counts(evaluation)
+    yield DatasetInfo(
+        name=plan.source.name,
+        digest=fingerprint,
+        location=plan.source.location,
+        users=_complete_users(evaluation),
+        reviews=int(evaluation.scores.reviews.sum()),
+    )
+    yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
+    yield TableRows("users", _users_table(evaluation.scores))
+    for name, paths in figures.items():
+        by_ending = {path.suffix: path for path in paths}
+        yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
+    for path in sorted(plan.folder.iterdir()):
+        if path.suffix in (".parquet", ".json"):
+            yield ArtifactFile(path, "results")
+    yield Description(describe(plan, evaluation))
+
+
+def section(metric: Metric) -> str:
+    """Group of charts a metric is shown in."""
+    return _PREFIX.get(metric.section, metric.section)
+
+
+def describe(plan: Plan, evaluation: Evaluation) -> str:
+    """Say in Markdown what was run and what came of it."""
+    rows = [
+        f"| {name} | {_cell(s.mean_users)} | {_cell(s.lo)} … {_cell(s.hi)} | {_cell(s.pooled)} "
+        f"| {s.n_users} |"
+        for name in _DESCRIBED
+        if (s := evaluation.summary.get(name)) is not None
+    ]
+    fits = ", ".join(
+        f"{count} {status}"
+        for status in ("ok", "skipped", "failed")
+        if (count := sum(fit.status == status for fit in evaluation.fits))
+    )
+    online = " It goes on learning while it is tested." if plan.algorithm.online else ""
+    lines = [
+        f"**{plan.label}** on {plan.source.location}, protocol {plan.protocol.name} "
+        f"(version {plan.protocol.version}), seed {plan.seed}.{online}",
+        "",
+        f"{int(evaluation.scores.reviews.sum()):,} scored reviews of "
+        f"{_complete_users(evaluation)} users; fits: {fits}.",
+        "",
+        f"| metric | mean over users | 99 % over {evaluation.interval_over} | pooled | users |",
+        "|---|---:|---:|---:|---:|",
+        *rows,
+    ]
+    if plan.notes:
+        lines += ["", plan.notes]
+    return "\n".join(lines)
+
+
+def _complete_users(evaluation: Evaluation) -> int:
+    return len(evaluation.scored.users) if evaluation.scored else 0
+
+
+def _counts(evaluation: Evaluation) -> Iterator[Item]:
+    yield Value("users/n", float(_complete_users(evaluation)))
+    yield Value("users/reviews", float(evaluation.scores.reviews.sum()))
+    yield Value("users/failed", float(evaluation.count("failed")))
+    yield Value("users/skipped", float(evaluation.count("skipped")))
+    yield Value("cost/fit_seconds", sum(fit.seconds for fit in evaluation.fits))
+
+
+def _metrics_table(
+    names: Sequence[str], summary: Mapping[str, MetricSummary]
+) -> dict[str, Sequence[object]]:
+    columns = ("mean_users", "lo", "hi", "mean_reviews", "pooled", "n_users")
+    return {
+        "metric": list(names),
+        **{column: [getattr(summary[name], column) for name in names] for column in columns},
+    }
+
+
+def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
+    """Take an even sample of users, from the first to the last."""
+    size = min(len(scores.users), _USERS_SHOWN)
+    shown = np.linspace(0, len(scores.users) - 1, size).round().astype(np.int64)
+    return {
+        "user": [str(scores.users[number]) for number in shown],
+        "reviews": scores.reviews[shown].tolist(),
+        **{
+            name: scores.values[shown, column].tolist()
+            for column, name in enumerate(scores.names)
+            if name in _DESCRIBED
+        },
+    }
+
+
+def _cell(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.4f}"
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

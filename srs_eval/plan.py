@@ -1,0 +1,144 @@
+"""A configuration made into the objects of one job."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from srs_eval.compute.interface import Compute
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
+from srs_eval.tracking.tracker import Tracker
+
+_WITHOUT_EFFECT_ON_NUMBERS = ("tracking", "compute", "name", "resume", "figures", "notes", "tags")
+_NOT_NEGATIVE = ("seed", "curves_per_user")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything one job needs.
+
+    Attributes
+    ----------
+    algo, data : str
+        Names of the options that were chosen.
+    label : str
+        The algorithm with those of its arguments that are not at their defaults.
+    params : mapping
+        The resolved configuration, flat.
+    config_hash : str
+        Digest of every setting that can change a number.
+    """
+
+    algo: str
+    data: str
+    label: str
+    name: str
+    algorithm: Algorithm
+    source: Source
+    protocol: EvaluationProtocol
+    panel: Panel
+    tracker: Tracker
+    compute: Compute
+    seed: int
+    curves_per_user: int
+    figures: bool
+    resume: bool
+    notes: str
+    tags: Mapping[str, str]
+    params: Mapping[str, str | int | float | bool | None]
+    config_hash: str
+    folder: Path
+    sweep_id: str | None
+
+
+def make_plan(
+    built: Mapping[str, Any],
+    content: Mapping[str, Any],
+    choices: Mapping[str, str],
+    *,
+    folder: Path,
+    sweep_folder: Path | None,
+) -> Plan:
+    """Put the objects of a job together with what describes them.
+
+    Parameters
+    ----------
+    built : mapping of group to object
+    content : mapping
+        The resolved configuration.
+    choices : mapping of group to str
+        Name of the option chosen in each group.
+
+    Raises
+    ------
+    ConfigError
+        If a number is negative that cannot be.
+    """
+    negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
+    if negative:
+        raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
+    label = choices["algo"] + _arguments(built["algo"], content["algo"])
+    return Plan(
+        algo=choices["algo"],
+        data=choices["data"],
+        label=label,
+        name=content["name"] or f"{label} on {choices['data']}",
+        algorithm=built["algo"],
+        source=built["data"],
+        protocol=built["protocol"],
+        panel=built["panel"],
+        tracker=built["tracking"],
+        compute=built["compute"],
+        seed=content["seed"],
+        curves_per_user=content["curves_per_user"],
+        figures=content["figures"],
+        resume=content["resume"],
+        notes=content["notes"],
+        tags=dict(content["tags"]),
+        params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
+        config_hash=_digest(
+            {key: value for key, value in content.items() if key not in _WITHOUT_EFFECT_ON_NUMBERS}
+        ),
+        folder=folder,
+        sweep_id=_sweep_id(sweep_folder),
+    )
+
+
+def _arguments(algorithm: object, given: Mapping[str, Any]) -> str:
+    """Those arguments that are not at their defaults, as ``(fit=s0)``."""
+    known = inspect.signature(type(algorithm)).parameters
+    changed = [
+        f"{name}={value}"
+        for name, value in given.items()
+        if name in known and value != known[name].default
+    ]
+    return f"({', '.join(changed)})" if changed else ""
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            flat[prefix + key] = json.dumps(value)
+        elif key != "_target_":
+            flat[prefix + key] = value
+    return flat
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _sweep_id(folder: Path | None) -> str | None:
+    """Name of a sweep: its folder's, and a digest that tells equal names apart."""
+    return None if folder is None else f"{folder.name}-{_digest({'folder': str(folder)})[:6]}"

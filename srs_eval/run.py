@@ -1,0 +1,177 @@
+"""The command line: from words to a configuration, from a configuration to jobs."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from srs_eval import option_files, settings
+from srs_eval.report.console import complain, facts, say
+
+if TYPE_CHECKING:
+    from srs_eval.plan import Plan
+
+
+@dataclass
+class _Command:
+    """What the current command has started: Hydra tells a callback, and us nothing."""
+
+    folder: Path | None = None
+    is_sweep: bool = False
+
+
+_command = _Command()
+
+
+def started() -> Path | None:
+    """Folder of what the current command has started, if it came so far."""
+    return _command.folder
+
+
+class RememberFolder(Callback):
+    """Note where the jobs of a command put their results."""
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note the folder of a single job."""
+        if not _command.is_sweep:
+            _command.folder = Path(config.hydra.runtime.output_dir).resolve()
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note the folder that holds the folders of all jobs."""
+        _command.folder = Path(config.hydra.sweep.dir).resolve()
+        _command.is_sweep = True
+
+
+def job(cfg: DictConfig) -> float:
+    """Run one job and return its log loss, which is what a sweep minimises by default."""
+    from srs_eval.attempt import attempt  # heavy: not for --help and completion
+    from srs_eval.plan import make_plan
+
+    hydra_config = HydraConfig.get()
+    choices = {group: str(name) for group, name in hydra_config.runtime.choices.items()}
+    folder = Path(hydra_config.runtime.output_dir)
+    in_sweep = hydra_config.mode == RunMode.MULTIRUN
+    sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
+
+    def plan() -> Plan:
+        content = settings.resolved(cfg, choices)
+        built = settings.build(cfg, choices)
+        return make_plan(built, content, choices, folder=folder, sweep_folder=sweep_folder)
+
+    return attempt(plan, label=choices["algo"], folder=folder, sweep_folder=sweep_folder)
+
+
+def main() -> None:
+    """Run the command and exit: 0 all well, 1 a fit or job failed, 2 not understood."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
+    sys.exit(command(sys.argv[1:]))
+
+
+def command(words: list[str]) -> int:
+    """Run the command line `words` and return the exit status."""
+    if "--version" in words:
+        say(f"srs_eval {version('srs-eval')}")
+        return 0
+    parser = get_args_parser()
+    parser.prog = "python -m srs_eval"
+    # "intermixed" takes overrides before and after flags, which Hydra itself does not
+    given, unknown = parser.parse_known_intermixed_args(words)
+    folders = [Path(given.config_dir)] if given.config_dir else []
+    asked = [word.removesuffix("=?") for word in given.overrides if word.endswith("=?")]
+    if asked and all(group in settings.GROUPS for group in asked):
+        for group in asked:
+            say(facts(option_files.described(group, folders)))
+        return 0
+    flags = [word for word in words if word not in given.overrides]
+    given.overrides = [
+        settings.literally(word, is_sweep=given.multirun) for word in given.overrides
+    ]
+    problems = _flag_problems(parser.format_usage(), unknown)
+    # the words of a completion are no overrides, and another configuration has other keys
+    if not (given.shell_completion or given.config_path or given.config_name):
+        problems += settings.mistakes(given.overrides, folders)
+    if problems:
+        return _not_understood(problems)
+    return _run([*given.overrides, *flags], given, folders)
+
+
+def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
+    known = [word.strip("[]|") for word in usage.split() if word.strip("[]|").startswith("--")]
+    close = {word: difflib.get_close_matches(word.partition("=")[0], known, 1) for word in unknown}
+    return [
+        f"{word}: no such flag" + (f"; did you mean {meant[0]}?" if meant else "")
+        for word, meant in close.items()
+    ]
+
+
+def _not_understood(problems: list[str]) -> int:
+    for problem in problems:
+        complain(problem)
+    complain("python -m srs_eval --help lists the options")
+    return 2
+
+
+def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
+    settings.register_schema()
+    _command.folder, _command.is_sweep = None, False
+    entry = hydra.main(
+        config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
+    )(job)
+    status = 0
+    try:
+        with _as_hydra_reads_it(words):
+            entry()
+    except SystemExit as end:  # --help and the like, and a run that was asked to stop
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except (HydraException, OmegaConfBaseException) as error:
+        status = _not_understood([settings.explain(error, given.overrides, folders)])
+    except (YAMLError, ValueError) as error:
+        status = _not_understood([str(error)])
+    except OSError as error:
+        complain(f"cannot write the output folder: {error.strerror}: {error.filename}")
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    folder = started()
+    if folder is not None and folder.is_dir():
+        from srs_eval.report.jobs import report_jobs  # heavy: not for --help and completion
+
+        status = max(status, report_jobs(folder, is_sweep=_command.is_sweep))
+    return status
+
+
+@contextmanager
+def _as_hydra_reads_it(words: list[str]) -> Iterator[None]:
+    """Put the words where Hydra looks for them, and have it raise its errors."""
+    before, sys.argv = sys.argv, [*sys.argv[:1], *words]
+    full_error = os.environ.get("HYDRA_FULL_ERROR")
+    # Hydra would print its own account of an error and exit; with this it tells us instead.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    finally:
+        sys.argv = before
+        if full_error is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = full_error

@@ -1,0 +1,434 @@
+"""Files, folders and servers that are not as they should be: a clear word, and nothing lost."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import math
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from commands import QUIET, SMALL, Done, Here, apart, columns_of, outcome_of, summary_of
+
+from srs_eval.errors import TrackingError
+from srs_eval.tracking.mlflow_session import MlflowSession
+
+HEAD = "card,rating,day\n"
+CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
+        monkeypatch.delenv(name)
+    return Here(tmp_path, capsys)
+
+
+def invented(rating: Callable[[random.Random], int], cards: int = 40) -> str:
+    rng = random.Random(1)
+    rows = []
+    for card in range(cards):
+        day = rng.randint(0, 20)
+        for _ in range(12):
+            rows.append((day, card, rating(rng)))
+            day += rng.randint(1, 4)
+    return HEAD + "".join(f"{card},{given},{day}\n" for day, card, given in sorted(rows))
+
+
+def evaluated(here: Here, text: str, *words: str) -> Done:
+    """Evaluate HLR on a CSV file, which must still be as it was afterwards."""
+    file = here.folder / "log.csv"
+    file.write_text(text, encoding="utf-8")
+    done = here("algo=hlr", *CSV, "data.path=log.csv", *QUIET, "hydra.run.dir=out", *words)
+    assert "Traceback" not in done.text
+    assert file.read_text(encoding="utf-8") == text
+    assert [path.name for path in here.folder.iterdir() if path.name != "out"] == ["log.csv"]
+    return done
+
+
+# ---- logs with little in them
+
+
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_an_empty_file_is_named(here: Here, text: str) -> None:
+    done = evaluated(here, text)
+    assert done.status == 1
+    assert "log.csv: the file is empty" in done.text
+
+
+def test_a_log_without_reviews_is_named(here: Here) -> None:
+    done = evaluated(here, HEAD)
+    assert done.status == 1
+    assert "log.csv: there are no reviews in it" in done.out
+    assert summary_of(here.folder / "out")["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "1,3,0\n",
+        HEAD + "".join(f"1,3,{day}\n" for day in range(5)),
+        HEAD + "".join(f"{card},3,0\n" for card in range(100)),
+    ],
+    ids=["one review", "one card", "no card twice"],
+)
+def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here, text: str) -> None:
+    done = evaluated(here, text)
+    assert done.status == 0
+    assert "reviews can be scored, 6 are needed for 5 folds" in done.out
+    assert "0 of 1 users complete; fits: 1 skipped" in done.out
+    assert outcome_of(here.folder / "out")["status"] == "skipped"
+    summary = summary_of(here.folder / "out")
+    assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
+
+
+def test_a_single_card_with_enough_reviews_is_scored(here: Here) -> None:
+    rows = "".join(f"1,{1 if day % 5 == 0 else 3},{day}\n" for day in range(300))
+    done = evaluated(here, HEAD + rows, "algo=avg")
+    assert done.status == 0, done.text
+
+
+@pytest.mark.parametrize("rating", [1, 3])
+def test_outcomes_that_are_all_the_same_leave_some_metrics_undefined(
+    here: Here, rating: int
+) -> None:
+    done = evaluated(here, invented(lambda _: rating))
+    assert done.status == 0, done.text
+    metrics = summary_of(here.folder / "out")["metrics"]
+    assert metrics["auc"]["mean_users"] is None
+    assert metrics["normalized_entropy"]["n_users"] == 0
+    assert 0 <= metrics["log_loss"]["mean_users"] < 0.1
+    row = next(line for line in done.out.splitlines() if line.startswith("auc "))
+    assert row.split()[-1] == "0"
+    assert "nan" not in done.out
+
+
+# ---- logs with something wrong in them
+
+
+WRONG = [
+    ("1,7,0\n1,0,2\n2,3,3\n", ["row 1 has 7, row 2 has 0", "expected 1 (Again), 2 (Hard)"]),
+    ("1,good,0\n", ["row 1 has 'good'"]),
+    ("1,,0\n,3,2\n2,3,\n", ["rating: row 1", "card: row 2", "day: row 3"]),
+    ("1,nan,0\n", ["rating: row 1 has"]),
+    ("1,3,inf\n", ["day: row 1 has"]),
+]
+
+
+@pytest.mark.parametrize(("rows", "told"), WRONG)
+def test_impossible_values_are_told_with_file_row_and_column(
+    here: Here, rows: str, told: list[str]
+) -> None:
+    done = evaluated(here, HEAD + rows)
+    assert done.status == 1
+    assert "log.csv" in done.out
+    for text in told:
+        assert text in done.out
+    fits = columns_of(here.folder / "out" / "fits.parquet")
+    assert (fits["fold"], fits["status"]) == ([-1], ["failed"])
+
+
+def test_negative_intervals_are_told(here: Here) -> None:
+    text = "card,rating,day,gap\n1,3,1,-1\n1,3,5,-3\n1,3,9,4\n"
+    done = evaluated(here, text, "data.columns.elapsed_days=gap")
+    assert done.status == 1
+    assert "row 2 has -3; expected 0 or more" in done.out
+
+
+def test_days_that_run_backwards_are_told(here: Here) -> None:
+    done = evaluated(here, HEAD + "1,3,4\n1,2,2\n2,3,3\n")
+    assert done.status == 1
+    assert "day: row 2 has 2; expected no day before that of the row above" in done.out
+
+
+def test_times_that_run_backwards_are_put_in_order(here: Here) -> None:
+    rows = invented(lambda rng: 3 if rng.random() < 0.8 else 1).splitlines()[1:]
+    timed = []
+    for number, row in enumerate(rows):
+        card, rating, day = row.split(",")
+        timed.append(f"{card},{rating},{1_700_000_000 + 86_400 * int(day) + number}")
+    words = ["data.columns.time=day", "data.columns.day=null"]
+    found = []
+    for ordered in (timed, timed[::-1]):
+        done = evaluated(here, HEAD + "\n".join(ordered) + "\n", *words)
+        assert done.status == 0, done.text
+        found.append(columns_of(here.folder / "out" / "scores.parquet"))
+    assert found[0] == found[1]
+
+
+def test_duplicate_rows_are_told_with_the_way_to_drop_them(here: Here) -> None:
+    rows = invented(lambda rng: 3 if rng.random() < 0.8 else 1).splitlines()[1:]
+    stamped = [f"{row},{1_700_000_000 + 60 * n}" for n, row in enumerate(rows)]
+    text = "\n".join(["card,rating,day,at", *stamped, stamped[-1]]) + "\n"
+    words = ["data.columns.time=at", "data.columns.day=null"]
+    done = evaluated(here, text, *words)
+    assert done.status == 1
+    assert "has the card and time of an earlier row" in done.out
+    done = evaluated(here, text, *words, "data.duplicates=drop")
+    assert done.status == 0, done.text
+    assert "left out: 1 " in done.out
+
+
+def test_a_wrong_column_is_told_with_those_there_are(here: Here) -> None:
+    done = evaluated(here, "crad,rating,day\n1,3,0\n")
+    assert done.status == 1
+    assert "no column 'card'" in done.out
+    assert "did you mean 'crad'?" in done.out
+    assert "Columns: crad, rating, day." in done.out
+
+
+def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
+    folder = here.folder / "logs"
+    folder.mkdir()
+    good = invented(lambda rng: 3 if rng.random() < 0.8 else 1)
+    for name, text in (("ann", good), ("ben", HEAD + "1,9,0\n"), ("cat", HEAD + "1,3,0\n")):
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    done = here("algo=hlr", *CSV, "data.path=logs", *QUIET, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "1 of 3 users complete; fits: 5 ok, 1 skipped, 1 failed" in done.out
+    assert "failed: user ben: " in done.out
+    assert "skipped: user cat: " in done.out
+    scores = columns_of(here.folder / "out" / "scores.parquet")
+    assert scores["user"] == ["ann", "ben"]
+    assert math.isnan(scores["log_loss"][1])
+    assert summary_of(here.folder / "out")["users"] == 1
+
+
+# ---- files that are broken or absent
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("text.colpkg", b"no package", "is neither an Anki package nor a collection"),
+        ("empty.apkg", b"", "is empty (0 bytes)"),
+        ("bad.anki2", b"SQLite format 3\0" + b"\7" * 4000, "its database is damaged"),
+        ("cut.colpkg", b"", "is a damaged package, perhaps cut off"),
+        ("other.anki2", b"", "is a database but no Anki collection"),
+    ],
+)
+def test_a_broken_anki_file_is_told_and_left_as_it_was(
+    here: Here, name: str, content: bytes, told: str
+) -> None:
+    file = here.folder / name
+    file.write_bytes(content)
+    if name.startswith("cut"):
+        with zipfile.ZipFile(file, "w") as package:
+            package.writestr("collection.anki21", bytes(10_000))
+        file.write_bytes(file.read_bytes()[:5000])
+    if name.startswith("other"):
+        file.unlink()
+        database = sqlite3.connect(file)
+        database.execute("create table something (id)")
+        database.commit()
+        database.close()
+    before = hashlib.sha256(file.read_bytes()).digest()
+    done = here("algo=avg", "data=anki", f"data.path={name}", *QUIET, "hydra.run.dir=out")
+    assert done.status == 1
+    assert told in done.out
+    assert name in done.out
+    assert "Traceback" not in done.text
+    assert hashlib.sha256(file.read_bytes()).digest() == before
+    assert {path.name for path in here.folder.iterdir()} == {name, "out"}
+
+
+@pytest.mark.parametrize("data", ["anki", "csv", "py_fsrs", "revlogs_10k"])
+def test_a_path_that_is_not_there_is_told_with_what_is_near(here: Here, data: str) -> None:
+    (here.folder / "collection.colpkg").touch()
+    words = [f"data={data}", "data.path=colection.colpkg"]
+    done = here("algo=avg", *words, *QUIET, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "colection.colpkg: no such file or folder" in done.text
+    assert f"Did you mean {here.folder / 'collection.colpkg'}?" in done.text
+    assert "Traceback" not in done.text
+
+
+# ---- an output folder that cannot be written
+
+
+@pytest.mark.parametrize("words", [["hydra.run.dir=file/out"], ["-m", "hydra.sweep.dir=file/out"]])
+def test_an_output_folder_that_cannot_be_made_is_told(here: Here, words: list[str]) -> None:
+    (here.folder / "file").write_text("mine", encoding="utf-8")
+    done = here("algo=avg", *SMALL, *QUIET, *words)
+    assert done.status == 1
+    assert "cannot write the output folder: Not a directory" in done.err
+    assert "Traceback" not in done.text
+    assert (here.folder / "file").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("file", ["predictions.parquet", "scores.parquet"])
+def test_a_disk_that_fills_up_loses_no_finished_user(
+    here: Here, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    write = pq.write_table
+
+    def full(table: object, where: Path, **options: object) -> None:
+        if Path(where).name.startswith(file) and Path(where).parent.name == "out":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
+        write(table, where, **options)
+
+    words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
+    with monkeypatch.context() as patched:
+        patched.setattr(pq, "write_table", full)
+        done = here(*words)
+    assert done.status == 1
+    assert "No space left on device" in done.err
+    assert "resume=true hydra.run.dir=" in done.err
+    assert "Traceback" not in done.text
+    assert outcome_of(here.folder / "out")["status"] == "failed"
+    done = here(*words, "resume=true")
+    assert done.status == 0, done.err
+    assert "2 of 2 users were done before" in done.out
+
+
+def test_a_disk_that_is_full_from_the_start_is_told(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def full(self: Path, data: str, **options: str) -> int:
+        if self.name.startswith("job.json"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+        return write(self, data, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "cannot write the output folder: No space left on device" in done.err
+
+
+# ---- a tracking server that is not there
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fit(
+    here: Here,
+) -> None:
+    uri = f"http://127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    done = here("algo=avg", *SMALL, f"tracking.uri={uri}", "hydra.run.dir=out")
+    assert time.monotonic() - began < 20
+    assert done.status == 1
+    assert uri in done.err
+    assert "Start that server or correct tracking.uri" in done.err
+    assert "Traceback" not in done.text
+    assert not (here.folder / "out" / "users").exists()
+
+
+def test_a_tracking_store_that_fails_half_way_loses_nothing(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, calls = MlflowSession.log, []
+
+    def fails(self: MlflowSession, items: object) -> None:
+        calls.append(items)
+        if len(calls) > 1:
+            raise TrackingError("MLflow could not keep the results")
+        log(self, items)  # type: ignore[arg-type]
+
+    words = ["algo=avg", *SMALL, "figures=false", "hydra.run.dir=out"]
+    with monkeypatch.context() as patched:
+        patched.setattr(MlflowSession, "log", fails)
+        done = here(*words)
+    assert_kept(here.folder, done)
+    assert "MLflow could not keep the results" in done.err
+    done = here(*words, "resume=true")
+    assert done.status == 0, done.err
+    assert "2 of 2 users were done before" in done.out
+    assert "mlflow ui" in done.out
+
+
+def assert_kept(folder: Path, done: Done) -> None:
+    out = folder / "out"
+    assert done.status == 1
+    assert f"The results are in {out}." in done.err
+    assert "resume=true hydra.run.dir=" in done.err
+    assert "Traceback" not in done.text
+    assert "log_loss" in done.out
+    assert outcome_of(out)["status"] == "failed"
+    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+        assert (out / name).is_file()
+
+
+AXE = """
+import os
+import signal
+
+
+class Axe:
+    section = "test"
+    name = "axe"
+    better = "neither"
+
+    def __init__(self, *, process):
+        self.process = process
+
+    def __call__(self, predictions):
+        try:
+            os.killpg(self.process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return 1.0
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[int, str]]:
+    port = free_port()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)),
+            *("--backend-store-uri", f"sqlite:///{tmp_path / 'server.db'}"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(450):
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):
+                break
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    yield process.pid, address
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+    process.wait(timeout=30)
+
+
+@pytest.mark.slow
+def test_a_tracking_server_that_dies_half_way_loses_nothing(
+    tmp_path: Path, server: tuple[int, str]
+) -> None:
+    process, address = server
+    (tmp_path / "axe.py").write_text(AXE, encoding="utf-8")
+    axe = f"+panel.metrics.axe={{_target_: axe.Axe, process: {process}}}"
+    words = ["algo=avg", *SMALL, "figures=false", f"tracking.uri={address}", "hydra.run.dir=out"]
+    done = apart(tmp_path, *words, axe, env={"PYTHONPATH": str(tmp_path)})
+    assert_kept(tmp_path, done)
+    assert address in done.err

@@ -1,0 +1,379 @@
+"""What a person at the command line meets when all is well, and when a job is not."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, summary_of
+
+from srs_eval.settings import GROUPS
+
+BREAKS = """
+import numpy as np
+
+
+class Model:
+    parameters = ()
+
+    def predict(self, reviews, rows):
+        return np.full(len(rows), 0.8)
+
+
+class Breaks:
+    same_day = False
+    online = False
+
+    def __init__(self, *, user):
+        self.user = user
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == self.user:
+            raise ValueError("a fit that breaks")
+        return Model()
+
+
+class BrokenScore:
+    section = "test"
+    name = "broken_score"
+    better = "lower"
+
+    def __call__(self, predictions):
+        raise RuntimeError("a score that breaks")
+"""
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Folder of options of an algorithm that fails for the users one wants."""
+    (tmp_path / "breaking_plugin.py").write_text(BREAKS, encoding="utf-8")
+    folder = tmp_path / "own" / "algo"
+    folder.mkdir(parents=True)
+    text = "_target_: breaking_plugin.Breaks\nuser: 2\n"
+    (folder / "breaks.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "breaking_plugin", raising=False)
+    return "--config-dir=own"
+
+
+# ---- help and start-up
+
+
+def test_help_is_for_people_and_quick(tmp_path: Path) -> None:
+    times = []
+    for _ in range(2):  # the first may find cold files
+        began = time.perf_counter()
+        done = apart(tmp_path, "--help")
+        times.append(time.perf_counter() - began)
+    assert done.status == 0
+    for group in GROUPS:
+        assert re.search(rf"^{group}: \w", done.out, re.M), group
+    assert "python -m srs_eval algo=lstm data=anki data.path=my.colpkg" in done.out
+    assert "Exit status" in done.out
+    assert "???" not in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+    assert min(times) < 3  # half a second on an idle machine
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--cfg", "job"], ["algo=?"], ["algo=lsmt"]])
+def test_what_runs_nothing_imports_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
+    heavy = ["torch", "mlflow", "pandas", "matplotlib", "scipy", "pyarrow", "numba", "numpy"]
+    driver = (
+        "import sys; from srs_eval.run import command\n"
+        f"command({words!r})\n"
+        f"sys.stderr.write(repr([name for name in {heavy!r} if name in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", driver], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.endswith("[]"), done.stderr
+
+
+def test_without_tracking_neither_mlflow_nor_torch_is_imported(tmp_path: Path) -> None:
+    words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
+    driver = (
+        "import sys; from srs_eval.run import command\n"
+        f"assert command({words!r}) == 0\n"
+        "assert not {'mlflow', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", driver], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "out" / "summary.json").is_file()
+
+
+def test_a_question_mark_lists_the_options_of_a_group_with_what_they_are(here: Here) -> None:
+    done = here("algo=?")
+    assert done.status == 0
+    assert "fsrs6" in done.out
+    assert "hidden=8" in done.out
+    assert list(here.folder.iterdir()) == []
+
+
+def test_flags_of_hydra_still_work(here: Here) -> None:
+    assert "size_scale: 0.02" in here("--cfg", "job", *SMALL).out
+    assert here("--info", "searchpath").status == 0
+    assert here("--hydra-help").status == 0
+    assert here("--version").out.startswith("srs_eval ")
+    assert "parameters: null" in here("algo=fsrs6", "--cfg", "job", "--package", "algo").out
+
+
+def test_tab_completion_offers_groups_and_options(tmp_path: Path) -> None:
+    line = "srs-eval algo=f"
+    env = {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+    done = apart(tmp_path, "-sc", "query=bash", env=env)
+    assert "algo=fsrs6" in done.out.split()
+    assert apart(tmp_path, "--shell-completion", "install=bash").status == 0
+
+
+# ---- one run
+
+
+def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
+    done = here("algo=fsrs6", *SMALL, "tracking=none", "hydra.run.dir=out")
+    out = here.folder / "out"
+    assert done.status == 0, done.err
+    for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet"):
+        assert (out / name).is_file(), name
+    assert {path.name for path in (out / ".hydra").iterdir()} == {
+        "config.yaml",
+        "hydra.yaml",
+        "overrides.yaml",
+    }
+    figures = {path.name for path in (out / "figures").iterdir()}
+    names = {"calibration", "roc", "users", "forgetting"}
+    assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    summary = summary_of(out)
+    assert {"algo", "data", "protocol", "users", "reviews", "failed", "metrics"} <= set(summary)
+    assert (summary["algo"], summary["data"], summary["users"]) == ("fsrs6", "synthetic", 2)
+    for metric in summary["metrics"].values():
+        assert set(metric) == {"mean_users", "mean_reviews", "pooled", "lo", "hi", "n_users"}
+    assert not list(out.rglob("*.partial"))
+    assert not (out / "users").exists()
+
+
+def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> None:
+    done = here("algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out")
+    for words in ("algorithm  hlr", "2 users", "srs_benchmark", "5 fits per user", "fits: 10 ok"):
+        assert words in done.out
+    assert str(here.folder / "out" / "summary.json") in done.out
+    summary = summary_of(here.folder / "out")
+    rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
+    for name, metric in summary["metrics"].items():
+        if name.startswith("confusion") or metric["lo"] is None:
+            continue
+        low, high = f"{metric['lo']:z.4f}", f"{metric['hi']:z.4f}"
+        assert f"[{low}, {high}]" in rows[name]
+        numbers = re.sub(r"\[.*?\]", "", rows[name]).split()
+        means = [f"{metric[key]:z.4f}" for key in ("mean_users", "mean_reviews", "pooled")]
+        assert numbers[-4:] == [*means, str(metric["n_users"])]
+    assert f"{summary['reviews']:,}" in done.out
+
+
+def test_output_for_a_pipe_has_neither_colours_nor_a_progress_bar(tmp_path: Path) -> None:
+    done = apart(tmp_path, "algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out")
+    assert done.status == 0
+    assert done.err == ""
+    assert "\x1b" not in done.out
+    assert "\r" not in done.out
+
+
+def test_on_a_terminal_one_line_shows_the_progress(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    words = ["algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "srs_eval", *words],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    ) as run:
+        assert run.wait(timeout=60) == 0
+    shown = os.read(ours, 100_000).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert "fits:   0%" in shown
+    assert "/10 [" in shown
+    assert "\n" not in shown
+
+
+def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    words = " ".join(["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"])
+    shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outcome_of(tmp_path / "out")["status"] == "ok"
+
+
+@pytest.mark.parametrize("compute", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
+def test_the_same_seed_gives_the_same_files(here: Here, compute: str) -> None:
+    words = ["algo=hlr", *SMALL, *QUIET]
+    assert here(*words, "hydra.run.dir=first").status == 0
+    done = here(*words, "hydra.run.dir=second", f"compute={compute}")
+    assert done.status == 0, done.err
+    for name in ("scores.parquet", "predictions.parquet", "curves.parquet"):
+        first, second = ((here.folder / run / name).read_bytes() for run in ("first", "second"))
+        assert first == second, name
+
+
+def test_another_seed_changes_what_is_random_only(here: Here) -> None:
+    for seed in (1, 2):
+        here("algo=avg", *SMALL, *QUIET, f"seed={seed}", f"hydra.run.dir=out{seed}")
+    one, two = (columns_of(here.folder / f"out{seed}" / "scores.parquet") for seed in (1, 2))
+    assert one["log_loss"] == two["log_loss"]
+
+
+def test_a_reused_folder_keeps_nothing_of_the_run_before(here: Here) -> None:
+    here("algo=fsrs6", *SMALL, *QUIET, "hydra.run.dir=out")
+    assert (here.folder / "out" / "curves.parquet").is_file()
+    here("algo=moving_avg", *SMALL, *QUIET, "hydra.run.dir=out")
+    assert not (here.folder / "out" / "curves.parquet").exists()
+    assert summary_of(here.folder / "out")["algo"] == "moving_avg"
+
+
+def test_overrides_may_stand_before_and_after_flags(here: Here) -> None:
+    done = here("algo=avg", "-m", *SMALL, *QUIET, "seed=1,2", "hydra.sweep.dir=out")
+    assert done.status == 0, done.err
+    assert (here.folder / "out" / "1_avg" / "summary.json").is_file()
+
+
+def test_a_path_is_taken_as_it_is_written(here: Here) -> None:
+    file = here.folder / "Jörg's, log (1) [x].csv"
+    file.write_text("card,rating,time\n", encoding="utf-8")
+    done = here("algo=avg", "data=csv", f"data.path={file}", *QUIET, "hydra.run.dir=out")
+    assert f"data       {file}: 1 user" in done.out
+    done = here("data=anki", "data.path=~/none (1).colpkg", *QUIET, "hydra.run.dir=out")
+    assert str(Path("~/none (1).colpkg").expanduser()) in done.out
+
+
+# ---- several jobs
+
+
+def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Here) -> None:
+    words = ["algo=avg,sm2,hlr", *SMALL, *QUIET, "hydra.sweep.dir=out"]
+    done = here("-m", *words)
+    assert done.status == 0, done.err
+    folders = sorted(path.name for path in (here.folder / "out").iterdir() if path.is_dir())
+    assert folders == ["0_avg", "1_sm2", "2_hlr"]
+    jobs = re.findall(r"^(\d) +(\w+) +ok ", done.out, re.M)
+    assert jobs == [("0", "avg"), ("1", "sm2"), ("2", "hlr")]
+    board = done.out[done.out.index("Means over users") :]
+    assert board.count("best") >= 1
+    scores = {
+        name: summary_of(here.folder / "out" / name)["metrics"]["log_loss"]["mean_users"]
+        for name in folders
+    }
+    ranked = [name.partition("_")[2] for name in sorted(scores, key=lambda name: scores[name])]
+    assert re.findall(r"^(avg|sm2|hlr) ", board, re.M) == ranked
+    for name in folders:
+        assert f"{scores[name]:.4f}" in board
+    sweeps = {summary_of(here.folder / "out" / name)["tags"]["sweep_id"] for name in folders}
+    assert len(sweeps) == 1
+
+
+def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
+    here: Here, plugin: str
+) -> None:
+    words = ["algo=avg,breaks,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out"]
+    done = here("-m", *words, plugin)
+    assert done.status == 1
+    statuses = re.findall(r"^\d +(\w+)\S* +(ok|failed|skipped) ", done.out, re.M)
+    assert statuses == [("avg", "ok"), ("breaks", "failed"), ("sm2", "ok")]
+    assert "a fit that breaks" in done.out
+    assert "Traceback" not in done.text
+    broken = here.folder / "out" / "1_breaks"
+    fits = columns_of(broken / "fits.parquet")
+    assert fits["status"] == ["ok"] * 5 + ["failed"] * 5
+    assert any("a fit that breaks" in trace for trace in fits["traceback"])
+    summary = summary_of(broken)
+    assert (summary["users"], summary["failed"]) == (1, 5)
+    scores = columns_of(broken / "scores.parquet")
+    assert scores["user"] == [1, 2]
+    assert scores["log_loss"][1] != scores["log_loss"][1]  # NaN: never replaced
+
+
+def test_a_single_run_with_a_failing_fit_exits_with_one(here: Here, plugin: str) -> None:
+    done = here("algo=breaks", *SMALL, *QUIET, "hydra.run.dir=out", plugin)
+    assert done.status == 1
+    assert "5 ok, 5 failed" in done.out
+    assert outcome_of(here.folder / "out")["status"] == "failed"
+
+
+def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
+    here: Here, plugin: str
+) -> None:
+    words = ["algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out", plugin]
+    done = here("-m", *words, "+panel.metrics.broken={_target_: breaking_plugin.BrokenScore}")
+    assert done.status == 1
+    assert done.err.count("RuntimeError: a score that breaks") == 2
+    assert "hydra/_internal" not in done.err
+    assert len(re.findall(r"^\d +(?:avg|sm2) +failed +RuntimeError", done.out, re.M)) == 2
+
+
+def test_what_cannot_be_evaluated_is_skipped_with_its_reason(here: Here) -> None:
+    log = here.folder / "log.csv"
+    days = [f"{card},3,{day}" for day in range(40) for card in range(20)]
+    log.write_text("card,rating,day\n" + "\n".join(days) + "\n", encoding="utf-8")
+    data = ["data=csv", f"data.path={log}", "data.columns.day=day", "data.columns.time=null"]
+    done = here("-m", "algo=oracle,avg", *data, *QUIET, "hydra.sweep.dir=out")
+    assert done.status == 0, done.text
+    assert re.search(r"^0 +oracle +skipped +\w+", done.out, re.M)
+    assert re.search(r"^1 +avg +ok ", done.out, re.M)
+
+
+def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
+    before = list(sys.argv)
+    assert here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=a").status == 0
+    assert here("algo=lsmt").status == 2
+    assert here("-m", "algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=b").status == 0
+    assert here("algo=sm2", *SMALL, *QUIET, "hydra.run.dir=c").status == 0
+    assert here("--help").status == 0
+    assert sys.argv == before
+    assert summary_of(here.folder / "c")["algo"] == "sm2"
+
+
+# ---- going on
+
+
+def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(here: Here) -> None:
+    words = ["-m", "algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out"]
+    here(*words)
+    before = (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns
+    done = here(*words, "resume=true")
+    assert done.status == 0, done.err
+    assert done.out.count("finished before") >= 2
+    assert "Means over users" in done.out
+    assert (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns == before
+
+
+def test_resuming_with_other_settings_is_refused(here: Here) -> None:
+    here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
+    done = here("algo=sm2", *SMALL, *QUIET, "hydra.run.dir=out", "resume=true")
+    assert done.status == 2
+    assert "other settings" in done.err
+    assert summary_of(here.folder / "out")["algo"] == "avg"
+
+
+def test_the_outcome_is_on_record_as_json(here: Here) -> None:
+    here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
+    outcome = json.loads((here.folder / "out" / "job.json").read_text(encoding="utf-8"))
+    assert outcome["label"] == "avg"
+    assert (outcome["status"], outcome["exit_status"]) == ("ok", 0)
+    assert outcome["seconds"] > 0

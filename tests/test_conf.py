@@ -1,0 +1,148 @@
+"""Every option of the command: composed, built, and as its class says."""
+
+import copy
+import dataclasses
+import inspect
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+
+from srs_eval import settings
+from srs_eval.errors import ConfigError, ReviewLogError
+
+ROOT = Path(__file__).parents[1]
+CONF = ROOT / "conf"
+OPTIONS = sorted(CONF.glob("*/*.yaml"))
+BUILT = [path for path in OPTIONS if path.parent.name in settings.BUILT_GROUPS]
+OVERLAYS = [path for path in OPTIONS if path.parent.name in settings.OVERLAYS]
+# Presets and variants: arguments whose value here is not the default of the constructor.
+PRESETS = {
+    "data/py_fsrs": {"card", "rating", "time", "duration_ms"},
+    "panel/full": {"bins", "kind"},
+    "panel/default": {"kind"},
+}
+
+
+def named(path):
+    return f"{path.parent.name}/{path.stem}"
+
+
+def each(paths):
+    return pytest.mark.parametrize("path", paths, ids=map(named, paths))
+
+
+@cache
+def compose(path):
+    words = [f"{path.parent.name}={path.stem}"]
+    return settings.composed(words if path.parent.name == "tracking" else [*words, "tracking=none"])
+
+
+@each(OPTIONS)
+def test_an_option_can_be_chosen(path):
+    cfg = compose(path)
+    assert set(settings.BUILT_GROUPS) <= set(cfg)
+
+
+@each([path for path in BUILT if path.parent.name != "algo"])
+def test_an_option_is_built_or_asks_for_what_it_needs(path):
+    cfg, choices = compose(path), dict.fromkeys(settings.BUILT_GROUPS, "default")
+    choices[path.parent.name] = path.stem
+    if not OmegaConf.missing_keys(cfg):
+        assert settings.build(cfg, choices)[path.parent.name] is not None
+        return
+    with pytest.raises(ConfigError, match=rf"data={path.stem} needs data\.path="):
+        settings.resolved(cfg, choices)
+    cfg = copy.deepcopy(cfg)
+    cfg.data.path = "there/is/no such file"
+    source = settings.build(cfg, choices)["data"]
+    with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):
+        source.read(source.users()[0])
+
+
+def objects(node):
+    """Every part of a configuration that says what it is built by."""
+    for value in node.values():
+        if isinstance(value, dict):
+            yield from objects(value)
+    if "_target_" in node:
+        yield node
+
+
+# Algorithms have this test among their own.
+@each([path for path in BUILT if path.parent.name != "algo"])
+def test_an_option_lists_every_argument_at_its_default(path):
+    preset = PRESETS.get(named(path), set())
+    for node in objects(OmegaConf.to_container(OmegaConf.load(path))):
+        signature = inspect.signature(get_object(node["_target_"])).parameters
+        defaults = {name: plain(argument.default) for name, argument in signature.items()}
+        given = {name: value for name, value in node.items() if name != "_target_"}
+        assert set(given) == set(defaults), node["_target_"]
+        for name in set(given) - preset:
+            if not isinstance(given[name], dict):
+                assert given[name] == defaults[name], name
+
+
+def plain(default):
+    """Write a default as a file of options does."""
+    if default is inspect.Parameter.empty:
+        return "???"
+    return list(default) if isinstance(default, tuple) else default
+
+
+@each(OPTIONS)
+def test_an_option_says_what_it_is_in_its_first_lines(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines[:2] if line.startswith("# ") and "@package" not in line]
+
+
+def test_the_default_panel_is_the_panel_of_the_function_score():
+    from srs_eval.metrics.panel import default_panel
+
+    built = settings.build(settings.composed(["tracking=none"]), dict.fromkeys(settings.GROUPS, ""))
+    assert built["panel"].names == default_panel().names
+
+
+def test_the_top_level_is_what_the_schema_says():
+    config = OmegaConf.load(CONF / "config.yaml")
+    schema = {f.name: f for f in dataclasses.fields(settings.Settings)}
+    scalars = set(schema) - set(settings.BUILT_GROUPS)
+    assert set(config) == scalars | {"defaults", "hydra"}
+    defaults = OmegaConf.structured(settings.Settings)
+    assert {name: config[name] for name in scalars} == {name: defaults[name] for name in scalars}
+
+
+def test_every_group_has_its_folder_and_every_folder_is_a_group():
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} == set(settings.GROUPS)
+
+
+def test_every_group_that_is_built_has_a_default():
+    composed = settings.composed([])
+    assert all("_target_" in composed[group] for group in settings.BUILT_GROUPS)
+
+
+@each(OVERLAYS)
+def test_an_overlay_is_short_and_begins_with_its_command(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 15
+    assert lines[0] == "# @package _global_"
+    words = shlex.split(lines[1].removeprefix("# "))
+    assert words[:3] == ["python", "-m", "srs_eval"]
+    assert f"{path.parent.name}={path.stem}" in words
+    overrides = [word for word in words[3:] if not word.startswith("-")]
+    assert settings.mistakes(overrides) == []
+
+
+@each([path for path in OVERLAYS if path.parent.name == "experiment"])
+def test_an_experiment_has_a_study_that_names_it(path):
+    readme = ROOT / "experiments" / path.stem / "README.md"
+    assert readme.is_file()
+    assert f"experiment={path.stem}" in readme.read_text(encoding="utf-8")
+
+
+def test_every_study_has_its_experiment():
+    studies = {path.name for path in (ROOT / "experiments").iterdir() if path.is_dir()}
+    assert studies == {path.stem for path in (CONF / "experiment").glob("*.yaml")}

@@ -1,0 +1,111 @@
+"""Whole runs against stored numbers, and against a few lines of arithmetic of our own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import QUIET, Here, columns_of, summary_of
+
+sys.path.append(str(Path(__file__).parent / "golden"))
+import make_quick_run as quick
+
+# Trained by an optimiser, whose last digits depend on the processor.
+TRAINED = {"hlr"}
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden") / "sweep"
+    assert quick.command([*quick.WORDS, f"hydra.sweep.dir={folder}"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("algo", quick.ALGORITHMS)
+def test_no_number_of_the_quick_run_has_moved(sweep: Path, algo: str) -> None:
+    expected = json.loads(quick.FILE.read_text(encoding="utf-8"))[algo]
+    tolerance = 1e-6 if algo in TRAINED else 1e-9
+    found = quick.numbers(sweep)[algo]
+    assert found.keys() == expected.keys()
+    for name, number in expected.items():
+        if number is None:
+            assert found[name] is None, name
+        else:
+            assert found[name] == pytest.approx(number, abs=tolerance, rel=0), name
+
+
+def test_the_truth_is_better_than_every_model_of_the_quick_run(sweep: Path) -> None:
+    scores = {algo: row["log_loss"] for algo, row in quick.numbers(sweep).items()}
+    assert min(scores, key=lambda algo: scores[algo]) == "oracle"
+
+
+def test_all_runs_scored_the_same_reviews(sweep: Path) -> None:
+    folders = [path for path in sweep.iterdir() if path.is_dir()]
+    assert len(folders) == len(quick.ALGORITHMS)
+    assert len({summary_of(folder)["rows_fingerprint"] for folder in folders}) == 1
+
+
+@pytest.mark.parametrize("job", ["1_constant", "4_hlr", "6_fsrs6"])
+def test_log_loss_can_be_computed_again_from_the_saved_predictions(sweep: Path, job: str) -> None:
+    rows = columns_of(sweep / job / "predictions.parquet")
+    user, p, recalled = (np.array(rows[name]) for name in ("user", "p", "recalled"))
+    loss = -np.log(np.where(recalled, p, 1 - p))
+    metric = summary_of(sweep / job)["metrics"]["log_loss"]
+    of_users = [loss[user == name].mean() for name in np.unique(user)]
+    assert np.mean(of_users) == pytest.approx(metric["mean_users"], abs=1e-12)
+    assert loss.mean() == pytest.approx(metric["mean_reviews"], abs=1e-12)
+    assert loss.mean() == pytest.approx(metric["pooled"], abs=1e-12)
+    assert metric["n_users"] == len(of_users) == 3
+
+
+@pytest.mark.parametrize("job", ["0_avg", "4_hlr", "6_fsrs6"])
+def test_means_over_users_and_reviews_follow_from_the_saved_scores(sweep: Path, job: str) -> None:
+    scores = columns_of(sweep / job / "scores.parquet")
+    reviews = np.array(scores.pop("reviews"))
+    scores.pop("user")
+    metrics = summary_of(sweep / job)["metrics"]
+    assert set(scores) == set(metrics)
+    for name, values in scores.items():
+        score = np.array(values, dtype=float)
+        defined = ~np.isnan(score)
+        assert metrics[name]["n_users"] == defined.sum()
+        if defined.any():
+            mean, weighted = score[defined].mean(), score[defined] @ reviews[defined]
+            assert metrics[name]["mean_users"] == pytest.approx(mean, abs=1e-12)
+            share = weighted / reviews[defined].sum()
+            assert metrics[name]["mean_reviews"] == pytest.approx(share, abs=1e-12)
+        if defined.sum() > 1:
+            assert metrics[name]["lo"] - 1e-12 <= mean <= metrics[name]["hi"] + 1e-12
+
+
+def test_every_scored_review_is_predicted_once(sweep: Path) -> None:
+    rows = columns_of(sweep / "6_fsrs6" / "predictions.parquet")
+    assert len(set(zip(rows["user"], rows["row"], strict=True))) == len(rows["row"])
+    assert set(rows["fold"]) == set(range(5))
+
+
+def test_a_real_log_gives_the_published_numbers(
+    real_logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path, capsys)
+    file = real_logs / "py-fsrs-josh" / "review_logs_josh.csv"
+    words = ["data=py_fsrs", f"data.path={file}", "data.day_start_hour=10"]
+    done = here("-m", "algo=avg,sm2,fsrs6,oracle", *words, *QUIET, "hydra.sweep.dir=out")
+    assert done.status == 0, done.text
+    published = {"0_avg": 0.505026, "1_sm2": 0.510758, "2_fsrs6": 0.440137}
+    for job, log_loss in published.items():
+        summary = summary_of(tmp_path / "out" / job)
+        assert (summary["users"], summary["reviews"]) == (1, 5020)
+        assert summary["interval_over"] == "cards"
+        assert round(summary["metrics"]["log_loss"]["mean_users"], 6) == log_loss
+    average = summary_of(tmp_path / "out" / "0_avg")["metrics"]
+    assert round(average["rmse_bins"]["mean_users"], 6) == 0.117240
+    assert "oracle       skipped" in done.out
+    assert "has no true probabilities" in done.out

@@ -1,0 +1,164 @@
+"""What a run tells its tracker."""
+
+from pathlib import Path
+
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.errors import FitError
+from srs_eval.evaluate import EvaluateUser
+from srs_eval.log_items import facts_after, facts_before, run_tags
+from srs_eval.metrics.panel import default_panel
+from srs_eval.plan import make_plan
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.scoring import score_evaluations
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    DatasetInfo,
+    Description,
+    FigureFiles,
+    Param,
+    TableRows,
+    Tag,
+    Value,
+)
+from srs_eval.tracking.nothing import NoTracker
+
+CONTENT = {
+    "algo": {"_target_": "x", "rate": 0.1},
+    "data": {"users": [1, 2]},
+    "seed": 1,
+    "name": None,
+    "curves_per_user": 5,
+    "figures": True,
+    "resume": False,
+    "notes": "a note",
+    "tags": {"paper": "1"},
+}
+
+
+class FailsForUser2(Average):
+    def fit(self, reviews, rows, rng):
+        if reviews.user == 2:
+            raise FitError("no")
+        return Average.fit(self, reviews, rows, rng)
+
+
+@pytest.fixture
+def run(tmp_path, logs_of):
+    """Plan and evaluate; return the plan and what is logged before and after."""
+
+    def build(algorithm, *users, sweep_folder=None, figures=None):
+        source = logs_of(*users)
+        built = {
+            "algo": algorithm,
+            "data": source,
+            "protocol": SrsBenchmark(),
+            "panel": default_panel(),
+            "tracking": NoTracker(),
+            "compute": None,
+        }
+        choices = dict.fromkeys(built, "chosen")
+        plan = make_plan(built, CONTENT, choices, folder=tmp_path, sweep_folder=sweep_folder)
+        work = EvaluateUser(source, algorithm, plan.protocol, seed=1, curves=5)
+        evaluation = score_evaluations([work(user) for user in source.users()], plan.panel)
+        after = facts_after(plan, evaluation, "abc", figures or {})
+        return plan, evaluation, list(facts_before(plan)), list(after)
+
+    return build
+
+
+def of_kind(kind, items):
+    return [item for item in items if isinstance(item, kind)]
+
+
+def values(items):
+    return {item.name: item.value for item in of_kind(Value, items)}
+
+
+def test_settings_and_tags_are_known_before_anything_is_fitted(run):
+    plan, _, before, _ = run(MovingAverage(), 1)
+    params = {item.name: item.value for item in of_kind(Param, before)}
+    assert params["algo.rate"] == 0.1
+    assert params["data.users"] == "[1, 2]"
+    tags = {item.name: item.value for item in of_kind(Tag, before)}
+    assert tags == run_tags(plan)
+    assert tags["paper"] == "1"
+    assert tags["online"] == "true"
+    assert tags["protocol"] == "srs_benchmark"
+    assert tags["config_hash"] == plan.config_hash
+    assert "sweep_id" not in tags
+    assert all(isinstance(value, str) for value in tags.values())
+
+
+def test_runs_of_a_sweep_can_be_found_together(run):
+    plan, *_ = run(Average(), 1, sweep_folder=Path("some/sweep"))
+    assert run_tags(plan)["sweep_id"] == plan.sweep_id
+
+
+def test_every_metric_is_a_number_in_a_section(run):
+    plan, evaluation, _, after = run(Average(), 1, 2, 3)
+    found = values(after)
+    for metric in plan.panel:
+        names = [name for name in found if name.split("/")[1] == metric.name]
+        assert len([name for name in names if not name.startswith("pooled/")]) == 1
+    assert found["test/log_loss"] == evaluation.summary["log_loss"].mean_users
+    assert found["pooled/log_loss"] == evaluation.summary["log_loss"].pooled
+    assert found["users/log_loss_low"] <= found["test/log_loss"] <= found["users/log_loss_high"]
+    assert found["users/n"] == 3
+    assert found["users/reviews"] == len(evaluation.scored)
+    assert found["users/failed"] == 0
+
+
+def test_only_users_without_a_failure_are_counted_as_scored(run):
+    _, evaluation, _, after = run(FailsForUser2(), 1, 2, 3)
+    found = values(after)
+    assert (found["users/n"], found["users/failed"]) == (2, 5)
+    assert found["users/reviews"] == len(evaluation.scored)
+    (dataset,) = of_kind(DatasetInfo, after)
+    assert (dataset.users, dataset.reviews) == (2, len(evaluation.scored))
+    (text,) = of_kind(Description, after)
+    assert f"{len(evaluation.scored):,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
+        text.markdown
+    )
+
+
+def test_the_description_can_be_read(run):
+    _, evaluation, _, after = run(MovingAverage(), 1)
+    (text,) = of_kind(Description, after)
+    assert text.markdown.startswith("**chosen")
+    assert "goes on learning while it is tested" in text.markdown
+    assert f"| log_loss | {evaluation.summary['log_loss'].mean_users:.4f} |" in text.markdown
+    assert "99 % over cards" in text.markdown
+    assert text.markdown.endswith("a note")
+    assert "nan" not in text.markdown
+
+
+def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
+    for name in ("scores.parquet", "summary.json", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    drawn = {"roc": [tmp_path / "roc.svg", tmp_path / "roc.png"]}
+    *_, after = run(Average(), 1, figures=drawn)
+    kept = {item.path.name for item in of_kind(ArtifactFile, after)}
+    assert {"scores.parquet", "summary.json"} <= kept
+    assert "notes.txt" not in kept
+    (figure,) = of_kind(FigureFiles, after)
+    assert figure == FigureFiles("roc", tmp_path / "roc.png", tmp_path / "roc.svg")
+
+
+def test_tables_have_columns_of_equal_length(run):
+    *_, after = run(FailsForUser2(), 1, 2, 3)
+    tables = {item.name: item.columns for item in of_kind(TableRows, after)}
+    assert set(tables) == {"metrics", "users"}
+    for columns in tables.values():
+        assert len({len(column) for column in columns.values()}) == 1
+    assert tables["users"]["user"] == ["1", "2", "3"]
+
+
+def test_where_nothing_was_scored_the_run_says_so_too(run, make_log):
+    _, _, _, after = run(Average(), make_log(cards=1))
+    found = values(after)
+    assert (found["users/n"], found["users/reviews"], found["users/skipped"]) == (0, 0, 1)
+    (text,) = of_kind(Description, after)
+    assert "0 scored reviews of 0 users; fits: 1 skipped" in text.markdown

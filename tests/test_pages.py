@@ -1,0 +1,71 @@
+"""The pages are true: links lead somewhere, code runs, tables are what the program prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+NUMBER = re.compile(r"-?\d+\.\d+")
+# A network's float32 sums differ from one processor to the next, and training amplifies it.
+LOOSE = {"lstm": 0.05}
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+publish = load(ROOT / "experiments" / "quick_start" / "publish.py")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    assert len(blocks) == 2
+    words = [sys.executable, "-W", "error", "-c", blocks[block]]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_shows_the_same_leaderboard() -> None:
+    boards = {publish.published(page) for page in publish.PAGES}
+    assert len(boards) == 1
+    assert "log_loss" in boards.pop()
+
+
+@pytest.mark.slow
+def test_the_leaderboard_of_the_readme_is_what_the_study_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from srs_eval.run import command
+
+    monkeypatch.chdir(tmp_path)
+    words = "-m experiment=quick_start tracking=none figures=false hydra.sweep.dir=study"
+    assert command(words.split()) == 0
+    printed = capsys.readouterr().out.splitlines()
+    for line in publish.published(publish.PAGES[0]).splitlines():
+        name = line.partition(" ")[0]
+        (again,) = [other for other in printed if other.partition(" ")[0] == name][-1:]
+        numbers = [float(number) for number in NUMBER.findall(line)]
+        others = [float(number) for number in NUMBER.findall(again)]
+        assert others == pytest.approx(numbers, abs=LOOSE.get(name, 2e-4)), line

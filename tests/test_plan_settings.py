@@ -1,0 +1,271 @@
+"""From the words of a command to the objects of a job, and what is said of mistakes."""
+
+import copy
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+
+from srs_eval import settings
+from srs_eval.errors import ConfigError
+from srs_eval.plan import make_plan
+
+CHOICES = {
+    "algo": "fsrs6",
+    "data": "synthetic",
+    "protocol": "srs_benchmark",
+    "panel": "default",
+    "tracking": "none",
+    "compute": "serial",
+}
+
+
+def words_of(choices):
+    return [f"{group}={name}" for group, name in choices.items()]
+
+
+@pytest.fixture(scope="module")
+def plan_of():
+    """Plan a job from the words of a command, as the command does."""
+
+    @cache
+    def build(*words, folder=Path("out"), sweep_folder=None):
+        named = dict(word.split("=") for word in words if word.split("=")[0] in CHOICES)
+        choices = CHOICES | named
+        others = [word for word in words if word.split("=")[0] not in CHOICES]
+        cfg = settings.composed([*words_of(choices), *others])
+        content = settings.resolved(cfg, choices)
+        built = settings.build(cfg, choices)
+        return make_plan(built, content, choices, folder=folder, sweep_folder=sweep_folder)
+
+    return build
+
+
+def test_a_plan_holds_what_was_chosen(plan_of):
+    plan = plan_of("algo=avg", "data.users=3", "seed=5", "curves_per_user=7", "notes=hello")
+    assert (plan.algo, plan.data, plan.label) == ("avg", "synthetic", "avg")
+    assert plan.name == "avg on synthetic"
+    assert plan.source.count == 3
+    assert (plan.seed, plan.curves_per_user, plan.notes) == (5, 7, "hello")
+    assert plan.figures
+    assert not plan.resume
+    assert plan.sweep_id is None
+
+
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        (["algo=fsrs6"], "fsrs6"),
+        (["algo=hlr", "algo.fit=default"], "hlr(fit=default)"),
+        (["algo=hlr", "algo.fit=lbfgs"], "hlr"),
+        (["algo=moving_avg", "algo.rate=0.1"], "moving_avg(rate=0.1)"),
+        (["algo=moving_avg", "algo.rate=0.1", "algo.start=0"], "moving_avg(start=0, rate=0.1)"),
+        (["algo=fsrs45_default"], "fsrs45_default"),
+        (["algo=constant", "algo.p=0.8"], "constant(p=0.8)"),
+    ],
+)
+def test_a_label_names_the_arguments_that_are_not_at_their_defaults(plan_of, words, label):
+    plan = plan_of(*words)
+    assert plan.label == label
+    assert plan.name == f"{label} on synthetic"
+    assert plan_of(*words, "name=mine").name == "mine"
+
+
+def test_parameters_are_flat_and_name_the_options(plan_of):
+    params = plan_of("algo=moving_avg", "algo.rate=0.1").params
+    assert params["algo"] == "moving_avg"
+    assert params["algo.rate"] == 0.1
+    assert params["data"] == "synthetic"
+    assert params["data.users"] == 8
+    assert params["panel.metrics.confusion.thresholds"] == "[0.7, 0.8, 0.9, 0.95]"
+    assert params["seed"] == 2026
+    assert not any("_target_" in name for name in params)
+    assert all(isinstance(v, str | int | float | bool | None) for v in params.values())
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "algo=avg",
+        "algo=hlr",
+        "algo.parameters=[1,2,3]",
+        "data.users=9",
+        "data.seed=1",
+        "data.size_scale=0.05",
+        "panel=full",
+        "~panel.metrics.ece",
+        "panel.metrics.ece.bins=11",
+        "seed=1",
+        "curves_per_user=0",
+    ],
+)
+def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, word):
+    base = ["algo=fsrs6"]
+    if word.startswith("algo.parameters"):
+        base = ["algo=hlr"]
+    assert plan_of(*base, word).config_hash != plan_of(*base).config_hash
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "tracking=mlflow",
+        "compute=processes",
+        "notes=other",
+        "+tags.paper=1",
+        "name=mine",
+        "figures=false",
+        "resume=true",
+    ],
+)
+def test_the_digest_does_not_change_with_anything_else(plan_of, word):
+    assert plan_of(word).config_hash == plan_of().config_hash
+
+
+def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have(plan_of):
+    first, same = (plan_of(sweep_folder=Path("/a/today/10-00_sweep")).sweep_id for _ in range(2))
+    other = plan_of(sweep_folder=Path("/a/yesterday/10-00_sweep")).sweep_id
+    assert first == same != other
+    assert first.startswith("10-00_sweep-")
+
+
+@pytest.mark.parametrize(
+    "words", [["seed=-1"], ["curves_per_user=-5"], ["seed=-1", "figures=false"]]
+)
+def test_what_cannot_be_negative_is_refused(plan_of, words):
+    with pytest.raises(ConfigError, match=words[0]):
+        plan_of(*words)
+
+
+def test_what_only_a_person_can_know_is_asked_for_by_name():
+    choices = CHOICES | {"data": "csv"}
+    with pytest.raises(ConfigError, match=r"data=csv needs data\.path="):
+        settings.resolved(settings.composed(words_of(choices)), choices)
+
+
+def test_an_object_complains_in_its_own_words():
+    cfg = settings.composed([*words_of(CHOICES), "data.users=0"])
+    with pytest.raises(ConfigError) as raised:
+        settings.build(cfg, CHOICES)
+    text = str(raised.value)
+    assert text.startswith("data=synthetic: data.users=0: expected a whole number")
+    assert "Error in call to target" not in text
+    assert "full_key" not in text
+
+
+def test_everything_that_cannot_be_built_is_said_at_once():
+    choices = CHOICES | {"algo": "constant", "compute": "processes"}
+    words = [*words_of(choices), "algo.p=2", "data.users=0", "data.seed=-1", "compute.workers=0"]
+    with pytest.raises(ConfigError) as raised:
+        settings.build(settings.composed(words), choices)
+    for problem in ("algo=constant: ", "p=2", "data.users=0", "data.seed=-1", "compute.workers=0"):
+        assert problem in str(raised.value)
+
+
+def test_an_option_that_names_nothing_that_exists_is_told_apart_from_one_that_fails():
+    cfg = settings.composed(words_of(CHOICES))
+    broken = copy.deepcopy(cfg)
+    OmegaConf.set_struct(broken, value=False)
+    broken.algo._target_ = "no_such_package.Model"
+    broken.data.colour = "red"
+    del broken.compute._target_
+    with pytest.raises(ConfigError) as raised:
+        settings.build(broken, CHOICES)
+    text = str(raised.value)
+    assert "algo=fsrs6: cannot import no_such_package.Model" in text
+    assert "data=synthetic: there is no argument 'colour'" in text
+    assert "compute=serial: its file has no _target_" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["algo=lsmt"], ["algo=lsmt: no such option", "'lstm'", "fsrs6"]),
+        (["algoo=lstm"], ["there is no 'algoo'", "'algo'"]),
+        (["sed=3"], ["there is no 'sed'", "'seed'"]),
+        (["data.usres=3"], ["there is no 'data.usres'", "'data.users'"]),
+        (["algo.epochs=3"], ["algo=fsrs6 has no 'epochs'", "lstm"]),
+        (["algo=lstm", "algo.epoch=3"], ["'algo.epochs'"]),
+        (["panel.metrics.ece.bin=3"], ["'panel.metrics.ece.bins'"]),
+        (["experiment=quick"], ["experiment=quick: no such option", "'quick_start'"]),
+        (["algo=avg,lsmt"], ["algo=lsmt: no such option", "'lstm'"]),
+        (["seed=three"], ["seed=three", "whole number"]),
+        (["figures=perhaps"], ["figures=perhaps", "true or false"]),
+        (["compute=null"], ["compute cannot be left out"]),
+        (["lstm"], ["lstm: write KEY=VALUE"]),
+        (["algo"], ["algo: write algo=OPTION", "lstm"]),
+        (["tags.paper=1"], ["write +tags.paper=1"]),
+        (["data.users=[8"], ["data.users=[8"]),
+    ],
+)
+def test_a_mistake_is_told_with_what_was_probably_meant(words, said):
+    text = "\n".join(settings.mistakes(words))
+    for part in said:
+        assert part in text
+    assert "Traceback" not in text
+
+
+def test_all_mistakes_are_told_and_nothing_else():
+    words = ["algo=lstm", "algo.epochs=9", "data=syntetic", "sed=1", "data.users=3", "seed=4"]
+    found = settings.mistakes(words)
+    assert len(found) == 2
+    assert found[0].startswith("data=syntetic")
+    assert found[1].startswith("sed=1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["algo=lstm", "algo.epochs=9"],
+        ["algo=avg,sm2,lstm"],
+        ["algo=glob(*)"],
+        ["algo=lstm", "algo.hidden=range(4,9)"],
+        ["data=revlogs_10k", "data.path=/a/b", "data.users=[8,36]"],
+        ["data=csv", "data.path=log.csv", "data.columns.card=note"],
+        ["panel=full", "~panel.metrics.ece", "panel.metrics.ece_15.bins=20"],
+        ["experiment=quick_start", "algo.epochs=3"],
+        ["hydra.run.dir=here", "+tags.a=b", "notes='a b'"],
+        ["sweep=null", "experiment=null"],
+    ],
+)
+def test_what_is_right_is_not_complained_about(words):
+    assert settings.mistakes(words) == []
+
+
+def test_options_of_a_folder_of_ones_own_are_known(tmp_path):
+    (tmp_path / "algo").mkdir()
+    (tmp_path / "algo" / "mine.yaml").write_text("_target_: mine.Model\ndepth: 3\n")
+    words = ["algo=mine", "algo.depth=4"]
+    assert settings.mistakes(words, [tmp_path]) == []
+    assert len(settings.mistakes(words)) == 2
+    (found,) = settings.mistakes(["algo=mine", "algo.dept=4"], [tmp_path])
+    assert "'algo.depth'" in found
+
+
+def test_what_nobody_foresaw_is_told_in_hydras_words():
+    error = HydraException("something else")
+    assert settings.explain(error, ["algo=lstm"]) == "something else"
+    assert "'lstm'" in settings.explain(error, ["algo=lsmt"])
+
+
+@pytest.mark.parametrize(
+    ("word", "is_sweep", "taken"),
+    [
+        ("data.path=a b.csv", False, True),
+        ("data.path=C:[1].csv", False, True),
+        ("data.path=log.csv", False, False),
+        ("data.path=a.csv,b.csv", True, False),
+        ("algo=a,b", True, False),
+    ],
+)
+def test_a_path_is_taken_as_it_was_typed(word, is_sweep, taken):
+    key, _, value = word.partition("=")
+    quoted = settings.literally(word, is_sweep=is_sweep)
+    cfg_words = [*words_of(CHOICES | {"data": "csv"}), quoted]
+    if taken or not is_sweep:
+        assert OmegaConf.select(settings.composed(cfg_words), key) == value
+    else:
+        assert quoted == word

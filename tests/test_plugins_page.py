@@ -1,0 +1,89 @@
+"""Every block of docs/plugins.md is what a reader would have: files are written, commands run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
+NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
+# Small enough for a test; everything else is run as it stands on the page.
+SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
+
+
+def blocks() -> list[tuple[str, str, str]]:
+    """Language, file name (or "") and text of each block."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = []
+    end = 0
+    for match in BLOCK.finditer(text):
+        names = NAME.findall(text[end : match.start()])
+        end = match.end()
+        found.append((match[1], names[-1] if names else "", match[2]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("plugins")
+    for language, name, text in blocks():
+        if name and language in ("python", "yaml"):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text, encoding="utf-8")
+    return place
+
+
+def run_in(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONWARNINGS": "error"}
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def commands() -> list[str]:
+    return [text.strip() for language, _, text in blocks() if language == "sh"]
+
+
+def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
+    names = [name for _, name, _ in blocks() if name]
+    assert names == [
+        "leitner.py",
+        "conf/algo/leitner.yaml",
+        "sharpness.py",
+        "diary.py",
+        "conf/data/diary.yaml",
+    ]
+    assert len(commands()) == 2
+
+
+@pytest.mark.parametrize("command", commands())
+def test_each_command_of_the_page_runs(folder: Path, command: str) -> None:
+    import shlex
+
+    words = shlex.split(command.removeprefix("python "))
+    small = SMALL if "data=" not in command else SMALL[:2]
+    done = run_in(folder, [sys.executable, *words, *small])
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "leitner" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "text", [text for language, name, text in blocks() if language == "python" and not name]
+)
+def test_each_python_block_of_the_page_runs(folder: Path, text: str) -> None:
+    done = run_in(folder, [sys.executable, "-c", text])
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_algorithm_takes_at_most_thirty_lines_a_metric_fifteen_a_source_thirty() -> None:
+    limits = {"leitner.py": 30, "sharpness.py": 15, "diary.py": 30}
+    for _, name, text in blocks():
+        if name in limits:
+            ast.parse(text)
+            written = [line for line in text.splitlines() if line.strip()]
+            assert len(written) <= limits[name], (name, len(written))

@@ -1,0 +1,216 @@
+"""A run as it is found again in MLflow: the same numbers, and all else a person looks for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from commands import SMALL, Done, Here, summary_of
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from srs_eval.tracking import view
+
+SECTIONS = {"log_loss": "test", "smece": "calib", "rmse_bins": "calib", "auc": "discrimination"}
+JOBS = {"fsrs6": "one", "avg": "many/0_avg", "hlr": "many/1_hlr"}
+
+
+class Study:
+    """One run and one sweep of two jobs, in a store of their own."""
+
+    def __init__(self, folder: Path, single: Done, sweep: Done) -> None:
+        self.folder = folder
+        self.single = single
+        self.sweep = sweep
+        self.client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+        experiment = self.client.get_experiment_by_name("srs_eval")
+        assert experiment is not None
+        self.runs = self.client.search_runs([experiment.experiment_id])
+
+    def run(self, label: str) -> Run:
+        (found,) = [run for run in self.runs if run.data.tags["label"] == label]
+        return found
+
+    def artifacts(self, run: Run, folder: str | None = None) -> set[str]:
+        return {file.path for file in self.client.list_artifacts(run.info.run_id, folder)}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("tracked")
+    done: list[Done] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
+            patch.delenv(name)
+        for words in (
+            ["algo=fsrs6", *SMALL, "notes=what I tried", "+tags.who=me", "hydra.run.dir=one"],
+            ["-m", "algo=avg,hlr", *SMALL, "figures=false", "hydra.sweep.dir=many"],
+        ):
+            done.append(run_quietly(words))
+    return Study(folder, *done)
+
+
+def run_quietly(words: list[str]) -> Done:
+    """Run a command where `capsys`, which belongs to single tests, cannot be had."""
+    import contextlib
+    import io
+
+    from srs_eval.run import command
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = command(words)
+    return Done(status, out.getvalue(), err.getvalue())
+
+
+def test_every_job_is_one_flat_finished_run(study: Study) -> None:
+    assert (study.single.status, study.sweep.status) == (0, 0), study.single.err + study.sweep.err
+    assert len(study.runs) == 3
+    assert {run.info.status for run in study.runs} == {"FINISHED"}
+    assert not any("mlflow.parentRunId" in run.data.tags for run in study.runs)
+    names = {run.info.run_name for run in study.runs}
+    assert names == {"fsrs6 on synthetic", "avg on synthetic", "hlr on synthetic"}
+
+
+def test_the_jobs_of_a_sweep_are_joined_by_a_tag(study: Study) -> None:
+    tags = [study.run(name).data.tags["sweep_id"] for name in ("avg", "hlr")]
+    assert tags[0] == tags[1]
+    assert tags[0].startswith("many-")
+    assert "sweep_id" not in study.run("fsrs6").data.tags
+
+
+@pytest.mark.parametrize("label", JOBS)
+def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
+    kept = study.run(label).data.metrics
+    summary = summary_of(study.folder / JOBS[label])
+    by_name = {}
+    for name, value in kept.items():
+        section, _, metric = name.partition("/")
+        assert metric, name
+        if section not in ("users", "pooled", "cost"):
+            by_name[metric] = value
+    for name, metric in summary["metrics"].items():
+        if metric["mean_users"] is None:
+            assert name not in by_name
+        else:
+            assert by_name.pop(name) == metric["mean_users"]
+    assert by_name == {}
+    for name, section in SECTIONS.items():
+        assert f"{section}/{name}" in kept
+    assert kept["users/n"] == summary["users"]
+    assert kept["users/reviews"] == summary["reviews"]
+    log_loss = summary["metrics"]["log_loss"]
+    assert kept["users/log_loss_low"] == log_loss["lo"]
+    assert kept["users/log_loss_high"] == log_loss["hi"]
+    assert kept["pooled/log_loss"] == log_loss["pooled"]
+
+
+def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
+    params = study.run("fsrs6").data.params
+    assert params["algo"] == "fsrs6"
+    assert params["data"] == "synthetic"
+    assert params["data.users"] == "2"
+    assert params["algo.fit"] == "default"
+    assert params["seed"] == "2026"
+    assert params["protocol"] == "srs_benchmark"
+    assert not any("_target_" in name for name in params)
+
+
+def test_the_tags_find_the_run_again(study: Study) -> None:
+    tags = study.run("fsrs6").data.tags
+    summary = summary_of(study.folder / "one")
+    assert tags["protocol"] == "srs_benchmark"
+    assert tags["protocol_version"]
+    assert tags["rows_fingerprint"] == summary["rows_fingerprint"]
+    assert tags["data_fingerprint"]
+    assert tags["version.numpy"]
+    assert tags["config_hash"]
+    assert tags["who"] == "me"
+    fingerprints = {run.data.tags["rows_fingerprint"] for run in study.runs}
+    assert len(fingerprints) == 1
+
+
+def test_the_figures_are_at_the_root_and_the_results_in_a_folder(study: Study) -> None:
+    run = study.run("fsrs6")
+    root = study.artifacts(run)
+    for name in ("calibration", "roc", "users", "forgetting"):
+        assert f"{name}.png" in root
+        assert any(f"{name}.svg" in path for path in root | study.artifacts(run, "svg"))
+    assert {
+        f"results/{name}"
+        for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet")
+    } <= study.artifacts(run, "results")
+
+
+def test_the_results_in_the_store_are_the_files_of_the_output_folder(
+    study: Study, tmp_path: Path
+) -> None:
+    run = study.run("fsrs6")
+    for name in ("summary.json", "scores.parquet", "predictions.parquet"):
+        kept = study.client.download_artifacts(run.info.run_id, f"results/{name}", str(tmp_path))
+        assert Path(kept).read_bytes() == (study.folder / "one" / name).read_bytes()
+
+
+def test_the_dataset_is_named_with_its_digest(study: Study) -> None:
+    run = study.run("fsrs6")
+    (given,) = run.inputs.dataset_inputs
+    summary = summary_of(study.folder / "one")
+    assert given.dataset.name == "synthetic"
+    assert summary["rows_fingerprint"].startswith(given.dataset.digest[:8])
+    profile = json.loads(given.dataset.profile)
+    assert str(summary["reviews"]) in json.dumps(profile)
+
+
+def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) -> None:
+    text = study.run("fsrs6").data.tags["mlflow.note.content"]
+    summary = summary_of(study.folder / "one")
+    assert text.startswith("**fsrs6** on 2 simulated users")
+    assert f"{summary['reviews']:,} scored reviews of 2 users" in text
+    assert f"| log_loss | {summary['metrics']['log_loss']['mean_users']:.4f} |" in text
+    assert "what I tried" in text
+
+
+def test_a_single_run_says_how_to_open_the_ui_and_where_it_is(study: Study) -> None:
+    run = study.run("fsrs6")
+    assert f"ui --workers 1 --backend-store-uri sqlite:///{study.folder / 'mlflow.db'}" in (
+        study.single.out
+    )
+    assert run.info.run_id in study.single.out
+
+
+def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
+    assert study.sweep.out.count("mlflow ui") == 1
+    end = study.sweep.out[study.sweep.out.index("Means over users") :]
+    assert "mlflow ui" in end
+    assert "compareRunsMode=CHART" in end
+
+
+def test_a_failed_job_is_a_failed_run_that_can_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("crad\n1\n", encoding="utf-8")
+    here = Here(tmp_path, capsys)
+    store = f"tracking.uri=sqlite:///{tmp_path / 'store.db'}"
+    done = here("algo=avg", "data=csv", "data.path=log.csv", store, "hydra.run.dir=out")
+    assert done.status == 1
+    client = MlflowClient(f"sqlite:///{tmp_path / 'store.db'}")
+    experiment = client.get_experiment_by_name("srs_eval")
+    assert experiment is not None
+    (run,) = client.search_runs([experiment.experiment_id])
+    assert run.data.metrics["users/failed"] == 1
+    assert run.info.status == "FAILED"
+
+
+def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None:
+    data = study.run("fsrs6").data
+    for column in view.COLUMNS:
+        kind, _, name = column.partition(".")
+        kept = {"params": data.params, "metrics": data.metrics, "attributes": {"Dataset": 1}}[kind]
+        assert name.strip("`") in kept
+    assert set(view.BARS) <= set(data.metrics)
+    figures = study.artifacts(study.run("fsrs6"))
+    assert {f"{name}.png" for name in view.FIGURES} <= figures

@@ -1,0 +1,76 @@
+"""The package as others install it: away from the checkout, with its options inside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from commands import QUIET, SMALL, summary_of
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+def run(words: list[str], folder: Path) -> str:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    words = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    # without the build backend at hand, an environment with it is made: that needs a network
+    run([*words, "--no-isolation"] if find_spec("hatchling") else words, folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an environment with the wheel; the packages it needs are lent by this one."""
+    place = tmp_path_factory.mktemp("fresh") / "venv"
+    run([sys.executable, "-m", "venv", "--without-pip", str(place)], place.parent)
+    python = place / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = Path(run([str(python), "-c", where], place.parent).strip())
+    words = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", *words, str(wheel)]
+    run(pip, place.parent)
+    # only the folder, not its .pth files: an editable install there must not be found
+    (own / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return place / "bin"
+
+
+def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    options = {f"srs_eval/{path.relative_to(ROOT)}" for path in (ROOT / "conf").rglob("*.yaml")}
+    assert options <= set(names)
+    assert all(name.startswith(("srs_eval/", "srs_eval-", "srs_eval_")) for name in names)
+    assert "srs_eval/py.typed" in names
+
+
+@pytest.mark.parametrize("words", [["python", "-m", "srs_eval"], ["srs-eval"]])
+def test_an_installed_package_runs_anywhere_with_its_own_options(
+    installed: Path, tmp_path: Path, words: list[str]
+) -> None:
+    program = [str(installed / words[0]), *words[1:]]
+    out = run([*program, "algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"], tmp_path)
+    assert "algorithm  avg" in out
+    assert summary_of(tmp_path / "out")["users"] == 2
+    searched = run([*program, "--info", "searchpath"], tmp_path)
+    assert f"{installed.parent}" in searched
+    assert f"{ROOT / 'conf'}" not in searched
+
+
+def test_the_installed_package_is_the_one_that_is_imported(installed: Path, tmp_path: Path) -> None:
+    where = "import srs_eval; print(srs_eval.__file__)"
+    found = run([str(installed / "python"), "-c", where], tmp_path)
+    assert found.startswith(str(installed.parent))
