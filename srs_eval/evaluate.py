@@ -9,7 +9,8 @@ Everything srs_eval reports rests on this loop::
             p = model.predict(task.reviews, fold.test)
 
 What the functions below add is bookkeeping: a status for every fit, a sample of forgetting
-curves, and the facts about each scored review that metrics need.
+curves, and the facts about each scored review that metrics need. And they cut the log off
+after the last row in question, so that there is nothing later to be seen.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from srs_eval.errors import FitError, FitSkipped, ReviewLogError
+from srs_eval.errors import FitError, FitSkipped, SrsEvalError
 from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     Algorithm,
@@ -35,6 +36,7 @@ from srs_eval.nouns import (
     IntArray,
     MemoryModel,
     Predictions,
+    Reviews,
     Source,
     Task,
     User,
@@ -42,6 +44,7 @@ from srs_eval.nouns import (
 from srs_eval.predictions import concatenate, reviews_fingerprint
 
 _CURVE_TIMES = 16
+_CURVES = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +107,15 @@ class EvaluateUser:
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""
+        facts = ReviewLog()
         try:
             log = self.source.read(user)
-        except ReviewLogError as error:
-            return UserEvaluation(user, (Fit(user, -1, "failed", str(error)),), None, ReviewLog())
-        facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log))
-        try:
+            facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log))
             task = self.protocol(log, same_day=self.algorithm.same_day)
         except FitSkipped as skipped:
             return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
         fits, parts = [], []
         # One thread per user: the same sums in the same order wherever the user is evaluated.
         with threadpool_limits(1):
@@ -126,27 +129,34 @@ class EvaluateUser:
     def _fold(self, task: Task, fold: Fold) -> tuple[Fit, Predictions | None]:
         user = task.reviews.user
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
-        rng = np.random.default_rng([self.seed, zlib.crc32(str(user).encode()), fold.number])
         began = time.process_time()
         try:
-            model = self.algorithm.fit(task.reviews, fold.train, rng)
+            # What comes later is not there to be seen.
+            to_train = self._visible(task, fold.train)
+            to_test = self._visible(task, fold.test)
+            model = self.algorithm.fit(to_train, fold.train, self._rng(user, fold))
             fit = replace(fit, seconds=time.process_time() - began)
-            p = np.asarray(model.predict(task.reviews, fold.test))
+            p = np.asarray(model.predict(to_test, fold.test))
             _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
-            curves = self._curves(model, task, fold, rng)
+            curves = self._curves(model, to_test, task, fold)
             fit = replace(fit, parameters=tuple(float(value) for value in model.parameters))
         except FitSkipped as skipped:
             return replace(fit, status="skipped", reason=str(skipped)), None
-        except FitError as error:
-            return replace(fit, status="failed", reason=str(error)), None
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            reason = f"{type(error).__name__}: {error}"
-            trace = traceback.format_exc()
-            return replace(fit, status="failed", reason=reason, traceback=trace), None
+            return _failed(fit, error), None
         return fit, _predictions(task, fold, p, curves)
 
+    def _visible(self, task: Task, rows: IntArray) -> Reviews:
+        """Cut the log off after the last of `rows`, and keep the truth from all but oracles."""
+        visible = task.reviews.take(np.arange(int(rows[-1]) + 1))
+        return visible if self.algorithm.sees_truth else replace(visible, truth=None)
+
+    def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
+        seeds = (self.seed, zlib.crc32(str(user).encode()), fold.number, *purpose)
+        return np.random.default_rng(seeds)
+
     def _curves(
-        self, model: MemoryModel, task: Task, fold: Fold, rng: np.random.Generator
+        self, model: MemoryModel, reviews: Reviews, task: Task, fold: Fold
     ) -> Curves | None:
         """Predict a sample of test rows at the elapsed times this user's test rows have."""
         predict_at = getattr(model, "predict_at", None)
@@ -155,9 +165,10 @@ class EvaluateUser:
         size = min(len(fold.test), share)
         if predict_at is None or size == 0:
             return None
-        reviews = task.reviews
         tested = np.concatenate([other.test for other in task.folds])
-        times, weights = sample_elapsed(reviews.elapsed[tested], k=_CURVE_TIMES)
+        times, weights = sample_elapsed(task.reviews.elapsed[tested], k=_CURVE_TIMES)
+        # A generator of its own, so that all algorithms are asked for the same curves.
+        rng = self._rng(task.reviews.user, fold, _CURVES)
         rows = np.sort(rng.choice(fold.test, size, replace=False))
         elapsed = np.full((size, _CURVE_TIMES), np.nan)
         elapsed[:, : len(times)] = times
@@ -170,11 +181,19 @@ class EvaluateUser:
         return Curves(
             user=np.zeros(size, np.int64),
             fold=np.full(size, fold.number),
-            row=reviews.row[rows],
+            row=task.log_row[rows],
             elapsed=elapsed,
             weight=weight,
             p=p,
         )
+
+
+def _failed(fit: Fit, error: Exception) -> Fit:
+    """Record a failure; what nobody announced keeps its traceback."""
+    if isinstance(error, SrsEvalError):
+        return replace(fit, status="failed", reason=str(error))
+    reason = f"{type(error).__name__}: {error}"
+    return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 
 
 def _refuse_improbable(
@@ -189,7 +208,7 @@ def _refuse_improbable(
     improbable = ~((p >= 0) & (p <= 1))
     if improbable.any():
         first = tuple(np.argwhere(improbable)[0])
-        row = task.reviews.row[rows[first[0]]]
+        row = task.log_row[rows[first[0]]]
         raise FitError(
             f"{where}: {improbable.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
@@ -203,10 +222,11 @@ def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -
         users=(reviews.user,),
         user=np.zeros(len(rows), np.int64),
         fold=np.full(len(rows), fold.number),
-        row=reviews.row[rows],
+        row=task.log_row[rows],
         card=reviews.card[rows],
         p=p,
         recalled=reviews.recalled[rows],
+        day=reviews.day[rows],
         elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
         nth_review=task.nth_review[rows],
         lapses=task.lapses[rows],

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.log_items import facts_after, facts_before, run_tags
 from srs_eval.nouns import Fit, User
 from srs_eval.plan import Plan
-from srs_eval.predictions import rows_fingerprint
+from srs_eval.predictions import reviews_fingerprint
 from srs_eval.report import files, plots, tables
 from srs_eval.report.console import facts, say
 from srs_eval.report.jobs import JobOutcome
@@ -23,7 +24,7 @@ from srs_eval.scoring import Evaluation, score_evaluations
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
-_SHOWN_PER_USER = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
+_COUNTED_BEFORE = 8
 
 
 def run_job(plan: Plan) -> JobOutcome:
@@ -44,7 +45,7 @@ def run_job(plan: Plan) -> JobOutcome:
     with _tracked(plan) as run:
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
         evaluation = score_evaluations(_evaluate(plan, users), plan.panel)
-        fingerprint = rows_fingerprint(evaluation.scored) if evaluation.scored else ""
+        fingerprint = evaluation.scores.fingerprint
         _save(plan, evaluation, fingerprint)
         drawn = _draw(plan, evaluation) if plan.figures else {}
         say()
@@ -67,16 +68,20 @@ def _is_finished(plan: Plan) -> bool:
     if not summary.is_file() or (plan.folder / USERS).is_dir():
         return False
     content = files.read_json(summary)
-    if content["tags"]["config_hash"] != plan.config_hash:
+    if _stamp(content["tags"]) != _stamp(run_tags(plan)):
         raise ConfigError(
-            f"resume=true: {plan.folder} holds the results of other settings; "
-            "give the same ones, or another hydra.run.dir"
+            f"resume=true: {plan.folder} holds the results of other settings or other code; "
+            "give the same, or another hydra.run.dir"
         )
     return bool(content["failed"] == 0)
 
 
 def _kept_users(plan: Plan) -> files.FinishedUsers:
-    return files.FinishedUsers(plan.folder / USERS, plan.config_hash)
+    return files.FinishedUsers(plan.folder / USERS, _stamp(run_tags(plan)))
+
+
+def _stamp(tags: Mapping[str, str]) -> str:
+    return f"{tags['config_hash']} {tags['code_hash']}"
 
 
 def _announcement(plan: Plan, users: Sequence[User]) -> str:
@@ -85,12 +90,21 @@ def _announcement(plan: Plan, users: Sequence[User]) -> str:
     return facts(
         {
             "algorithm": plan.label + online,
-            "data": f"{plan.source.location}: {count}",
+            "data": f"{plan.source.location}: {count}{_reviews(plan, users)}",
             "protocol": f"{plan.protocol.name}, version {plan.protocol.version}: "
             f"{plan.protocol.folds} fits per user",
             "output": str(plan.folder),
         }
     )
+
+
+def _reviews(plan: Plan, users: Sequence[User]) -> str:
+    """Count the reviews of a few users; of many it would take as long as the work itself."""
+    if plan.sweep_id is not None or len(users) > _COUNTED_BEFORE:
+        return ""
+    with suppress(Exception):  # what cannot be read is told with the fits
+        return f", {sum(len(plan.source.read(user)) for user in users):,} reviews"
+    return ""
 
 
 def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
@@ -100,11 +114,7 @@ def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
     kept = _kept_users(plan)
     kept.open(resume=plan.resume)
     number = {user: position for position, user in enumerate(users)}
-    done = {
-        user: evaluation
-        for user in users
-        if plan.resume and (evaluation := kept.load(number[user], user)) is not None
-    }
+    done = _done_before(plan, kept, users) if plan.resume else {}
     if done:
         say(f"{len(done)} of {len(users)} users were done before")
     work = EvaluateUser(
@@ -131,6 +141,20 @@ def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
     return [done[user] for user in users]
 
 
+def _done_before(
+    plan: Plan, kept: files.FinishedUsers, users: Sequence[User]
+) -> dict[User, UserEvaluation]:
+    """Find the users that are finished and whose log is still what it was."""
+    done = {}
+    for number, user in enumerate(users):
+        evaluation = kept.load(number, user)
+        if evaluation is not None and evaluation.log.fingerprint:
+            with suppress(SrsEvalError):  # what cannot be read now is evaluated, and fails, now
+                if reviews_fingerprint(plan.source.read(user)) == evaluation.log.fingerprint:
+                    done[user] = evaluation
+    return done
+
+
 def _crashed(user: User, reason: str) -> UserEvaluation:
     fit = Fit(user, -1, "failed", f"user {user}: {reason}")
     return UserEvaluation(user, (fit,), None, ReviewLog())
@@ -140,6 +164,7 @@ def _save(plan: Plan, evaluation: Evaluation, fingerprint: str) -> None:
     """Write the results, and leave nothing of another run in the folder."""
     for name in (files.PREDICTIONS, files.CURVES):
         (plan.folder / name).unlink(missing_ok=True)
+    shutil.rmtree(plan.folder / files.FIGURES, ignore_errors=True)
     files.write_fits(plan.folder, evaluation.fits)
     if evaluation.predictions is not None:
         files.write_predictions(plan.folder, evaluation.predictions)
@@ -164,6 +189,7 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "online": plan.algorithm.online,
         "seed": plan.seed,
         "left_out": dict(evaluation.left_out),
+        "data_fingerprint": evaluation.data_fingerprint,
         "rows_fingerprint": fingerprint,
         "tags": run_tags(plan),
     }
@@ -178,7 +204,7 @@ def _draw(plan: Plan, evaluation: Evaluation) -> dict[str, list[Path]]:
     shown = {
         name: scores.values[:, column]
         for column, name in enumerate(scores.names)
-        if name in _SHOWN_PER_USER
+        if name in plots.HEADLINE
     }
     better = {metric.name: metric.better for metric in plan.panel}
     figures = {

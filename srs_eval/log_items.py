@@ -13,6 +13,7 @@ import numpy as np
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Metric
 from srs_eval.plan import Plan
+from srs_eval.report.files import RESULTS
 from srs_eval.scoring import Evaluation, Scores
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -49,6 +50,7 @@ def run_tags(plan: Plan) -> dict[str, str]:
         "protocol": plan.protocol.name,
         "protocol_version": plan.protocol.version,
         "config_hash": plan.config_hash,
+        "code_hash": plan.code_hash,
         "online": str(plan.algorithm.online).lower(),
         "python": platform.python_version(),
         **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
@@ -91,9 +93,9 @@ def facts_after(
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
-    for path in sorted(plan.folder.iterdir()):
-        if path.suffix in (".parquet", ".json"):
-            yield ArtifactFile(path, "results")
+    for name in RESULTS:
+        if (plan.folder / name).is_file():
+            yield ArtifactFile(plan.folder / name, "results")
     yield Description(describe(plan, evaluation))
 
 

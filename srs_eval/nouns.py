@@ -56,7 +56,7 @@ class Reviews:
         Days since the card's previous review on the protocol's clock (whole days, or
         fractional days where the protocol says so); 0 at the first. Models read this.
     row : int64 [n]
-        Position of the review in the log as it was read: its identity through filters.
+        Position of the review in the log as it was read.
     elapsed_seconds : float64 [n], optional
         Seconds since the card's previous answer; -1 at its first review.
     duration_ms : float64 [n], optional
@@ -121,6 +121,9 @@ class Task:
     nth_review : int64 [len(reviews)]
         1 + reviews of the card on a later day than the one before, up to and including
         this one: the i of RMSE(bins).
+    log_row : int64 [len(reviews)]
+        Position of each review in the whole log: its identity, which algorithms do not see,
+        because a gap would tell them of reviews that were filtered out.
     lapses : int64 [len(reviews)]
         Earlier Agains of the card given at least a day after the review before them.
     """
@@ -129,6 +132,7 @@ class Task:
     folds: Sequence[Fold]
     nth_review: IntArray
     lapses: IntArray
+    log_row: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,8 @@ class Predictions:
         Predicted probability of recall, in the precision the model computed it.
     recalled : bool [n]
         Outcome.
+    day : int64 [n], optional
+        Day of the review.
     elapsed_days : float64 [n], optional
         Whole days since the card's previous review.
     nth_review, lapses : int64 [n], optional
@@ -209,6 +215,7 @@ class Predictions:
     card: IntArray
     p: FloatArray
     recalled: BoolArray
+    day: IntArray | None = None
     elapsed_days: FloatArray | None = None
     nth_review: IntArray | None = None
     lapses: IntArray | None = None
@@ -315,10 +322,14 @@ class Algorithm(Protocol):
     online : bool
         Whether its model goes on learning from each answer while it is tested. Marked in
         every table, because other models are frozen.
+    sees_truth : bool
+        Whether it reads `Reviews.truth`, as only an upper bound does; from all others it
+        is kept away.
     """
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
         """Learn from the outcomes of `rows`, and of nothing later than the last of them.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from srs_eval.tracking.tracker import Tracker
 
 _WITHOUT_EFFECT_ON_NUMBERS = ("tracking", "compute", "name", "resume", "figures", "notes", "tags")
 _NOT_NEGATIVE = ("seed", "curves_per_user")
+
+_DECLARED = ("same_day", "online", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Plan:
         The resolved configuration, flat.
     config_hash : str
         Digest of every setting that can change a number.
+    code_hash : str
+        Digest of the source files of srs_eval, and of those of the plug-ins in use.
     """
 
     algo: str
@@ -54,6 +59,7 @@ class Plan:
     tags: Mapping[str, str]
     params: Mapping[str, str | int | float | bool | None]
     config_hash: str
+    code_hash: str
     folder: Path
     sweep_id: str | None
 
@@ -84,6 +90,7 @@ def make_plan(
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
+    _require_declarations(built["algo"], choices["algo"])
     label = choices["algo"] + _arguments(built["algo"], content["algo"])
     return Plan(
         algo=choices["algo"],
@@ -106,9 +113,20 @@ def make_plan(
         config_hash=_digest(
             {key: value for key, value in content.items() if key not in _WITHOUT_EFFECT_ON_NUMBERS}
         ),
+        code_hash=_code_hash(built.values()),
         folder=folder,
         sweep_id=_sweep_id(sweep_folder),
     )
+
+
+def _require_declarations(algorithm: object, name: str) -> None:
+    """Refuse an algorithm that does not say what every table needs to know of it."""
+    missing = [said for said in _DECLARED if not isinstance(getattr(algorithm, said, None), bool)]
+    if missing:
+        raise ConfigError(
+            f"algo={name}: {type(algorithm).__name__} does not say whether {', '.join(missing)}; "
+            "make it a subclass of srs_eval.nouns.Algorithm, or give it these as True or False"
+        )
 
 
 def _arguments(algorithm: object, given: Mapping[str, Any]) -> str:
@@ -137,6 +155,18 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _digest(content: Mapping[str, Any]) -> str:
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _code_hash(objects: Iterable[object]) -> str:
+    files = set(Path(__file__).parent.rglob("*.py"))
+    for used in objects:
+        module = sys.modules.get(type(used).__module__)
+        if module is not None and module.__file__ is not None:
+            files.add(Path(module.__file__))
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _sweep_id(folder: Path | None) -> str | None:

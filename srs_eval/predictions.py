@@ -10,7 +10,17 @@ import numpy as np
 
 from srs_eval.nouns import BoolArray, Curves, IntArray, Predictions, Reviews, User
 
-_PER_REVIEW = ("fold", "row", "card", "p", "recalled", "elapsed_days", "nth_review", "lapses")
+_PER_REVIEW = (
+    "fold",
+    "row",
+    "card",
+    "p",
+    "recalled",
+    "day",
+    "elapsed_days",
+    "nth_review",
+    "lapses",
+)
 
 
 def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
@@ -60,20 +70,13 @@ def select(predictions: Predictions, rows: IntArray | BoolArray) -> Predictions:
 
 
 def rows_fingerprint(predictions: Predictions) -> str:
-    """Digest of which reviews were scored and how they turned out, whatever predicted them.
+    """Digest of which reviews of a user were scored and how they turned out.
 
-    Two runs are comparable only if this is equal.
+    Whatever predicted them: two runs are comparable on a user only if this is equal.
     """
-    order = np.lexsort((predictions.row, predictions.user))
-    row = predictions.row[order].astype("<i8")
-    recalled = predictions.recalled[order].astype(np.uint8)
-    bounds = np.searchsorted(predictions.user[order], np.arange(len(predictions.users) + 1))
-    digest = hashlib.sha256()
-    for user, code in sorted((str(user), code) for code, user in enumerate(predictions.users)):
-        mine = slice(bounds[code], bounds[code + 1])
-        digest.update(user.encode() + b"\0")
-        digest.update(row[mine].tobytes())
-        digest.update(recalled[mine].tobytes())
+    order = np.argsort(predictions.row, kind="stable")
+    digest = hashlib.sha256(predictions.row[order].astype("<i8").tobytes())
+    digest.update(predictions.recalled[order].astype(np.uint8).tobytes())
     return digest.hexdigest()[:16]
 
 

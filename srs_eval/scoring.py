@@ -16,7 +16,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.resample import card_intervals
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
-from srs_eval.predictions import concatenate
+from srs_eval.predictions import concatenate, rows_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Scores:
         Every user with a fit that was not skipped.
     reviews : int64 [n_users]
         Scored reviews; 0 where any fold of the user is missing.
+    rows : tuple of str
+        Digest of each user's scored reviews; "" where a fold is missing.
     names : tuple of str
         Metrics.
     values : float64 [n_users, n_metrics]
@@ -38,8 +40,15 @@ class Scores:
 
     users: tuple[User, ...]
     reviews: IntArray
+    rows: tuple[str, ...]
     names: tuple[str, ...]
     values: NDArray[np.float64]
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of which reviews of which users were scored, and how they turned out."""
+        pairs = sorted(f"{user} {rows}" for user, rows in zip(self.users, self.rows, strict=True))
+        return hashlib.sha256("\n".join(pairs).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,8 @@ def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Ev
     fingerprints = "".join(log.fingerprint for log in logs)
     return Evaluation(
         fits=fits,
-        predictions=concatenate(parts),
+        # Usually the same: no second copy of what may be millions of rows.
+        predictions=scored if len(whole) == len(parts) else concatenate(parts),
         scored=scored,
         scores=scores,
         summary=summary,
@@ -115,12 +125,15 @@ def _score_users(evaluations: Sequence[UserEvaluation], panel: Panel) -> Scores:
     tried = [e for e in evaluations if any(fit.status != "skipped" for fit in e.fits)]
     values = np.full((len(tried), len(panel.names)), math.nan)
     reviews = np.zeros(len(tried), np.int64)
+    rows = [""] * len(tried)
     for number, evaluation in enumerate(tried):
         complete = all(fit.status == "ok" for fit in evaluation.fits)
         if complete and evaluation.predictions is not None:
             values[number] = list(panel.score(evaluation.predictions).values())
+            rows[number] = rows_fingerprint(evaluation.predictions)
             reviews[number] = len(evaluation.predictions)
-    return Scores(tuple(e.user for e in tried), reviews, panel.names, values)
+    users = tuple(e.user for e in tried)
+    return Scores(users, reviews, tuple(rows), panel.names, values)
 
 
 def _summary(
@@ -130,8 +143,13 @@ def _summary(
     if scored is None:
         nothing = dict.fromkeys(panel.names, math.nan)
         return summarise(scores.names, scores.values, scores.reviews, nothing), "users"
+    complete = np.array([rows != "" for rows in scores.rows])
     single = len(scores.users) == 1
-    intervals = card_intervals(panel, scored) if single else None
-    pooled = panel.score(scored)
-    summary = summarise(scores.names, scores.values, scores.reviews, pooled, single_user=intervals)
-    return summary, "cards" if single else "users"
+    summary = summarise(
+        scores.names,
+        scores.values[complete],
+        scores.reviews[complete],
+        panel.score(scored),
+        single_user=card_intervals(panel, scored) if single else None,
+    )
+    return summary, "cards and days" if single else "users"

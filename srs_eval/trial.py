@@ -36,6 +36,8 @@ def trial_task(*, same_day: bool, seed: int = 0) -> Task:
     reviews = _log(np.random.default_rng(seed))
     if not same_day:
         reviews = reviews.take(reviews.elapsed_days != 0)
+    log_row = reviews.row
+    reviews = replace(reviews, row=np.arange(len(reviews)))
     later_day = reviews.elapsed_days > 0
     scored = np.flatnonzero(later_day)
     begin = int(len(scored) * _TRAINING_SHARE)
@@ -44,6 +46,7 @@ def trial_task(*, same_day: bool, seed: int = 0) -> Task:
         folds=(Fold(0, train=scored[:begin], test=scored[begin:]),),
         nth_review=1 + earlier_on_card(reviews.card, later_day) + later_day,
         lapses=earlier_on_card(reviews.card, later_day & ~reviews.recalled),
+        log_row=log_row,
     )
 
 

@@ -32,6 +32,7 @@ class Model:
 class Breaks:
     same_day = False
     online = False
+    sees_truth = False
 
     def __init__(self, *, user):
         self.user = user

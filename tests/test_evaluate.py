@@ -31,6 +31,7 @@ class Tells:
 
     same_day = False
     online = False
+    sees_truth = False
 
     def __init__(self, outcome, *, fold=None):
         self.outcome = outcome
@@ -51,6 +52,7 @@ class Draws:
 
     same_day = True
     online = False
+    sees_truth = False
 
     def fit(self, reviews, rows, rng):
         return Told(lambda tested: rng.random(len(tested)))
@@ -110,7 +112,7 @@ def test_what_metrics_need_is_told_of_each_scored_review(evaluate, logs_of):
     predictions = evaluate(Average(), source=source).predictions
     assert predictions.users == ("ann",)
     assert (predictions.user == 0).all()
-    np.testing.assert_array_equal(predictions.row, task.reviews.row[tested])
+    np.testing.assert_array_equal(predictions.row, task.log_row[tested])
     np.testing.assert_array_equal(predictions.card, log.card[predictions.row])
     np.testing.assert_array_equal(predictions.recalled, log.rating[predictions.row] > 1)
     np.testing.assert_array_equal(predictions.elapsed_days, log.elapsed_days[predictions.row])
@@ -221,7 +223,7 @@ def test_the_review_of_an_impossible_prediction_is_named_as_the_log_counts(evalu
     source = logs_of(1)
     task = SrsBenchmark()(source.read(1), same_day=False)
     result = evaluate(Tells(Told(unsure_at_the_end(2.0)), fold=0), source=source)
-    last = task.reviews.row[task.folds[0].test[-1]] + 1
+    last = task.log_row[task.folds[0].test[-1]] + 1
     assert f"1 of {len(task.folds[0].test)} predictions" in result.fits[0].reason
     assert result.fits[0].reason.endswith(f"2.0 at review {last} of the log")
 

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "tracking": {"nouns", "errors"},
     "report": SCORED,
     "plan": {"nouns", "errors", "metrics", "compute", "tracking"},
-    "log_items": SCORED | {"plan", "tracking"},
+    "log_items": SCORED | {"plan", "tracking", "report"},
     "job": SCORED | {"plan", "tracking", "report", "log_items"},
     "attempt": {"errors", "plan", "report", "job"},
     "option_files": {"errors"},

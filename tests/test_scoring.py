@@ -25,6 +25,7 @@ class FailsAt:
 
     same_day = False
     online = False
+    sees_truth = False
 
     def __init__(self, user, fold, error):
         self.user, self.fold, self.error, self.fits = user, fold, error, 0
@@ -119,7 +120,7 @@ def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
 
 def test_a_single_user_gets_intervals_over_cards(scored):
     evaluations, evaluation = scored(Fsrs6(), 1)
-    assert evaluation.interval_over == "cards"
+    assert evaluation.interval_over == "cards and days"
     expected = card_intervals(PANEL, evaluations[0].predictions)
     for name, summary in evaluation.summary.items():
         assert (summary.lo, summary.hi) == expected[name]
@@ -129,7 +130,7 @@ def test_a_single_user_gets_intervals_over_cards(scored):
 
 def test_a_single_user_beside_skipped_ones_is_a_single_user(scored, make_log):
     _, evaluation = scored(Fsrs6(), 1, make_log(user=2, cards=1))
-    assert evaluation.interval_over == "cards"
+    assert evaluation.interval_over == "cards and days"
     assert not np.isnan(evaluation.summary["log_loss"].lo)
 
 

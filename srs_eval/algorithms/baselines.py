@@ -53,6 +53,7 @@ class Average:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
         """Average the outcomes of `rows`.
@@ -86,6 +87,7 @@ class Constant:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     p: float = 0.9
 

@@ -108,6 +108,7 @@ class Fsrs45:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     method: str
     parameters: tuple[float, ...]

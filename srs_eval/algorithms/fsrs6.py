@@ -124,6 +124,7 @@ class Fsrs6:
 
     same_day: ClassVar[bool] = True
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     method: str
     parameters: tuple[float, ...]

@@ -76,6 +76,7 @@ class Hlr:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     method: str
     parameters: tuple[float, ...]

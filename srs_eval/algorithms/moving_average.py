@@ -88,6 +88,7 @@ class MovingAverage:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = True
+    sees_truth: ClassVar[bool] = False
 
     start: float = 1.2
     rate: float = 0.3

@@ -37,6 +37,7 @@ class Oracle:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
         """Learn nothing.

@@ -70,6 +70,7 @@ class Sm2:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
         """Return the algorithm: it has nothing to learn."""

@@ -69,13 +69,27 @@ class SrsBenchmark:
             kept = histories.elapsed_days != 0
             histories, scored = histories.take(kept), scored[kept]
             nth_review, lapses = nth_review[kept], lapses[kept]
-        whole_days = np.maximum(histories.elapsed_days, 0).astype(np.float64)
         return Task(
-            reviews=replace(histories, elapsed=whole_days),
+            reviews=_in_whole_days(histories),
             folds=expanding_folds(np.flatnonzero(scored), _FOLDS),
             nth_review=nth_review,
             lapses=lapses,
+            log_row=histories.row,
         )
+
+
+def _in_whole_days(reviews: Reviews) -> Reviews:
+    """Give a log the clock of this protocol, and nothing finer.
+
+    Seconds from answer to answer would tell how long the answer to be predicted took, and
+    gaps between row numbers which reviews were filtered out.
+    """
+    return replace(
+        reviews,
+        elapsed=np.maximum(reviews.elapsed_days, 0).astype(np.float64),
+        elapsed_seconds=None,
+        row=np.arange(len(reviews)),
+    )
 
 
 def _after_unusual_interval(reviews: Reviews, later_day: BoolArray) -> BoolArray:

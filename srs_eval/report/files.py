@@ -26,6 +26,9 @@ FITS = "fits.parquet"
 SCORES = "scores.parquet"
 SUMMARY = "summary.json"
 FIGURES = "figures"
+RESULTS = (PREDICTIONS, CURVES, FITS, SCORES, SUMMARY)
+
+_ABOUT = "srs_eval"
 
 
 @contextmanager
@@ -93,26 +96,26 @@ class FinishedUsers:
     ----------
     folder : Path
         A folder of its own; removed when the run is complete.
-    config_hash : str
-        Continuing under other settings is refused.
+    stamp : str
+        Digest of settings and code; continuing under another one is refused.
     """
 
     folder: Path
-    config_hash: str
+    stamp: str
 
     def open(self, *, resume: bool) -> None:
         """Begin, or continue where an interrupted run of the same settings stopped."""
-        stamp = self.folder / "settings.json"
-        if resume and stamp.is_file():
-            if read_json(stamp)["config_hash"] != self.config_hash:
+        begun = self.folder / "stamp.json"
+        if resume and begun.is_file():
+            if read_json(begun)["stamp"] != self.stamp:
                 raise ConfigError(
-                    f"resume=true: {self.folder.parent} was begun with other settings; "
-                    "give the same ones, or another hydra.run.dir"
+                    f"resume=true: {self.folder.parent} was begun with other settings or other "
+                    "code; give the same, or another hydra.run.dir"
                 )
             return
         self.remove()
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(stamp, {"config_hash": self.config_hash})
+        write_json(begun, {"stamp": self.stamp})
 
     def save(self, number: int, evaluation: UserEvaluation) -> None:
         """Keep a user's evaluation; the fits are written last and mark it as complete."""
@@ -123,18 +126,21 @@ class FinishedUsers:
         if evaluation.predictions is not None:
             write_predictions(place, evaluation.predictions)
         table = tables.fits_table(evaluation.fits)
-        log = json.dumps(dataclasses.asdict(evaluation.log))
-        write_table(place / FITS, table.replace_schema_metadata({"log": log}))
+        about = {"user": evaluation.user, "log": dataclasses.asdict(evaluation.log)}
+        metadata = {_ABOUT: json.dumps(about)}
+        write_table(place / FITS, table.replace_schema_metadata(metadata))
 
     def load(self, number: int, user: User) -> UserEvaluation | None:
-        """Read a finished user; None if it is not finished."""
+        """Read a finished user; None if it is not finished, or if it is another user's place."""
         place = self._place(number)
         if not (place / FITS).is_file():
             return None
         table = pq.read_table(place / FITS)
+        about = json.loads(table.schema.metadata[_ABOUT.encode()])
+        if about["user"] != user:
+            return None
         predictions = load_predictions(place) if (place / PREDICTIONS).is_file() else None
-        log = ReviewLog(**json.loads(table.schema.metadata[b"log"]))
-        return UserEvaluation(user, tables.read_fits(table), predictions, log)
+        return UserEvaluation(user, tables.read_fits(table), predictions, ReviewLog(**about["log"]))
 
     def remove(self) -> None:
         """Delete the folder, which nothing but this class wrote to."""

@@ -1,6 +1,6 @@
 """Finished runs side by side, from their saved scores: nothing is fitted again.
 
-Only runs that scored the same reviews share a table.
+Runs are compared on the users that each of them could score, and on the same reviews.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from scipy.special import ndtri
 
+from srs_eval.metrics.clusters import clustered_difference
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.resample import LEVEL, bca_interval, resampled_means
-from srs_eval.nouns import FloatArray, Predictions
-from srs_eval.predictions import select
+from srs_eval.metrics.resample import bca_interval, resampled_means
+from srs_eval.nouns import FloatArray, User
+from srs_eval.predictions import of_user, select
 from srs_eval.report.console import interval, number, table
 from srs_eval.report.files import SCORES, SUMMARY, load_predictions, read_json
+from srs_eval.report.single import ENOUGH_USERS
 
 RANKED_BY = "log_loss"
 _BESIDE = ("normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
@@ -35,124 +36,174 @@ class Difference:
     hi: float
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a finished run left of itself.
+
+    Attributes
+    ----------
+    rows : mapping of user to str
+        Digest of the scored reviews of each user without a missing fold.
+    scores : mapping of metric to mapping of user to float
+    """
+
+    folder: Path
+    summary: dict[str, Any]
+    rows: dict[User, str]
+    scores: dict[str, dict[User, float]]
+
+    def values(self, metric: str, users: Sequence[User]) -> FloatArray:
+        """Scores of the users, in their order; NaN for a metric the run does not have."""
+        of_metric = self.scores.get(metric, {})
+        return np.array([of_metric.get(user, math.nan) for user in users], np.float64)
+
+
+def load_run(folder: Path) -> Run:
+    """Read the scores of a finished run."""
+    columns = pq.read_table(folder / SCORES).to_pydict()
+    users = columns.pop("user")
+    rows = dict(zip(users, columns.pop("rows"), strict=True))
+    del columns["reviews"]
+    scores = {
+        name: {user: _or_nan(value) for user, value in zip(users, values, strict=True)}
+        for name, values in columns.items()
+    }
+    complete = {user: digest for user, digest in rows.items() if digest}
+    return Run(folder, read_json(folder / SUMMARY), complete, scores)
+
+
 def leaderboards(folders: Sequence[Path]) -> list[str]:
     """One table for each set of runs that scored the same reviews, best run first.
-
-    Runs that scored nothing are in none.
 
     Parameters
     ----------
     folders : sequence of Path
-        Output folders of finished runs.
+        Output folders of finished runs. Runs that scored nothing are in no table.
     """
-    groups: dict[tuple[str, str], list[Path]] = {}
-    for folder in folders:
-        summary = read_json(folder / SUMMARY)
-        if summary["reviews"]:
-            groups.setdefault((summary["data"], summary["rows_fingerprint"]), []).append(folder)
-    return [_leaderboard(group) for group in groups.values()]
+    groups: list[list[Run]] = []
+    for run in map(load_run, folders):
+        if not run.rows:
+            continue
+        group = next((group for group in groups if _comparable(group[0], run)), None)
+        if group is None:
+            groups.append([run])
+        else:
+            group.append(run)
+    return [_leaderboard(group) for group in groups]
 
 
-def paired_difference(folder: Path, other: Path) -> Difference:
+def paired_difference(run: Run, other: Run, users: Sequence[User]) -> Difference:
     """Mean difference in log loss between two runs on the same reviews.
 
     With several users it is the mean over users, resampled over users; with one user the
-    mean over reviews, with a standard error clustered by card.
+    mean over reviews, with a standard error clustered by card or by day, whichever is larger.
 
     Returns
     -------
     Difference
-        Negative if the run in `folder` is better.
+        Negative if `run` is better.
     """
-    ours, theirs = _user_scores(folder), _user_scores(other)
-    users = [user for user in ours if user in theirs]
     if len(users) == 1:
-        return _difference_over_cards(folder, other)
-    differences = np.array([ours[user] - theirs[user] for user in users])
-    defined = differences[~np.isnan(differences)]
-    if not len(defined):
+        return _difference_on_one_user(run, other, users[0])
+    gaps = run.values(RANKED_BY, users) - other.values(RANKED_BY, users)
+    if np.isnan(gaps).all():
         return Difference(math.nan, math.nan, math.nan)
-    means = resampled_means(differences[:, None])[:, 0]
-    return Difference(float(defined.mean()), *bca_interval(differences, means))
+    means = resampled_means(gaps[:, None])[:, 0]
+    return Difference(float(np.nanmean(gaps)), *bca_interval(gaps, means))
 
 
-def _leaderboard(folders: Sequence[Path]) -> str:
-    summaries = {folder: read_json(folder / SUMMARY) for folder in folders}
-    ranked = sorted(folders, key=lambda folder: _rank(summaries[folder]))
-    best = ranked[0]
-    failed = any(summary["failed"] for summary in summaries.values())
+def _comparable(run: Run, other: Run) -> bool:
+    """Whether two runs have a user of whom both scored the same reviews."""
+    if any(run.summary[key] != other.summary[key] for key in ("data", "protocol")):
+        return False
+    return any(other.rows.get(user) == digest for user, digest in run.rows.items())
+
+
+def _leaderboard(group: Sequence[Run]) -> str:
+    most = max(len(run.rows) for run in group)
+    ranked = [run for run in group if 2 * len(run.rows) >= most]
+    users = [u for u in ranked[0].rows if len({run.rows.get(u) for run in ranked}) == 1]
+    ranked = sorted(ranked, key=lambda run: _rank(run.values(RANKED_BY, users)))
+    failed = any(run.summary["failed"] for run in ranked)
     rows = []
-    for folder in ranked:
-        summary = summaries[folder]
-        metric = summary["metrics"].get(RANKED_BY, {})
-        row = [
-            summary["label"] + (" *" if summary["online"] else ""),
-            number(_score(summary, RANKED_BY)),
-            interval(_or_nan(metric.get("lo")), _or_nan(metric.get("hi"))),
-            *_behind(folder, best),
-            *(number(_score(summary, name)) for name in _BESIDE),
-        ]
-        rows.append([*row, summary["failed"]] if failed else row)
+    for run in ranked:
+        row = [_name(run), *_ranking(run, ranked[0], users)]
+        row += [number(_mean(run.values(metric, users))) for metric in _BESIDE]
+        rows.append([*row, run.summary["failed"]] if failed else row)
     headers = ["algorithm", RANKED_BY, "99 % interval", "behind", "99 % interval", *_BESIDE]
-    if failed:
-        headers.append("failed")
-    first = summaries[best]
-    users = "1 user" if first["users"] == 1 else f"{first['users']:,} users"
-    caption = (
-        f"{first['data']}, protocol {first['protocol']}: {users}, "
-        f"{first['reviews']:,} scored reviews\n"
-        f"Means over users; intervals over {first['interval_over']}; behind: the mean paired "
-        "difference to the best run"
+    headers += ["failed"] if failed else []
+    notes = [_caption(ranked[0], users, most), table(rows, headers), *_notes(group, ranked, users)]
+    return "\n".join(notes)
+
+
+def _ranking(run: Run, best: Run, users: Sequence[User]) -> list[str]:
+    """Log loss with its interval, and how far it is behind the best run."""
+    values = run.values(RANKED_BY, users)
+    if len(users) == 1:  # the interval over this user's cards and days is in the summary
+        of_run = run.summary["metrics"].get(RANKED_BY, {})
+        lo, hi = _or_nan(of_run.get("lo")), _or_nan(of_run.get("hi"))
+    else:
+        lo, hi = bca_interval(values, resampled_means(values[:, None])[:, 0])
+    shown = [number(_mean(values)), interval(lo, hi)]
+    if np.isnan(values).all():
+        return [*shown, "", ""]
+    if run is best:
+        return [*shown, "best", ""]
+    gap = paired_difference(run, best, users)
+    return [*shown, f"{gap.mean:+.4f}", interval(gap.lo, gap.hi)]
+
+
+def _caption(run: Run, users: Sequence[User], most: int) -> str:
+    summary = run.summary
+    every = f" of {most:,}, those that every run could score" if len(users) < most else ""
+    over = "users" if len(users) > 1 else summary["interval_over"]
+    return (
+        f"{summary['data']}, protocol {summary['protocol']}: {_counted(len(users))}{every}\n"
+        f"Means over users; intervals over {over}; behind: the mean paired difference to the "
+        "best run\n"
     )
-    online = any(summary["online"] for summary in summaries.values())
-    note = "\n* goes on learning while it is tested" if online else ""
-    return f"{caption}\n\n{table(rows, headers)}{note}"
 
 
-def _behind(folder: Path, best: Path) -> tuple[str, str]:
-    """Mean paired difference to the best run and its interval, as printed."""
-    if folder == best:
-        return "best", ""
-    gap = paired_difference(folder, best)
-    mean = number(gap.mean) if math.isnan(gap.mean) else f"{gap.mean:+.4f}"
-    return mean, interval(gap.lo, gap.hi)
+def _notes(group: Sequence[Run], ranked: Sequence[Run], users: Sequence[User]) -> list[str]:
+    notes = []
+    if any(run.summary["online"] for run in ranked):
+        notes.append("* goes on learning while it is tested")
+    if 1 < len(users) < ENOUGH_USERS:
+        notes.append(f"Fewer than {ENOUGH_USERS} users: take the intervals as a rough guide")
+    notes += [
+        f"{_name(run)} scored only {_counted(len(run.rows))} and is not ranked"
+        for run in group
+        if run not in ranked
+    ]
+    return notes
 
 
-def _rank(summary: dict[str, Any]) -> tuple[bool, float]:
-    """Sort by score, runs without one last."""
-    score = _score(summary, RANKED_BY)
-    return math.isnan(score), score
+def _counted(users: int) -> str:
+    return "1 user" if users == 1 else f"{users:,} users"
 
 
-def _score(summary: dict[str, Any], name: str) -> float:
-    return _or_nan(summary["metrics"].get(name, {}).get("mean_users"))
+def _name(run: Run) -> str:
+    return str(run.summary["label"]) + (" *" if run.summary["online"] else "")
+
+
+def _rank(values: FloatArray) -> tuple[bool, float]:
+    """Put runs without a score last."""
+    mean = _mean(values)
+    return (math.isnan(mean), 0.0 if math.isnan(mean) else mean)
+
+
+def _mean(values: FloatArray) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else math.nan
 
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _user_scores(folder: Path) -> dict[int | str, float]:
-    scores = pq.read_table(folder / SCORES).to_pydict()
-    values = scores.get(RANKED_BY, [None] * len(scores["user"]))
-    return dict(zip(scores["user"], map(_or_nan, values), strict=True))
-
-
-def _difference_over_cards(folder: Path, other: Path) -> Difference:
-    ours, theirs = _in_log_order(folder), _in_log_order(other)
-    gaps: FloatArray = LogLoss().per_review(ours) - LogLoss().per_review(theirs)
-    mean = float(gaps.mean())
-    _, cluster = np.unique(ours.card, return_inverse=True)
-    residuals = np.bincount(cluster, gaps - mean)
-    cards = len(residuals)
-    if cards < 2:
-        return Difference(mean, math.nan, math.nan)
-    error = math.sqrt(cards / (cards - 1) * float(residuals @ residuals)) / len(gaps)
-    half = float(ndtri((1 + LEVEL) / 2)) * error
-    return Difference(mean, mean - half, mean + half)
-
-
-def _in_log_order(folder: Path) -> Predictions:
-    """Predictions of a run on one user, so that those of two runs stand side by side."""
-    predictions = load_predictions(folder)
-    return select(predictions, np.argsort(predictions.row))
+def _difference_on_one_user(run: Run, other: Run, user: User) -> Difference:
+    both = (of_user(load_predictions(one.folder), user) for one in (run, other))
+    ours, theirs = (select(predictions, np.argsort(predictions.row)) for predictions in both)
+    gaps = LogLoss().per_review(ours) - LogLoss().per_review(theirs)
+    clusters = [ours.card] if ours.day is None else [ours.card, ours.day]
+    return Difference(*clustered_difference(gaps, *clusters))

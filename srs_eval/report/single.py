@@ -10,6 +10,8 @@ from srs_eval.metrics.threshold import STATISTICS, Confusion
 from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
+ENOUGH_USERS = 30
+
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
 
@@ -31,12 +33,10 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
     lines += _reasons(evaluation)
     if scored and not brief:
-        lines += [
-            "",
-            _panel_table(panel, evaluation),
-            "",
-            _confusion_table(panel, evaluation.summary),
-        ]
+        lines += ["", _panel_table(panel, evaluation)]
+        if 1 < users < ENOUGH_USERS:
+            lines += [f"Fewer than {ENOUGH_USERS} users: take the intervals as a rough guide"]
+        lines += ["", _confusion_table(panel, evaluation.summary)]
     return "\n".join(lines).rstrip()
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from srs_eval.nouns import Curves, Fit, IntArray, Predictions, User
 from srs_eval.scoring import Scores
 
-_FACTS = ("elapsed_days", "nth_review", "lapses")
+_FACTS = ("day", "elapsed_days", "nth_review", "lapses")
 
 
 def user_column(users: Sequence[User]) -> pa.Array:
@@ -77,9 +77,10 @@ def fits_table(fits: Sequence[Fit]) -> pa.Table:
 
 
 def scores_table(scores: Scores) -> pa.Table:
-    """One row per user: scored reviews, and each metric."""
+    """One row per user: scored reviews, their digest, and each metric."""
     values = {name: scores.values[:, column] for column, name in enumerate(scores.names)}
-    return pa.table({"user": user_column(scores.users), "reviews": scores.reviews, **values})
+    about = {"reviews": scores.reviews, "rows": list(scores.rows)}
+    return pa.table({"user": user_column(scores.users), **about, **values})
 
 
 def read_fits(table: pa.Table) -> tuple[Fit, ...]:

@@ -36,13 +36,13 @@ def assert_same(task, log, *, same_day):
     reviews = task.reviews
     for fold, (train, test) in zip(task.folds, plain_protocol.folds(rows), strict=True):
         for found, expected in ((fold.train, train), (fold.test, test)):
-            assert (reviews.row[found] + 1).tolist() == [row["review_th"] for row in expected]
+            assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
             assert task.nth_review[found].tolist() == [row["i"] for row in expected]
             assert task.lapses[found].tolist() == [row["lapses"] for row in expected]
             assert reviews.elapsed[found].tolist() == [row["interval"] for row in expected]
     history = {}
     expected = {row["review_th"] - 1: row["history"] for row in rows}
-    columns = (reviews.row, reviews.card, reviews.elapsed, reviews.rating)
+    columns = (task.log_row, reviews.card, reviews.elapsed, reviews.rating)
     for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
         earlier = history.setdefault(card, [])
         if row in expected:
@@ -98,7 +98,7 @@ def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed,
     without, with_them = (PROTOCOL(log, same_day=keep) for keep in (False, True))
     for fold, other in zip(without.folds, with_them.folds, strict=True):
         for rows, others in ((fold.train, other.train), (fold.test, other.test)):
-            assert (without.reviews.row[rows] == with_them.reviews.row[others]).all()
+            assert (without.log_row[rows] == with_them.log_row[others]).all()
             assert (without.nth_review[rows] == with_them.nth_review[others]).all()
             assert (without.lapses[rows] == with_them.lapses[others]).all()
     assert not (without.reviews.elapsed_days == 0).any()
@@ -179,7 +179,7 @@ def test_every_training_row_precedes_every_test_row(make_log, same_day):
     task = PROTOCOL(make_log(seed=3, cards=60), same_day=same_day)
     for fold in task.folds:
         assert fold.train.max() < fold.test.min()
-        assert (np.diff(task.reviews.row[fold.test]) > 0).all()
+        assert (np.diff(task.log_row[fold.test]) > 0).all()
 
 
 def test_models_read_whole_days(make_log):
@@ -209,7 +209,7 @@ def test_a_real_log_has_the_published_counts(josh, same_day):
     assert len(task.folds[0].train) + len(tested) == 6027
     assert len(tested) == 5020
     assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
-    assert task.reviews.row[tested[0]] + 1 == 3330
+    assert task.log_row[tested[0]] + 1 == 3330
     assert_same(task, josh, same_day=same_day)
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs6 import Fsrs6
@@ -14,10 +14,10 @@ from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.resample import bca_interval, resampled_means
-from srs_eval.predictions import rows_fingerprint, select
+from srs_eval.predictions import select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files, tables
-from srs_eval.report.leaderboard import leaderboards, paired_difference
+from srs_eval.report.leaderboard import Difference, leaderboards, load_run, paired_difference
 from srs_eval.scoring import score_evaluations
 
 ALGORITHMS = {
@@ -32,6 +32,7 @@ PANEL = Panel([LogLoss(), Brier()])
 class FailsForUser2:
     same_day = False
     online = False
+    sees_truth = False
 
     def fit(self, reviews, rows, rng):
         if reviews.user == 2:
@@ -67,18 +68,25 @@ def finished(tmp_path, logs_of):
             "metrics": {name: asdict(row) for name, row in evaluation.summary.items()},
             "interval_over": evaluation.interval_over,
             "online": online,
-            "rows_fingerprint": rows_fingerprint(scored) if scored else "",
+            "rows_fingerprint": evaluation.scores.fingerprint,
         }
         files.write_json(folder / files.SUMMARY, summary)
 
     return run
 
 
+def difference_of(ours, theirs) -> Difference:
+    """Paired difference on the users that both runs could score."""
+    run, other = load_run(ours), load_run(theirs)
+    return paired_difference(run, other, [user for user in run.rows if user in other.rows])
+
+
 def ranking(text):
     """Labels in the order they are printed."""
     lines = text.splitlines()
     (rule,) = [number for number, line in enumerate(lines) if line.startswith("---")]
-    return [line.split("  ")[0] for line in lines[rule + 1 :] if line and line[0] != "*"]
+    rows = [line for line in lines[rule + 1 :] if "  " in line and line[0] != "*"]
+    return [line.split("  ")[0] for line in rows]
 
 
 def test_the_best_run_is_first(finished):
@@ -93,7 +101,6 @@ def test_the_best_run_is_first(finished):
     for loss in losses.values():
         assert f"{loss:.4f}" in text
     assert "3 users" in text
-    assert f"{len(next(iter(runs.values()))[1].scored):,} scored reviews" in text
     assert text.count("  best  ") == 1
 
 
@@ -108,14 +115,14 @@ def test_what_learns_while_it_is_tested_is_marked(finished):
 
 
 def test_the_difference_over_users_is_the_mean_of_their_differences(finished):
-    (ours, mine), (theirs, other) = (finished(a, 1, 2, 3, 4) for a in (Fsrs6(), Average()))
-    difference = paired_difference(ours, theirs)
+    (ours, mine), (theirs, other) = (finished(a, 1, 2, 3, 4, 5, 6) for a in (Fsrs6(), Average()))
+    difference = difference_of(ours, theirs)
     gaps = mine.scores.values[:, 0] - other.scores.values[:, 0]
     assert difference.mean == pytest.approx(np.mean(gaps))
     drawn = resampled_means(gaps[:, None])[:, 0]
     assert (difference.lo, difference.hi) == pytest.approx(bca_interval(gaps, drawn))
     assert difference.lo < difference.mean < difference.hi
-    back = paired_difference(theirs, ours)
+    back = difference_of(theirs, ours)
     assert back.mean == pytest.approx(-difference.mean)
 
 
@@ -128,38 +135,50 @@ def clustered_interval(gaps, card):
     meat = sum(total**2 for total in sums.values())
     bread = 1 / len(gaps)
     error = (len(sums) / (len(sums) - 1) * bread * meat * bread) ** 0.5
-    return mean, *norm.interval(0.99, mean, error)
+    return mean, *student.interval(0.99, len(sums) - 1, mean, error)
 
 
-def test_the_difference_over_one_users_cards_is_cluster_robust(finished):
+def test_the_difference_on_one_user_is_robust_to_likeness_of_cards_and_of_days(finished):
     (ours, mine), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
     gaps = LogLoss().per_review(mine.scored) - LogLoss().per_review(other.scored)
-    difference = paired_difference(ours, theirs)
-    expected = clustered_interval(gaps.tolist(), mine.scored.card.tolist())
+    difference = difference_of(ours, theirs)
+    by_card, by_day = (
+        clustered_interval(gaps.tolist(), clusters.tolist())
+        for clusters in (mine.scored.card, mine.scored.day)
+    )
+    expected = max(by_card, by_day, key=lambda interval: interval[2])
     assert (difference.mean, difference.lo, difference.hi) == pytest.approx(expected)
 
 
 def test_predictions_are_paired_by_review_whatever_order_they_were_saved_in(finished):
     (ours, _), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
-    expected = paired_difference(ours, theirs)
+    expected = difference_of(ours, theirs)
     shuffled = np.random.default_rng(0).permutation(len(other.predictions))
     files.write_predictions(theirs, select(other.predictions, shuffled))
-    found = paired_difference(ours, theirs)
+    found = difference_of(ours, theirs)
     assert asdict(found) == pytest.approx(asdict(expected))
 
 
 def test_a_run_and_itself_do_not_differ(finished):
     for users in ((1,), (1, 2, 3)):
         folder, _ = finished(Average(), *users)
-        assert asdict(paired_difference(folder, folder)) == {"mean": 0, "lo": 0, "hi": 0}
+        assert asdict(difference_of(folder, folder)) == {"mean": 0, "lo": 0, "hi": 0}
 
 
-def test_runs_on_different_reviews_do_not_share_a_table(finished):
-    two, _ = finished(Average(), 1, 2)
-    three, _ = finished(Average(), 1, 2, 3)
-    same, _ = finished(Constant(), 1, 2)
-    texts = leaderboards([two, three, same])
+def test_runs_on_different_reviews_do_not_share_a_table(finished, make_log):
+    one, _ = finished(Average(), make_log(seed=1))
+    other, _ = finished(Average(), make_log(seed=2))
+    same, _ = finished(Constant(), make_log(seed=1))
+    texts = leaderboards([one, other, same])
     assert [len(ranking(text)) for text in texts] == [2, 1]
+
+
+def test_runs_are_compared_on_the_users_that_all_of_them_have(finished):
+    three, mine = finished(Average(), 1, 2, 3)
+    two, _ = finished(Constant(), 1, 2)
+    (text,) = leaderboards([three, two])
+    assert "2 users of 3, those that every run could score" in text
+    assert f"{mine.scores.values[:2, 0].mean():.4f}" in text
 
 
 def test_runs_on_different_data_do_not_share_a_table(finished):
@@ -168,14 +187,25 @@ def test_runs_on_different_data_do_not_share_a_table(finished):
     assert len(leaderboards([one, other])) == 2
 
 
-def test_a_run_that_lost_a_user_stands_apart_and_says_so(finished):
-    whole, _ = finished(Average(), 1, 2, 3)
+def test_a_run_that_lost_a_user_is_compared_on_the_others_and_says_so(finished):
+    whole, mine = finished(Average(), 1, 2, 3)
     without, _ = finished(FailsForUser2(), 1, 2, 3)
-    texts = leaderboards([whole, without])
-    assert [ranking(text) for text in texts] == [["Average"], ["FailsForUser2"]]
-    assert "failed" not in texts[0]
-    assert "failed" in texts[1]
-    assert texts[1].splitlines()[-1].endswith(" 5")
+    (text,) = leaderboards([whole, without])
+    assert set(ranking(text)) == {"Average", "FailsForUser2"}
+    assert "2 users of 3, those that every run could score" in text
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert rows["Average"][-1] == "0"
+    assert rows["FailsForUser2"][-1] == "5"
+    without_user_2 = mine.scores.values[[0, 2], 0].mean()
+    assert rows["Average"][1] == rows["FailsForUser2"][1] == f"{without_user_2:.4f}"
+
+
+def test_a_run_that_scored_few_users_is_named_but_not_ranked(finished):
+    most, _ = finished(Average(), 1, 2, 3)
+    few, _ = finished(Constant(), 1)
+    (text,) = leaderboards([most, few])
+    assert ranking(text) == ["Average"]
+    assert "Constant scored only 1 user and is not ranked" in text
 
 
 def test_a_run_that_scored_nothing_is_in_no_table(finished, make_log):
@@ -206,4 +236,4 @@ def test_users_without_a_score_are_left_out_of_the_difference(finished):
     scores.values[1] = np.nan
     files.write_table(ours / files.SCORES, tables.scores_table(scores))
     gaps = (scores.values[:, 0] - other.scores.values[:, 0])[[0, 2]]
-    assert paired_difference(ours, theirs).mean == pytest.approx(gaps.mean())
+    assert difference_of(ours, theirs).mean == pytest.approx(gaps.mean())

@@ -101,7 +101,7 @@ def test_anybody_can_read_the_predictions(predicted, tmp_path):
     table = pq.read_table(tmp_path / files.PREDICTIONS)
     assert table.column_names == [
         *("user", "fold", "row", "card", "p", "recalled"),
-        *("elapsed_days", "nth_review", "lapses"),
+        *("day", "elapsed_days", "nth_review", "lapses"),
     ]
     assert set(table["user"].to_pylist()) == {"ann"}
 
@@ -117,18 +117,19 @@ def test_fits_none_of_which_has_parameters_come_back(tmp_path):
 
 
 def test_scores_have_a_row_for_each_user_and_a_column_for_each_metric():
-    scores = Scores((2, 5), np.array([10, 0]), ("a", "b"), np.array([[1.0, 2.0], [np.nan] * 2]))
+    values = np.array([[1.0, 2.0], [np.nan] * 2])
+    scores = Scores((2, 5), np.array([10, 0]), ("digest", ""), ("a", "b"), values)
     table = tables.scores_table(scores)
-    assert table.column_names == ["user", "reviews", "a", "b"]
+    assert table.column_names == ["user", "reviews", "rows", "a", "b"]
     assert table["user"].to_pylist() == [2, 5]
     assert table["a"].to_pylist()[0] == 1.0
     assert math.isnan(table["b"].to_pylist()[1])
 
 
 def test_scores_of_nobody_are_an_empty_table():
-    table = tables.scores_table(Scores((), np.zeros(0, np.int64), ("a",), np.zeros((0, 1))))
+    table = tables.scores_table(Scores((), np.zeros(0, np.int64), (), ("a",), np.zeros((0, 1))))
     assert table.num_rows == 0
-    assert table.column_names == ["user", "reviews", "a"]
+    assert table.column_names == ["user", "reviews", "rows", "a"]
 
 
 def test_json_has_null_for_what_is_no_number(tmp_path):

@@ -92,6 +92,7 @@ class Lstm:
     device: Device = "cpu"
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be trained with, all at once."""

@@ -1,0 +1,119 @@
+"""What comes after the rows in question is not there for an algorithm to see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from conftest import Logs, invented_log
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.evaluate import EvaluateUser, UserEvaluation
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Notes how far a log reaches when it is given away."""
+
+    seen: dict[str, list[Reviews]]
+    parameters: tuple[float, ...] = ()
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        self.seen["predict"].append(reviews)
+        return np.full(len(rows), 0.9)
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        self.seen["predict_at"].append(reviews)
+        return np.full(elapsed.shape, 0.9)
+
+
+@dataclass(frozen=True)
+class Watching(Algorithm):
+    seen: dict[str, list[Reviews]]
+    draws: int = 0
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Watched:
+        self.seen["fit"].append(reviews)
+        rng.random(self.draws)
+        return Watched(self.seen)
+
+
+class WatchingOracle(Watching):
+    sees_truth = True
+
+
+def evaluated(algorithm: Algorithm) -> UserEvaluation:
+    log = invented_log()
+    log = replace(log, truth=np.full(len(log), 0.5), elapsed_seconds=np.full(len(log), 9.0))
+    work = EvaluateUser(Logs({1: log}), algorithm, SrsBenchmark(), seed=1, curves=20)
+    return work(1)
+
+
+@pytest.fixture
+def seen() -> dict[str, list[Reviews]]:
+    return {"fit": [], "predict": [], "predict_at": []}
+
+
+def test_fit_sees_nothing_after_the_last_training_row(seen: dict[str, list[Reviews]]) -> None:
+    evaluated(Watching(seen))
+    task = SrsBenchmark()(invented_log(), same_day=False)
+    assert [len(log) for log in seen["fit"]] == [fold.train[-1] + 1 for fold in task.folds]
+
+
+@pytest.mark.parametrize("what", ["predict", "predict_at"])
+def test_predictions_see_nothing_after_the_last_test_row(
+    seen: dict[str, list[Reviews]], what: str
+) -> None:
+    evaluated(Watching(seen))
+    task = SrsBenchmark()(invented_log(), same_day=False)
+    assert [len(log) for log in seen[what]] == [fold.test[-1] + 1 for fold in task.folds]
+
+
+def test_the_truth_is_for_oracles_only(seen: dict[str, list[Reviews]]) -> None:
+    evaluated(Watching(seen))
+    assert all(log.truth is None for logs in seen.values() for log in logs)
+    evaluated(WatchingOracle(seen))
+    assert seen["fit"][-1].truth is not None
+
+
+def test_seconds_and_gaps_between_row_numbers_are_not_handed_over(
+    seen: dict[str, list[Reviews]],
+) -> None:
+    evaluated(Watching(seen))
+    for log in seen["predict"]:
+        assert log.elapsed_seconds is None
+        np.testing.assert_array_equal(log.row, np.arange(len(log)))
+
+
+def test_scored_rows_are_named_by_their_place_in_the_whole_log() -> None:
+    log = invented_log()
+    scored = evaluated(Average()).predictions
+    assert scored is not None
+    np.testing.assert_array_equal(scored.card, log.card[scored.row])
+    np.testing.assert_array_equal(scored.recalled, log.recalled[scored.row])
+    assert scored.day is not None
+    np.testing.assert_array_equal(scored.day, log.day[scored.row])
+
+
+def test_all_algorithms_are_asked_for_the_same_curves(seen: dict[str, list[Reviews]]) -> None:
+    few, many = (evaluated(Watching(seen, draws)).predictions for draws in (0, 7))
+    assert few is not None
+    assert many is not None
+    assert few.curves is not None
+    assert many.curves is not None
+    np.testing.assert_array_equal(few.curves.row, many.curves.row)
+
+
+def test_a_source_that_breaks_is_a_failed_user_with_its_traceback() -> None:
+    @dataclass(frozen=True)
+    class Broken(Logs):
+        def read(self, user):
+            raise ValueError("no such disk")
+
+    work = EvaluateUser(Broken({1: invented_log()}), Average(), SrsBenchmark(), seed=1, curves=0)
+    (fit,) = work(1).fits
+    assert (fit.status, fit.fold, fit.reason) == ("failed", -1, "ValueError: no such disk")
+    assert "no such disk" in fit.traceback

@@ -1,0 +1,70 @@
+"""A run that is continued takes over nothing that is not its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Logs, invented_log
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.errors import ConfigError
+from srs_eval.evaluate import EvaluateUser, UserEvaluation
+from srs_eval.job import _done_before
+from srs_eval.nouns import User
+from srs_eval.plan import Plan
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.report.files import FinishedUsers
+
+LOGS = {2: invented_log(user=2, seed=2), 3: invented_log(user=3, seed=3)}
+
+
+def evaluated(user: User) -> UserEvaluation:
+    return EvaluateUser(Logs(LOGS), Average(), SrsBenchmark(), seed=1, curves=0)(user)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> FinishedUsers:
+    finished = FinishedUsers(tmp_path / "users", stamp="settings code")
+    finished.open(resume=False)
+    for number, user in enumerate(LOGS):
+        finished.save(number, evaluated(user))
+    return finished
+
+
+class Planned:
+    """As much of a plan as finding finished users needs."""
+
+    def __init__(self, source: Logs) -> None:
+        self.source = source
+
+
+def done(kept: FinishedUsers, logs: Logs) -> list[User]:
+    plan: Plan = Planned(logs)  # type: ignore[assignment]
+    return list(_done_before(plan, kept, list(logs.users())))
+
+
+def test_finished_users_whose_log_is_the_same_are_taken_over(kept: FinishedUsers) -> None:
+    assert done(kept, Logs(LOGS)) == [2, 3]
+
+
+def test_a_user_in_the_place_of_another_does_not_get_the_others_results(
+    kept: FinishedUsers,
+) -> None:
+    newcomer = {1: invented_log(user=1, seed=1), **LOGS}
+    assert done(kept, Logs(newcomer)) == []
+    assert kept.load(0, 1) is None
+
+
+def test_a_user_whose_log_has_changed_is_done_again(kept: FinishedUsers) -> None:
+    log = LOGS[2]
+    other = replace(log, rating=np.where(np.arange(len(log)) == 7, 1, log.rating))
+    assert (other.rating != log.rating).any()
+    assert done(kept, Logs({2: other, 3: LOGS[3]})) == [3]
+
+
+def test_other_settings_or_code_are_refused(kept: FinishedUsers) -> None:
+    with pytest.raises(ConfigError, match="other settings or other code"):
+        replace(kept, stamp="settings changed").open(resume=True)
