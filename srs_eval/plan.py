@@ -161,8 +161,9 @@ def _code_hash(objects: Iterable[object]) -> str:
     files = set(Path(__file__).parent.rglob("*.py"))
     for used in objects:
         module = sys.modules.get(type(used).__module__)
-        if module is not None and module.__file__ is not None:
-            files.add(Path(module.__file__))
+        file = getattr(module, "__file__", None)  # what was typed into a notebook has none
+        if file is not None:
+            files.add(Path(file))
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.read_bytes())

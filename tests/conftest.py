@@ -1,77 +1,17 @@
-"""Small invented review logs that many tests share."""
+"""What many tests are given."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from invented import Logs, invented_log
 
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.nouns import Reviews, User
 
 SHARED = Path(__file__).parents[1] / "../shared/data"
-
-
-@dataclass(frozen=True)
-class Logs:
-    """A source that already has the logs in memory."""
-
-    logs: Mapping[User, Reviews]
-    name: str = "logs"
-    location: str = "logs in memory"
-
-    def users(self) -> Sequence[User]:
-        return list(self.logs)
-
-    def read(self, user: User) -> Reviews:
-        return self.logs[user]
-
-
-def invented_log(
-    *,
-    seed: int = 0,
-    user: User = 1,
-    cards: int = 60,
-    reviews_per_card: int = 8,
-    intervals: Sequence[int] = (1, 1, 1, 2, 3, 7),
-    same_day: float = 0.2,
-    recall: float = 0.85,
-    easy: float = 0.1,
-    first_days: int = 30,
-) -> Reviews:
-    """Invent a log in time order.
-
-    Cards are first seen within `first_days`. Each further interval is 0 with probability
-    `same_day`, else one of `intervals`; cards have up to `reviews_per_card` reviews. The
-    public protocol scores nothing of a log with much fewer cards: all its first intervals
-    are rare.
-    """
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, reviews_per_card + 1, cards)
-    lengths[0] = reviews_per_card
-    card = np.repeat(np.arange(cards), lengths)
-    gap = rng.choice(intervals, len(card)) * (rng.random(len(card)) >= same_day)
-    begins = np.r_[0, np.cumsum(lengths)[:-1]]
-    gap[begins] = rng.integers(0, first_days, cards)
-    total = np.cumsum(gap)
-    day = total - np.repeat(total[begins] - gap[begins], lengths)
-    rating = np.where(rng.random(len(card)) < recall, _passes(rng, easy, len(card)), 1)
-    in_time = np.argsort(day, kind="stable")
-    return reviews_from_columns(
-        user=user,
-        source="invented",
-        card=100 + card[in_time],
-        rating=rating[in_time],
-        day=day[in_time],
-    )
-
-
-def _passes(rng, easy, size):
-    return rng.choice([2, 3, 4], size, p=[0.1, 0.9 - easy, easy])
 
 
 def _seed(user):

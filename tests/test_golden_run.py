@@ -66,6 +66,7 @@ def test_means_over_users_and_reviews_follow_from_the_saved_scores(sweep: Path, 
     scores = columns_of(sweep / job / "scores.parquet")
     reviews = np.array(scores.pop("reviews"))
     scores.pop("user")
+    scores.pop("rows")
     metrics = summary_of(sweep / job)["metrics"]
     assert set(scores) == set(metrics)
     for name, values in scores.items():
@@ -103,7 +104,7 @@ def test_a_real_log_gives_the_published_numbers(
     for job, log_loss in published.items():
         summary = summary_of(tmp_path / "out" / job)
         assert (summary["users"], summary["reviews"]) == (1, 5020)
-        assert summary["interval_over"] == "cards"
+        assert summary["interval_over"] == "cards and days"
         assert round(summary["metrics"]["log_loss"]["mean_users"], 6) == log_loss
     average = summary_of(tmp_path / "out" / "0_avg")["metrics"]
     assert round(average["rmse_bins"]["mean_users"], 6) == 0.117240

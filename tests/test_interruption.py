@@ -31,6 +31,7 @@ class Stopping:
 
     def fit(self, reviews, rows, rng):
         if reviews.user == 8 and Path("stop").exists():
+            time.sleep(0.3)  # let the main process come to rest
             os.killpg(0, int(Path("stop").read_text()))
             time.sleep(60)
         return Hlr().fit(reviews, rows, rng)

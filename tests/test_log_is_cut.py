@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from conftest import Logs, invented_log
+from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluate import EvaluateUser, UserEvaluation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Logs, invented_log
+from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.errors import ConfigError

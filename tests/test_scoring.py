@@ -134,6 +134,17 @@ def test_a_single_user_beside_skipped_ones_is_a_single_user(scored, make_log):
     assert not np.isnan(evaluation.summary["log_loss"].lo)
 
 
+def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
+    _, one = scored(Average(), 1, 2)
+    _, other = scored(Fsrs6(), 2, 1)
+    _, without = scored(FailsAt(2, 0, FitError("no")), 1, 2)
+    _, fewer = scored(Average(), 1)
+    assert one.scores.fingerprint == other.scores.fingerprint
+    assert len({e.scores.fingerprint for e in (one, without, fewer)}) == 3
+    assert without.scores.rows == (one.scores.rows[0], "")
+    assert len(set(one.scores.rows)) == 2
+
+
 def test_one_user_left_of_two_has_no_interval(scored):
     """Over cards it would look more certain than the failure of the other allows."""
     _, evaluation = scored(FailsAt(2, None, FitError("no")), 1, 2)

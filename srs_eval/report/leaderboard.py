@@ -84,7 +84,7 @@ def leaderboards(folders: Sequence[Path]) -> list[str]:
     for run in map(load_run, folders):
         if not run.rows:
             continue
-        group = next((group for group in groups if _comparable(group[0], run)), None)
+        group = next((group for group in groups if _comparable([*group, run])), None)
         if group is None:
             groups.append([run])
         else:
@@ -112,17 +112,21 @@ def paired_difference(run: Run, other: Run, users: Sequence[User]) -> Difference
     return Difference(float(np.nanmean(gaps)), *bca_interval(gaps, means))
 
 
-def _comparable(run: Run, other: Run) -> bool:
-    """Whether two runs have a user of whom both scored the same reviews."""
-    if any(run.summary[key] != other.summary[key] for key in ("data", "protocol")):
-        return False
-    return any(other.rows.get(user) == digest for user, digest in run.rows.items())
+def _comparable(runs: Sequence[Run]) -> bool:
+    """Whether there is a user of whom all runs scored the same reviews."""
+    settings = {(run.summary["data"], run.summary["protocol"]) for run in runs}
+    return len(settings) == 1 and len(_shared(runs)) > 0
+
+
+def _shared(runs: Sequence[Run]) -> list[User]:
+    """Users of whom all runs scored the same reviews."""
+    return [user for user in runs[0].rows if len({run.rows.get(user) for run in runs}) == 1]
 
 
 def _leaderboard(group: Sequence[Run]) -> str:
     most = max(len(run.rows) for run in group)
     ranked = [run for run in group if 2 * len(run.rows) >= most]
-    users = [u for u in ranked[0].rows if len({run.rows.get(u) for run in ranked}) == 1]
+    users = _shared(ranked)
     ranked = sorted(ranked, key=lambda run: _rank(run.values(RANKED_BY, users)))
     failed = any(run.summary["failed"] for run in ranked)
     rows = []

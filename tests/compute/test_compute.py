@@ -133,11 +133,10 @@ def test_a_worker_that_dies_while_it_sends_blocks_nobody():
         on_crash=lambda user, reason: reason,
         tick=lambda: None,
     )
-    first = next(arriving)
-    time.sleep(1.2)  # nobody reads what the second worker sends, until it is dead
-    assert first == b""
-    # Alone and read at once, it arrives before the worker dies.
-    assert sorted(map(len, arriving)) == [0, 10_000_000]
+    found = [next(arriving)]
+    time.sleep(1.2)  # nobody reads what the other worker sends, until it is dead
+    # Tried again, and read at once, it arrives before the worker dies.
+    assert sorted(map(len, [*found, *arriving])) == [0, 0, 10_000_000]
 
 
 def test_where_a_fault_happened_in_a_worker_is_told():

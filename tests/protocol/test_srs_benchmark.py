@@ -1,5 +1,7 @@
 """The public protocol, against a transcription of its description into loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import plain_protocol
@@ -187,6 +189,15 @@ def test_models_read_whole_days(make_log):
     first = task.reviews.elapsed_days == -1
     assert (task.reviews.elapsed[first] == 0).all()
     assert (task.reviews.elapsed[~first] == task.reviews.elapsed_days[~first]).all()
+
+
+def test_models_see_nothing_finer_and_no_gaps(make_log):
+    log = make_log(cards=60)
+    log = replace(log, elapsed_seconds=np.full(len(log), 3.0))
+    for same_day in (False, True):
+        task = PROTOCOL(log, same_day=same_day)
+        assert task.reviews.elapsed_seconds is None
+        assert (task.reviews.row == np.arange(len(task.reviews))).all()
 
 
 @pytest.fixture(scope="module")

@@ -181,6 +181,13 @@ def test_runs_are_compared_on_the_users_that_all_of_them_have(finished):
     assert f"{mine.scores.values[:2, 0].mean():.4f}" in text
 
 
+def test_runs_that_share_users_in_pairs_only_are_all_shown(finished):
+    runs = [finished(Average(), *users)[0] for users in ((1, 2), (2, 3), (1, 3))]
+    texts = leaderboards(runs)
+    assert sum(len(ranking(text)) for text in texts) == 3
+    assert not any("nan" in text for text in texts)
+
+
 def test_runs_on_different_data_do_not_share_a_table(finished):
     one, _ = finished(Average(), 1)
     other, _ = finished(Average(), 1, data="anki")
