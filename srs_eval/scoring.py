@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from srs_eval.evaluate import UserEvaluation
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.resample import card_intervals
+from srs_eval.metrics.resample import single_user_intervals
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
 from srs_eval.predictions import concatenate, rows_fingerprint
@@ -150,6 +150,6 @@ def _summary(
         scores.values[complete],
         scores.reviews[complete],
         panel.score(scored),
-        single_user=card_intervals(panel, scored) if single else None,
+        single_user=single_user_intervals(panel, scored) if single else None,
     )
     return summary, "cards and days" if single else "users"

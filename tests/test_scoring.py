@@ -11,7 +11,7 @@ from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.resample import bca_interval, card_intervals, resampled_means
+from srs_eval.metrics.resample import bca_interval, resampled_means, single_user_intervals
 from srs_eval.nouns import Fit
 from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -121,7 +121,7 @@ def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
 def test_a_single_user_gets_intervals_over_cards(scored):
     evaluations, evaluation = scored(Fsrs6(), 1)
     assert evaluation.interval_over == "cards and days"
-    expected = card_intervals(PANEL, evaluations[0].predictions)
+    expected = single_user_intervals(PANEL, evaluations[0].predictions)
     for name, summary in evaluation.summary.items():
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.lo < summary.mean_users < summary.hi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -51,4 +51,4 @@ def _half_width(residuals: FloatArray, cluster: IntArray, level: float) -> float
     if count < 2:
         return math.nan
     error = math.sqrt(count / (count - 1) * float(sums @ sums)) / len(residuals)
-    return float(student.ppf((1 + level) / 2, count - 1)) * error
+    return float(stdtrit(count - 1, (1 + level) / 2)) * error

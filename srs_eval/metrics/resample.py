@@ -1,4 +1,4 @@
-"""Bootstrap over clusters: users where there are many, else the cards of the one user."""
+"""Bootstrap over clusters: users where there are many, else cards and days of the one user."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
+from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
 
 LEVEL = 0.99
 USER_RESAMPLES = 9_999
-CARD_RESAMPLES = 200
+RESAMPLES, FEWEST_RESAMPLES = 200, 30
+# Rows drawn for the intervals of a single user, in all resamples together.
+ROWS_DRAWN = 4_000_000
+FEWEST_CLUSTERS = 5
 PREDICTION_COLUMNS = (
     "user",
     "fold",
@@ -24,12 +27,22 @@ PREDICTION_COLUMNS = (
     "card",
     "p",
     "recalled",
+    "day",
     "elapsed_days",
     "nth_review",
     "lapses",
 )
 # Draws held at once: 10,000 users are resampled 100 times in a block.
 BLOCK = 1_000_000
+
+
+@runtime_checkable
+class RatioOfSums(Protocol):
+    """A metric that is one sum over reviews divided by another."""
+
+    def terms(self, predictions: Predictions) -> tuple[FloatArray, FloatArray]:
+        """Each review's share [n] of the sum above and of the sum below."""
+        ...
 
 
 @runtime_checkable
@@ -89,7 +102,7 @@ def resampled_means(
 
 
 def bca_interval(
-    values: FloatArray, means: FloatArray, *, level: float = LEVEL
+    values: FloatArray, means: FloatArray, *, level: float = LEVEL, expanded: bool = True
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated interval of a mean, from its resampled means.
 
@@ -101,19 +114,25 @@ def bca_interval(
         Their mean in each resample: see `resampled_means`.
     level : float
         Share of intervals that should hold the true mean.
+    expanded : bool
+        Allow for the narrowness of resamples of few clusters, by Student's t; makes no
+        difference with thousands. With a handful the tails lie beyond what can be drawn,
+        and the bounds are the most extreme resamples.
 
     Returns
     -------
     lo, hi : float
-        Both the mean where all values are equal; NaN where there are fewer than two.
+        Both the mean where all values are equal; NaN where there are fewer than five.
 
     References
     ----------
-    Efron (1987), Better bootstrap confidence intervals, doi:10.2307/2289144.
+    Efron (1987), Better bootstrap confidence intervals, doi:10.2307/2289144. Hesterberg
+    (2015), What teachers should know about the bootstrap, doi:10.1080/00031305.2015.1089789.
     """
     defined = values[~np.isnan(values)]
     drawn = means[~np.isnan(means)]
-    if len(defined) < 2 or not len(drawn):
+    count = len(defined)
+    if count < FEWEST_CLUSTERS or not len(drawn):
         return math.nan, math.nan
     if np.ptp(defined) == 0:
         return float(defined[0]), float(defined[0])
@@ -124,24 +143,32 @@ def bca_interval(
     bias = float(ndtri(below))
     if not math.isfinite(bias):
         bias = 0.0
-    tails = bias + ndtri([(1 - level) / 2, (1 + level) / 2])
-    shares = ndtr(bias + tails / (1 - acceleration * tails))
+    tail = float(ndtri((1 + level) / 2))
+    if expanded:
+        tail = math.sqrt(count / (count - 1)) * float(stdtrit(count - 1, (1 + level) / 2))
+    tails = bias + np.array([-tail, tail])
+    # Far out the correction for skewness turns back on itself: the tail itself is meant then.
+    bend = 1 - acceleration * tails
+    straight = np.where(bend > 0, tails / np.where(bend > 0, bend, 1), np.sign(tails) * 9)
+    shares = ndtr(bias + straight)
     lo, hi = np.quantile(drawn, shares)
     return float(lo), float(hi)
 
 
-def card_intervals(
+def single_user_intervals(
     panel: Panel,
     predictions: Predictions,
     *,
-    resamples: int = CARD_RESAMPLES,
+    resamples: int | None = None,
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
-    """Intervals of one user's scores, from resampling that user's cards.
+    """Intervals of one user's scores, from resampling that user's cards, and days.
 
-    Every metric is recomputed on each resample; its standard deviation gives a normal
-    interval around the score itself, cut off at the `bounds` of the metrics that have any.
+    Reviews of a card are alike, and so are reviews of a day. Each is resampled in turn, every
+    metric is recomputed on each resample, and the larger of the two spreads, by Student's t
+    with one degree of freedom less than there are clusters, gives an interval around the
+    score itself, cut off at the `bounds` of the metrics that have any.
 
     Parameters
     ----------
@@ -149,8 +176,8 @@ def card_intervals(
         What to compute.
     predictions : Predictions
         Of one user.
-    resamples : int
-        How often the cards are drawn with replacement.
+    resamples : int, optional
+        How often cards and days are drawn; by default 200, fewer above 20,000 reviews.
     seed : int
         Of the draws.
     level : float
@@ -159,65 +186,89 @@ def card_intervals(
     Returns
     -------
     dict of str to (lo, hi)
-        NaN where a score is not defined, or there are fewer than two cards.
+        NaN where a score is not defined, or there are fewer than five cards or days.
     """
     scores = panel.score(predictions)
-    _, card = np.unique(predictions.card, return_inverse=True)
-    cards = int(card.max(initial=-1)) + 1
-    if cards < 2:
-        return dict.fromkeys(scores, (math.nan, math.nan))
-    card_of_curve = _card_of_curve(predictions, card)
+    affordable = ROWS_DRAWN // max(1, len(predictions))
+    count = resamples or max(FEWEST_RESAMPLES, min(RESAMPLES, affordable))
+    labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
+    widths = [_half_widths(panel, predictions, cluster, count, seed, level) for cluster in labels]
+    intervals = {}
+    for metric in panel:
+        name = metric.name
+        # NaN in one clustering is NaN: too few clusters of any kind say nothing.
+        half = float(np.max([of_cluster[name] for of_cluster in widths]))
+        lowest, highest = metric.bounds if isinstance(metric, Bounded) else (-math.inf, math.inf)
+        known = not math.isnan(scores[name] + half)
+        bounds = (max(lowest, scores[name] - half), min(highest, scores[name] + half))
+        intervals[name] = bounds if known else (math.nan, math.nan)
+    return intervals
+
+
+def _half_widths(
+    panel: Panel,
+    predictions: Predictions,
+    cluster: IntArray,
+    resamples: int,
+    seed: int,
+    level: float,
+) -> dict[str, float]:
+    """Half the width of each metric's interval when one kind of cluster is resampled."""
+    _, code = np.unique(cluster, return_inverse=True)
+    clusters = int(code.max(initial=-1)) + 1
+    if clusters < FEWEST_CLUSTERS:
+        return dict.fromkeys(panel.names, math.nan)
+    of_curve = _cluster_of_curve(predictions, code)
     curve_means = {metric.name: metric for metric in panel if isinstance(metric, CurveMean)}
-    whole = {metric.name: metric for metric in panel if metric.name not in curve_means}
-    totals = _curve_totals(curve_means, predictions.curves, card_of_curve, cards)
-    drawn = {name: np.full(resamples, np.nan) for name in scores}
+    totals = _curve_totals(curve_means, predictions.curves, of_curve, clusters)
+    for metric in panel:
+        if isinstance(metric, RatioOfSums):
+            above, below = metric.terms(predictions)
+            totals[metric.name] = (
+                np.bincount(code, above, clusters).astype(np.float64),
+                np.bincount(code, below, clusters).astype(np.float64),
+            )
+    whole = {metric.name: metric for metric in panel if metric.name not in totals}
+    drawn = {name: np.full(resamples, np.nan) for name in panel.names}
     begin = 0
-    for block in _cluster_counts(cards, resamples, seed):
-        for name, (sums, held) in totals.items():
-            numbers = block @ held
+    for block in _cluster_counts(clusters, resamples, seed):
+        for name, (above, below) in totals.items():
+            held = block @ below
             target = drawn[name][begin : begin + len(block)]
-            np.divide(block @ sums, numbers, out=target, where=numbers > 0)
+            np.divide(block @ above, held, out=target, where=held > 0)
         for position, counts in enumerate(block.astype(np.int64), begin):
-            sample = _repeated(predictions, counts[card], counts[card_of_curve])
+            sample = _repeated(predictions, counts[code], counts[of_curve])
             for name, metric in whole.items():
                 drawn[name][position] = metric(sample)
         begin += len(block)
-    return {
-        metric.name: _normal_interval(metric, scores[metric.name], drawn[metric.name], level)
-        for metric in panel
-    }
+    factor = float(stdtrit(clusters - 1, (1 + level) / 2))
+    return {name: factor * _spread(values) for name, values in drawn.items()}
 
 
-def _normal_interval(
-    metric: Metric, score: float, drawn: FloatArray, level: float
-) -> tuple[float, float]:
-    """Score plus and minus some standard deviations of its resamples, within its range."""
+def _spread(drawn: FloatArray) -> float:
+    """Take the standard deviation of what is defined; NaN below two values."""
     defined = drawn[np.isfinite(drawn)]
-    if math.isnan(score) or len(defined) < 2:
-        return math.nan, math.nan
-    spread = float(ndtri((1 + level) / 2)) * float(defined.std(ddof=1))
-    lowest, highest = metric.bounds if isinstance(metric, Bounded) else (-math.inf, math.inf)
-    return max(lowest, score - spread), min(highest, score + spread)
+    return float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
 
 
 def _curve_totals(
-    metrics: Mapping[str, CurveMean], curves: Curves | None, card_of_curve: IntArray, cards: int
+    metrics: Mapping[str, CurveMean], curves: Curves | None, of_curve: IntArray, clusters: int
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Sum and number of defined curve scores of each card [cards], for each metric."""
+    """Sum and number of defined curve scores of each cluster, for each metric."""
     totals: dict[str, tuple[FloatArray, FloatArray]] = {}
     for name, metric in metrics.items():
         values = np.empty(0) if curves is None else metric.per_curve(curves)
         defined = ~np.isnan(values)
-        sums = np.zeros(cards)
-        held = np.zeros(cards)
-        np.add.at(sums, card_of_curve, np.where(defined, values, 0))
-        np.add.at(held, card_of_curve, defined)
+        sums = np.zeros(clusters)
+        held = np.zeros(clusters)
+        np.add.at(sums, of_curve, np.where(defined, values, 0))
+        np.add.at(held, of_curve, defined)
         totals[name] = (sums, held)
     return totals
 
 
-def _card_of_curve(predictions: Predictions, card: IntArray) -> IntArray:
-    """Find the card of each forgetting curve through its review."""
+def _cluster_of_curve(predictions: Predictions, code: IntArray) -> IntArray:
+    """Find the cluster of each forgetting curve through its review."""
     curves = predictions.curves
     if curves is None:
         return np.empty(0, np.int64)
@@ -225,8 +276,8 @@ def _card_of_curve(predictions: Predictions, card: IntArray) -> IntArray:
     wanted = np.stack([curves.user, curves.fold, curves.row])
     _, number = np.unique(np.concatenate([keys, wanted], axis=1), axis=1, return_inverse=True)
     known = np.full(int(number.max(initial=-1)) + 1, -1)
-    known[number[: len(card)]] = card
-    found: IntArray = known[number[len(card) :]]
+    known[number[: len(code)]] = code
+    found: IntArray = known[number[len(code) :]]
     if (found < 0).any():
         strangers = np.flatnonzero(found < 0)
         raise ScoreError(

@@ -29,8 +29,8 @@ class MetricSummary:
     pooled : float
         The metric of all users' predictions put together.
     lo, hi : float
-        99 % interval of `mean_users` from drawing users (the cards of the user, if there
-        is one user); NaN where it cannot be had.
+        99 % interval of `mean_users` from drawing users (cards and days, if there is one
+        user); NaN where it cannot be had, as with two to four users.
     n_users : int
         Users for whom the metric is defined.
     """
@@ -67,7 +67,7 @@ def summarise(
     pooled : mapping of str to float
         Each metric on all predictions together.
     single_user : mapping of str to (lo, hi), optional
-        Intervals if there is only one user: see `card_intervals`.
+        Intervals if there is only one user: see `single_user_intervals`.
     resamples, seed, level
         Of the bootstrap, which draws the same users for all metrics.
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, Predictions
+from srs_eval.nouns import Better, FloatArray, Predictions
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 
@@ -128,6 +128,22 @@ class Confusion:
         """Score the predictions."""
         counts = confusion_counts(predictions.p, predictions.recalled, self.threshold)
         return counts.rate(self.statistic)
+
+    def terms(self, predictions: Predictions) -> tuple[FloatArray, FloatArray]:
+        """Which reviews [n] are counted, and of which ones: the statistic is their ratio."""
+        probability, outcome = paired(predictions.p, predictions.recalled)
+        predicted = probability >= probability.dtype.type(self.threshold)
+        condition, counted = {
+            "tpr": (outcome, predicted),
+            "fnr": (outcome, ~predicted),
+            "fpr": (~outcome, predicted),
+            "tnr": (~outcome, ~predicted),
+            "ppv": (predicted, outcome),
+            "fdr": (predicted, ~outcome),
+            "for": (~predicted, outcome),
+            "npv": (~predicted, ~outcome),
+        }[self.statistic]
+        return (condition & counted).astype(np.float64), condition.astype(np.float64)
 
 
 def confusion_statistics(

@@ -32,6 +32,7 @@ MLFLOW_ERRORS = (
     SQLAlchemyError,
     sqlite3.Error,
     OSError,
+    ImportError,  # the driver of a database
 )
 
 

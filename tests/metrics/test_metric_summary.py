@@ -15,7 +15,7 @@ def test_users_reviews_and_all_together_are_told_apart():
     assert rows["log_loss"].mean_users == pytest.approx(0.4)
     assert rows["log_loss"].mean_reviews == pytest.approx(0.35)
     assert rows["log_loss"].pooled == 0.36
-    assert rows["log_loss"].lo <= 0.4 <= rows["log_loss"].hi
+    assert np.isnan(rows["log_loss"].lo)  # two users are too few for an interval
     assert (rows["auc"].mean_users, rows["auc"].n_users) == (0.7, 1)
     assert math.isnan(rows["auc"].pooled)
     assert math.isnan(rows["auc"].lo)
@@ -31,7 +31,7 @@ def test_the_interval_holds_the_true_mean_as_often_as_it_says():
 
 
 def test_users_who_agree_leave_no_width():
-    row = summarise(["brier"], np.full((3, 1), 0.1), np.array([5, 6, 7]), {})["brier"]
+    row = summarise(["brier"], np.full((5, 1), 0.1), np.array([5, 6, 7, 8, 9]), {})["brier"]
     assert (row.lo, row.hi) == (0.1, 0.1)
     assert row.mean_users == pytest.approx(0.1)
 

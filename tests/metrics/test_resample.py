@@ -9,10 +9,12 @@ import pytest
 from scipy import stats
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.clusters import clustered_difference
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.resample import bca_interval, card_intervals, resampled_means
+from srs_eval.metrics.resample import bca_interval, resampled_means, single_user_intervals
 from srs_eval.metrics.temporal import Temporal
+from srs_eval.metrics.threshold import Confusion
 
 
 @pytest.mark.parametrize("n", [5, 19, 300])
@@ -21,14 +23,14 @@ def test_the_interval_equals_scipys_on_the_same_resamples(n):
     reference = stats.bootstrap(
         (values,), np.mean, n_resamples=4999, method="BCa", confidence_level=0.99, rng=1
     )
-    got = bca_interval(values, reference.bootstrap_distribution)
+    got = bca_interval(values, reference.bootstrap_distribution, expanded=False)
     interval = reference.confidence_interval
     assert got == pytest.approx((interval.low, interval.high), rel=1e-6)
 
 
 def test_the_interval_agrees_with_scipys_on_its_own_resamples():
     values = np.random.default_rng(2).exponential(1, 100)
-    interval = bca_interval(values, resampled_means(values[:, None])[:, 0])
+    interval = bca_interval(values, resampled_means(values[:, None])[:, 0], expanded=False)
     reference = stats.bootstrap(
         (values,), np.mean, n_resamples=9999, method="BCa", confidence_level=0.99, rng=3
     ).confidence_interval
@@ -70,17 +72,43 @@ def test_missing_values_are_left_out_of_their_column_only():
 
 
 def test_resamples_without_any_value_are_left_out():
-    values = np.array([[0.2], [np.nan], [0.6]])
-    means = resampled_means(values, resamples=2000)
-    assert 0.02 < np.isnan(means).mean() < 0.06
+    values = np.array([[0.2], *[[np.nan]] * 4, [0.6], [0.5], [0.4], [0.1]])
+    means = resampled_means(values, resamples=20_000)
+    assert 0 < np.isnan(means).sum() < 200
     lo, hi = bca_interval(values[:, 0], means[:, 0])
-    assert 0.2 - 1e-12 <= lo <= hi <= 0.6 + 1e-12
+    assert 0.1 - 1e-12 <= lo <= hi <= 0.6 + 1e-12
 
 
-def test_equal_values_have_no_width_and_one_value_no_interval():
-    means = resampled_means(np.full((4, 1), 0.3), resamples=100)[:, 0]
-    assert bca_interval(np.full(4, 0.3), means) == (0.3, 0.3)
-    assert np.isnan(bca_interval(np.array([0.3]), means)).all()
+def test_equal_values_have_no_width_and_four_values_no_interval():
+    means = resampled_means(np.full((5, 1), 0.3), resamples=100)[:, 0]
+    assert bca_interval(np.full(5, 0.3), means) == (0.3, 0.3)
+    few = np.array([0.1, 0.2, 0.3, 0.4])
+    assert np.isnan(bca_interval(few, resampled_means(few[:, None])[:, 0])).all()
+
+
+def covered(n: int, *, expanded: bool) -> float:
+    """Share of 300 intervals over n lognormal users that hold the true mean."""
+    rng = np.random.default_rng(n)
+    hits = 0
+    for _ in range(300):
+        values = rng.lognormal(0, 0.6, n)
+        means = resampled_means(values[:, None], resamples=2000)[:, 0]
+        lo, hi = bca_interval(values, means, expanded=expanded)
+        hits += lo <= np.exp(0.18) <= hi
+    return hits / 300
+
+
+def test_the_interval_over_few_users_is_widened_to_hold_the_mean_more_often():
+    assert covered(8, expanded=False) < covered(8, expanded=True)
+    assert covered(8, expanded=True) > 0.94
+    assert covered(30, expanded=True) > 0.96
+
+
+def test_with_thousands_of_users_the_widening_is_nothing():
+    values = np.random.default_rng(0).exponential(1, 9999)
+    means = resampled_means(values[:, None])[:, 0]
+    plain, wide = (bca_interval(values, means, expanded=flag) for flag in (False, True))
+    assert wide == pytest.approx(plain, abs=2e-3 * (plain[1] - plain[0]))
 
 
 def test_blocks_of_draws_do_not_show():
@@ -91,13 +119,13 @@ def test_blocks_of_draws_do_not_show():
     assert means.mean(axis=0) == pytest.approx(values.mean(axis=0), abs=4 * error[0] / 26)
 
 
-def test_card_intervals_have_the_width_of_the_cluster_error(one_user):
+def test_single_user_intervals_have_the_width_of_the_cluster_error(one_user):
     predictions = one_user(n=2000, cards=200)
-    lo, hi = card_intervals(Panel([LogLoss()]), predictions, resamples=400)["log_loss"]
+    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions, resamples=400)["log_loss"]
     losses = LogLoss().per_review(predictions)
     sums = np.bincount(predictions.card, losses - losses.mean(), minlength=200)
     error = math.sqrt((sums**2).sum()) / len(losses)
-    assert (hi - lo) / 2 == pytest.approx(2.5758 * error, rel=0.12)
+    assert (hi - lo) / 2 == pytest.approx(2.6 * error, rel=0.12)
     assert (hi + lo) / 2 == pytest.approx(losses.mean(), abs=1e-12)
 
 
@@ -111,33 +139,33 @@ def test_forgetting_curves_are_resampled_with_their_cards(one_user):
         def __call__(self, predictions):
             return Temporal()(predictions)
 
-    both = card_intervals(Panel([Temporal(), Slow()]), one_user(curves=80), resamples=60)
+    both = single_user_intervals(Panel([Temporal(), Slow()]), one_user(curves=80), resamples=60)
     assert both["temporal_violation"] == pytest.approx(both["slow"], abs=1e-12)
 
 
-def test_the_default_panel_has_card_intervals(one_user):
+def test_the_default_panel_has_single_user_intervals(one_user):
     predictions = one_user()
     panel = default_panel()
     scores = panel.score(predictions)
-    intervals = card_intervals(panel, predictions, resamples=20)
+    intervals = single_user_intervals(panel, predictions, resamples=20)
     assert tuple(intervals) == panel.names
     for metric in panel:
         lo, hi = intervals[metric.name]
         assert lo <= scores[metric.name] <= hi
         assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
-    assert intervals == card_intervals(panel, predictions, resamples=20)
+    assert intervals == single_user_intervals(panel, predictions, resamples=20)
 
 
 def test_one_card_has_no_interval(one_user):
     predictions = one_user()
     alone = replace(predictions, card=np.zeros_like(predictions.card))
-    assert np.isnan(card_intervals(Panel([LogLoss()]), alone)["log_loss"]).all()
+    assert np.isnan(single_user_intervals(Panel([LogLoss()]), alone)["log_loss"]).all()
 
 
 def test_undefined_scores_have_no_interval(one_user):
     predictions = one_user(n=60)
     recalled = replace(predictions, recalled=np.ones(60, bool), curves=None)
-    intervals = card_intervals(default_panel(), recalled, resamples=10)
+    intervals = single_user_intervals(default_panel(), recalled, resamples=10)
     assert np.isnan(intervals["auc"]).all()
     assert np.isnan(intervals["temporal_violation"]).all()
     assert np.isfinite(intervals["log_loss"]).all()
@@ -148,4 +176,39 @@ def test_curves_of_reviews_that_were_not_scored_are_refused(one_user):
     curves = predictions.curves
     stray = replace(curves, row=curves.row + 600)
     with pytest.raises(ScoreError, match=r"forgetting curve 0 .* not scored"):
-        card_intervals(default_panel(), replace(predictions, curves=stray), resamples=2)
+        single_user_intervals(default_panel(), replace(predictions, curves=stray), resamples=2)
+
+
+def test_reviews_that_are_alike_within_days_widen_the_interval(one_user):
+    predictions = one_user(n=2000, cards=200)
+    day = np.arange(2000) // 50
+    bad_days = (np.random.default_rng(0).random(40) < 0.5)[day]
+    alike = replace(predictions, recalled=predictions.recalled & ~bad_days)
+    by_card = single_user_intervals(Panel([LogLoss()]), alike)["log_loss"]
+    by_both = single_user_intervals(Panel([LogLoss()]), replace(alike, day=day))["log_loss"]
+    assert by_both[1] - by_both[0] > 1.5 * (by_card[1] - by_card[0])
+    mean, lo, hi = clustered_difference(LogLoss().per_review(alike), alike.card, day)
+    assert mean == pytest.approx(sum(by_both) / 2)
+    assert hi - lo == pytest.approx(by_both[1] - by_both[0], rel=0.2)
+
+
+def test_confusion_statistics_are_resampled_as_the_ratios_they_are(one_user):
+    class Slow:
+        """The same number, but not known to be a ratio of sums."""
+
+        name, better, section = "slow", "higher", "threshold"
+        bounds = (0.0, 1.0)
+
+        def __call__(self, predictions):
+            return Confusion("npv", 0.9)(predictions)
+
+    panel = Panel([Confusion("npv", 0.9), Slow()])
+    both = single_user_intervals(panel, one_user(), resamples=50)
+    assert both["confusion_npv_at_0_9"] == pytest.approx(both["slow"], abs=1e-12)
+
+
+def test_a_difference_without_two_clusters_has_no_bounds():
+    mean, lo, hi = clustered_difference(np.array([0.1, 0.3]), np.zeros(2, np.int64))
+    assert mean == pytest.approx(0.2)
+    assert np.isnan([lo, hi]).all()
+    assert np.isnan(clustered_difference(np.empty(0), np.empty(0, np.int64))).all()
