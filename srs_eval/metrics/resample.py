@@ -46,6 +46,15 @@ class RatioOfSums(Protocol):
 
 
 @runtime_checkable
+class ReviewMean(Protocol):
+    """A metric that is the mean of a number of each review."""
+
+    def per_review(self, predictions: Predictions) -> FloatArray:
+        """Score each review on its own [n]."""
+        ...
+
+
+@runtime_checkable
 class Bounded(Protocol):
     """A metric that says in which range its numbers lie."""
 
@@ -177,7 +186,8 @@ def single_user_intervals(
     predictions : Predictions
         Of one user.
     resamples : int, optional
-        How often cards and days are drawn; by default 200, fewer above 20,000 reviews.
+        How often cards and days are drawn; by default 200 times, fewer above 20,000 reviews
+        and 30 from 133,333 on. The width is then known to 5 %, and to 13 % from 30.
     seed : int
         Of the draws.
     level : float
@@ -221,13 +231,7 @@ def _half_widths(
     of_curve = _cluster_of_curve(predictions, code)
     curve_means = {metric.name: metric for metric in panel if isinstance(metric, CurveMean)}
     totals = _curve_totals(curve_means, predictions.curves, of_curve, clusters)
-    for metric in panel:
-        if isinstance(metric, RatioOfSums):
-            above, below = metric.terms(predictions)
-            totals[metric.name] = (
-                np.bincount(code, above, clusters).astype(np.float64),
-                np.bincount(code, below, clusters).astype(np.float64),
-            )
+    totals |= _review_totals(panel, predictions, code, clusters)
     whole = {metric.name: metric for metric in panel if metric.name not in totals}
     drawn = {name: np.full(resamples, np.nan) for name in panel.names}
     begin = 0
@@ -241,7 +245,8 @@ def _half_widths(
             for name, metric in whole.items():
                 drawn[name][position] = metric(sample)
         begin += len(block)
-    factor = float(stdtrit(clusters - 1, (1 + level) / 2))
+    # Resamples vary less than other clusters would, which the root makes up for.
+    factor = float(stdtrit(clusters - 1, (1 + level) / 2)) * math.sqrt(clusters / (clusters - 1))
     return {name: factor * _spread(values) for name, values in drawn.items()}
 
 
@@ -249,6 +254,25 @@ def _spread(drawn: FloatArray) -> float:
     """Take the standard deviation of what is defined; NaN below two values."""
     defined = drawn[np.isfinite(drawn)]
     return float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
+
+
+def _review_totals(
+    panel: Panel, predictions: Predictions, code: IntArray, clusters: int
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Both sums over each cluster, for each metric that is a mean or a ratio of sums."""
+    totals: dict[str, tuple[FloatArray, FloatArray]] = {}
+    for metric in panel:
+        if isinstance(metric, RatioOfSums):
+            above, below = metric.terms(predictions)
+        elif isinstance(metric, ReviewMean):
+            above, below = metric.per_review(predictions), np.ones(len(code))
+        else:
+            continue
+        totals[metric.name] = (
+            np.bincount(code, above, clusters).astype(np.float64),
+            np.bincount(code, below, clusters).astype(np.float64),
+        )
+    return totals
 
 
 def _curve_totals(
@@ -272,12 +296,14 @@ def _cluster_of_curve(predictions: Predictions, code: IntArray) -> IntArray:
     curves = predictions.curves
     if curves is None:
         return np.empty(0, np.int64)
-    keys = np.stack([predictions.user, predictions.fold, predictions.row])
+    # Sorting the keys of a million reviews would take seconds; few of them have a curve.
+    near = np.flatnonzero(np.isin(predictions.row, curves.row))
+    keys = np.stack([predictions.user, predictions.fold, predictions.row])[:, near]
     wanted = np.stack([curves.user, curves.fold, curves.row])
     _, number = np.unique(np.concatenate([keys, wanted], axis=1), axis=1, return_inverse=True)
     known = np.full(int(number.max(initial=-1)) + 1, -1)
-    known[number[: len(code)]] = code
-    found: IntArray = known[number[len(code) :]]
+    known[number[: len(near)]] = code[near]
+    found: IntArray = known[number[len(near) :]]
     if (found < 0).any():
         strangers = np.flatnonzero(found < 0)
         raise ScoreError(

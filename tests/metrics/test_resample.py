@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from srs_eval.errors import ScoreError
@@ -212,3 +215,81 @@ def test_a_difference_without_two_clusters_has_no_bounds():
     assert mean == pytest.approx(0.2)
     assert np.isnan([lo, hi]).all()
     assert np.isnan(clustered_difference(np.empty(0), np.empty(0, np.int64))).all()
+
+
+def test_means_over_reviews_are_resampled_as_the_means_they_are(one_user):
+    class Slow:
+        """The same number, but not known to be a mean over reviews."""
+
+        name, better, section = "slow", "lower", "test"
+        bounds = (0.0, math.inf)
+
+        def __call__(self, predictions):
+            return LogLoss()(predictions)
+
+    both = single_user_intervals(Panel([LogLoss(), Slow()]), one_user(), resamples=50)
+    assert both["log_loss"] == pytest.approx(both["slow"], abs=1e-12)
+
+
+def test_few_days_give_the_width_of_the_clustered_difference(one_user):
+    predictions = replace(one_user(n=600, cards=300), day=np.arange(600) // 100)
+    losses = LogLoss().per_review(predictions)
+    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions, resamples=4000)["log_loss"]
+    _, low, high = clustered_difference(losses, predictions.card, predictions.day)
+    assert hi - lo == pytest.approx(high - low, rel=0.05)
+
+
+def test_a_million_reviews_are_drawn_less_often(one_user, monkeypatch):
+    class Counting:
+        """Says how often it was asked."""
+
+        name, better, section = "counting", "neither", "test"
+        calls = 0
+
+        def __call__(self, predictions):
+            Counting.calls += 1
+            return 0.5
+
+    monkeypatch.setattr("srs_eval.metrics.resample.ROWS_DRAWN", 30_000)
+    single_user_intervals(Panel([Counting()]), one_user(n=600))
+    assert Counting.calls == 1 + 50
+    single_user_intervals(Panel([Counting()]), one_user(n=6000))
+    assert Counting.calls == 2 + 50 + 30
+
+
+@given(
+    values=arrays(np.float64, 40, elements=st.floats(-100, 100, width=32)),
+    cluster=arrays(np.int64, 40, elements=st.integers(-3, 8)),
+)
+def test_a_clustered_difference_does_not_depend_on_names_or_order(values, cluster):
+    given_order = clustered_difference(values, cluster)
+    turned = clustered_difference(values[::-1], 7 - 5 * cluster[::-1])
+    assert turned == pytest.approx(given_order, rel=1e-7, abs=1e-9, nan_ok=True)
+
+
+@given(arrays(np.float64, 12, elements=st.floats(-100, 100, width=32)))
+def test_reviews_that_are_clusters_of_their_own_have_students_interval(values):
+    mean, lo, hi = clustered_difference(values, np.arange(12))
+    half = stats.t.ppf(0.995, 11) * values.std(ddof=1) / math.sqrt(12)
+    assert (mean, lo, hi) == pytest.approx((mean, mean - half, mean + half), rel=1e-7, abs=1e-9)
+
+
+def test_of_several_clusterings_the_widest_interval_counts():
+    rng = np.random.default_rng(0)
+    card, day = rng.integers(0, 100, 1000), np.arange(1000) // 25
+    values = rng.normal(0, 1, 40)[day] + rng.normal(0, 1, 1000)
+    assert clustered_difference(values, card, day) == clustered_difference(values, day)
+    narrow = clustered_difference(values, card)
+    assert narrow[2] - narrow[1] < clustered_difference(values, day)[2]
+    assert np.isnan(clustered_difference(values, card, np.zeros(1000, np.int64))[1:]).all()
+
+
+@given(arrays(np.float64, st.integers(5, 12), elements=st.floats(0.01, 2, width=32)))
+@settings(max_examples=50)
+def test_the_widened_interval_holds_the_plain_one_and_stays_within_the_values(values):
+    means = resampled_means(values[:, None], resamples=500)[:, 0]
+    lo, hi = bca_interval(values, means)
+    low, high = bca_interval(values, means, expanded=False)
+    assert lo <= low + 1e-12
+    assert high <= hi + 1e-12
+    assert values.min() - 1e-12 <= lo <= hi <= values.max() + 1e-12
