@@ -44,34 +44,37 @@ __all__ = [
     "check_truth_is_not_read",
 ]
 
-_PROBED_ROWS = 6
+_PROBED_ROWS = 200
+_DECLARED = ("same_day", "online", "sees_truth")
 _SEED = 20240229
 
 Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
 
 
-def check_algorithm(
-    algorithm: Algorithm, task: Task | None = None, *, may_read_truth: bool = False
-) -> None:
+def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     """Run every check and report all that failed.
 
     Parameters
     ----------
     task : Task, optional
         What a protocol makes of one user's log; by default a small log is invented.
-    may_read_truth : bool
-        Only for an upper bound such as `srs_eval.algorithms.oracle.Oracle`.
 
     Raises
     ------
     CheckFailed
         Naming every check that failed, and why.
     """
+    undeclared = [
+        name for name in _DECLARED if not isinstance(getattr(algorithm, name, None), bool)
+    ]
+    if undeclared:
+        raise CheckFailed(
+            f"{named(algorithm)} does not say whether {', '.join(undeclared)}. Make it a subclass "
+            "of srs_eval.nouns.Algorithm, or give it these as True or False"
+        )
     task = task or trial_task(same_day=algorithm.same_day)
     failures = []
     for check in _CHECKS:
-        if may_read_truth and check is check_truth_is_not_read:
-            continue
         try:
             check(algorithm, task)
         except CheckFailed as failure:
@@ -139,8 +142,9 @@ def check_fit_ignores_test_rows(algorithm: Algorithm, task: Task | None = None) 
 def check_learning_while_tested_is_declared(algorithm: Algorithm, task: Task | None = None) -> None:
     """Check that a model which is not declared `online` is frozen while it is tested.
 
-    The outcomes of earlier test rows of other cards are changed; a frozen model knows of
-    them only what the training rows taught it.
+    The outcomes and answer times of all reviews of other cards since the last training row
+    are changed, scored or not; a frozen model knows of other cards only what the training
+    rows taught it.
 
     Raises
     ------
@@ -154,16 +158,17 @@ def check_learning_while_tested_is_declared(algorithm: Algorithm, task: Task | N
     for last in _probes(len(fold.test)):
         seen = fold.test[: last + 1]
         row = seen[-1:]
-        others = seen[reviews.card[seen] != reviews.card[row]]
-        rating = reviews.rating.copy()
-        rating[others] = opposite(rating[others])
+        since = np.arange(int(fold.train[-1]) + 1, int(row[0]))
+        others = since[reviews.card[since] != reviews.card[row]]
         expected = model.predict(reviews, seen)[-1:]
-        found = model.predict(replace(reviews, rating=rating), seen)[-1:]
+        found = model.predict(_answered_otherwise(reviews, others), seen)[-1:]
         expect_same(algorithm, expected, found, row, _LEARNS_ON)
 
 
 def check_truth_is_not_read(algorithm: Algorithm, task: Task | None = None) -> None:
-    """Check that the true probabilities of simulated users are not read.
+    """Check that the true probabilities of simulated users are not read, unless declared.
+
+    An algorithm with ``sees_truth = True`` is an upper bound and may read them.
 
     Raises
     ------
@@ -171,7 +176,7 @@ def check_truth_is_not_read(algorithm: Algorithm, task: Task | None = None) -> N
         If predictions moved when they were changed.
     """
     fold, reviews = _opened(algorithm, task)
-    if reviews.truth is None:
+    if algorithm.sees_truth or reviews.truth is None:
         return
     expected = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
     changed = replace(reviews, truth=1.0 - reviews.truth)
@@ -307,13 +312,24 @@ def _opened(algorithm: Algorithm, task: Task | None) -> tuple[Fold, Reviews]:
     return replace(fold, train=fold.train.copy(), test=fold.test.copy()), reviews
 
 
+def _answered_otherwise(reviews: Reviews, rows: IntArray) -> Reviews:
+    """Change outcome and answer time of some reviews, and nothing else."""
+    rating = reviews.rating.copy()
+    rating[rows] = opposite(rating[rows])
+    if reviews.duration_ms is None:
+        return replace(reviews, rating=rating)
+    duration_ms = reviews.duration_ms.copy()
+    duration_ms[rows] += 7000.0
+    return replace(reviews, rating=rating, duration_ms=duration_ms)
+
+
 def _fit(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
     return algorithm.fit(reviews, fold.train, np.random.default_rng(_SEED))
 
 
 def _probes(n: int) -> list[int]:
-    """Spread a few positions over n, the first and the last among them."""
-    return sorted(set(np.linspace(0, n - 1, _PROBED_ROWS).astype(int).tolist()))
+    """Take every position below n, or as many as are affordable, evenly spread."""
+    return sorted(set(np.linspace(0, n - 1, min(n, _PROBED_ROWS)).astype(int).tolist()))
 
 
 def _curve(model: MemoryModel) -> Curve | None:

@@ -64,13 +64,20 @@ def opposite(rating: IntArray) -> IntArray:
 def changed_log(reviews: Reviews, *, outcomes_from: int, facts_from: int) -> Reviews:
     """Change what answers brought to light from one row on, and everything from another.
 
-    Ratings and answer times count as outcomes; days, elapsed times and states are facts
-    that are known before the answer.
+    Ratings and answer times count as outcomes, and so do the seconds from answer to answer,
+    which contain the time the later answer took; days, elapsed days, states and row numbers
+    are facts that are known before the answer.
     """
+    rng = np.random.default_rng(outcomes_from)
     columns = {name: column.copy() for name, column in columns_of(reviews).items()}
     columns["rating"][outcomes_from:] = opposite(columns["rating"][outcomes_from:])
     if "duration_ms" in columns:
         columns["duration_ms"][outcomes_from:] += 7000.0
+    if "elapsed_seconds" in columns:
+        took = rng.integers(1, 60, len(reviews) - outcomes_from)
+        seconds = columns["elapsed_seconds"][outcomes_from:]
+        columns["elapsed_seconds"][outcomes_from:] = np.where(seconds < 0, seconds, seconds + took)
+    columns["row"][facts_from:] += np.cumsum(rng.integers(1, 4, len(reviews) - facts_from))
     if "state" in columns:
         columns["state"][facts_from:] = np.where(columns["state"][facts_from:] == 2, 3, 2)
     columns["day"][facts_from:] += 5
@@ -96,7 +103,9 @@ def _log(rng: np.random.Generator) -> Reviews:
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(_CARDS) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
-    day = rng.integers(0, _FIRST_DAYS, _CARDS) + np.cumsum(gap, axis=0)
+    begins = rng.integers(0, _FIRST_DAYS, _CARDS)
+    begins[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
+    day = begins + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)
     in_time = np.lexsort((card.ravel(), position.ravel(), day.ravel()))
     first = position.ravel()[in_time] == 0

@@ -50,6 +50,7 @@ class Honest:
 
     same_day: ClassVar[bool] = False
     online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews, rows, rng):
         return CurvedModel(self.predicted, curve=self.curve)
@@ -142,6 +143,52 @@ class LearnsFromItsOwnAnswerAndSaysItIsOnline(Honest):
         return 0.1 + 0.8 * np.cumsum(reviews.recalled)[rows] / (rows + 1)
 
 
+class ReadsGapsBetweenRowNumbers(Honest):
+    """Relearning steps that are left out of its histories would follow a lapse."""
+
+    def fit(self, reviews, rows, rng):
+        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+
+    def predicted(self, reviews):
+        gap = np.diff(reviews.row, append=reviews.row[-1] + 1)
+        return np.where(gap > 1, 0.2, 0.95)
+
+
+class ReadsItsOwnAnswerTimeInTheSeconds(Honest):
+    def fit(self, reviews, rows, rng):
+        return Model(lambda reviews, rows: 0.2 + (reviews.elapsed_seconds[rows] % 86400) / 2e5)
+
+
+class LearnsFromNewCardsWithoutSayingSo(Honest):
+    """Goes on counting, while it is tested, how many cards are known at first sight."""
+
+    def fit(self, reviews, rows, rng):
+        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+
+    def predicted(self, reviews):
+        new = reviews.elapsed_days < 0
+        known = new & reviews.recalled
+        return (np.cumsum(known) - known + 1) / (np.cumsum(new) - new + 2)
+
+
+class LearnsFromAnswerTimesWithoutSayingSo(Honest):
+    def fit(self, reviews, rows, rng):
+        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+
+    def predicted(self, reviews):
+        before = np.cumsum(reviews.duration_ms) - reviews.duration_ms
+        return 0.1 + 0.8 / (1 + before / np.arange(1, len(before) + 1) / 10_000)
+
+
+class ReadsOnRareRowsWhetherTheCardComesAgainSoon(Honest):
+    def fit(self, reviews, rows, rng):
+        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+
+    def predicted(self, reviews):
+        again = np.append(reviews.card[1:] == reviews.card[:-1], [False])
+        return np.where(again, 0.3, 0.9)
+
+
 class ReadsTheTruth(Honest):
     def predicted(self, reviews, rows):
         return 0.01 + 0.9 * reviews.truth[rows]
@@ -227,6 +274,11 @@ CAUGHT = [
     (ReadsTheBatchItIsTestedIn, check_blind_to_the_future, "earlier reviews"),
     (CurveReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
     (LearnsFromItsOwnAnswerAndSaysItIsOnline, check_blind_to_the_future, "earlier reviews"),
+    (ReadsGapsBetweenRowNumbers, check_blind_to_the_future, "everything after it"),
+    (ReadsItsOwnAnswerTimeInTheSeconds, check_blind_to_the_future, "answer times"),
+    (ReadsOnRareRowsWhetherTheCardComesAgainSoon, check_blind_to_the_future, "after it"),
+    (LearnsFromNewCardsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
+    (LearnsFromAnswerTimesWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
     (FitsOnTestRows, check_fit_ignores_test_rows, "before the fit"),
     (FitsOnTheElapsedTimesOfTestRows, check_fit_ignores_test_rows, "before the fit"),
     (RemembersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "before the fit"),
@@ -289,7 +341,19 @@ def test_a_failed_check_is_one_of_our_errors():
 
 
 def test_truth_may_be_read_only_where_that_is_said():
-    check_algorithm(ReadsTheTruth(), may_read_truth=True)
+    class SaysSo(ReadsTheTruth):
+        sees_truth: ClassVar[bool] = True
+
+    check_algorithm(SaysSo())
+
+
+def test_an_algorithm_has_to_say_what_tables_need_to_know():
+    class SaysNothing:
+        def fit(self, reviews, rows, rng):
+            return Model(lambda reviews, rows: np.full(len(rows), 0.9))
+
+    with pytest.raises(CheckFailed, match="same_day, online, sees_truth"):
+        check_algorithm(SaysNothing())
 
 
 def test_a_task_of_ones_own_is_used_and_left_as_it_was():

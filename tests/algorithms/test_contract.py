@@ -31,12 +31,8 @@ def algorithm(config):
     return hydra.utils.instantiate(config, _convert_="all")
 
 
-def reads_truth(config):
-    return config["_target_"].endswith(".Oracle")
-
-
 def test_it_passes_the_honesty_checks(config, algorithm):
-    check_algorithm(algorithm, may_read_truth=reads_truth(config))
+    check_algorithm(algorithm)
 
 
 def test_it_runs_under_the_public_protocol(config, algorithm):
