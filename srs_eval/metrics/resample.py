@@ -259,7 +259,7 @@ def _spread(drawn: FloatArray) -> float:
 def _review_totals(
     panel: Panel, predictions: Predictions, code: IntArray, clusters: int
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Both sums over each cluster, for each metric that is a mean or a ratio of sums."""
+    """Sum up each cluster, for each metric that is a mean or a ratio of sums."""
     totals: dict[str, tuple[FloatArray, FloatArray]] = {}
     for metric in panel:
         if isinstance(metric, RatioOfSums):

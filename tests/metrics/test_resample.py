@@ -284,7 +284,7 @@ def test_of_several_clusterings_the_widest_interval_counts():
     assert np.isnan(clustered_difference(values, card, np.zeros(1000, np.int64))[1:]).all()
 
 
-@given(arrays(np.float64, st.integers(5, 12), elements=st.floats(0.01, 2, width=32)))
+@given(arrays(np.float64, st.integers(5, 12), elements=st.floats(2**-7, 2, width=32)))
 @settings(max_examples=50)
 def test_the_widened_interval_holds_the_plain_one_and_stays_within_the_values(values):
     means = resampled_means(values[:, None], resamples=500)[:, 0]
