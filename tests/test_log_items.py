@@ -98,7 +98,7 @@ def test_runs_of_a_sweep_can_be_found_together(run):
 
 
 def test_every_metric_is_a_number_in_a_section(run):
-    plan, evaluation, _, after = run(Average(), 1, 2, 3)
+    plan, evaluation, _, after = run(Average(), 1, 2, 3, 4, 5)
     found = values(after)
     for metric in plan.panel:
         names = [name for name in found if name.split("/")[1] == metric.name]
@@ -106,7 +106,7 @@ def test_every_metric_is_a_number_in_a_section(run):
     assert found["test/log_loss"] == evaluation.summary["log_loss"].mean_users
     assert found["pooled/log_loss"] == evaluation.summary["log_loss"].pooled
     assert found["users/log_loss_low"] <= found["test/log_loss"] <= found["users/log_loss_high"]
-    assert found["users/n"] == 3
+    assert found["users/n"] == 5
     assert found["users/reviews"] == len(evaluation.scored)
     assert found["users/failed"] == 0
 
