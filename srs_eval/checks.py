@@ -29,7 +29,7 @@ from srs_eval.nouns import (
     Reviews,
     Task,
 )
-from srs_eval.trial import changed_log, columns_of, opposite, trial_task
+from srs_eval.trial import answered_otherwise, changed_log, columns_of, trial_task
 
 __all__ = [
     "CheckFailed",
@@ -161,7 +161,8 @@ def check_learning_while_tested_is_declared(algorithm: Algorithm, task: Task | N
         since = np.arange(int(fold.train[-1]) + 1, int(row[0]))
         others = since[reviews.card[since] != reviews.card[row]]
         expected = model.predict(reviews, seen)[-1:]
-        found = model.predict(_answered_otherwise(reviews, others), seen)[-1:]
+        changed = answered_otherwise(reviews, others, np.random.default_rng(int(row[0])))
+        found = model.predict(changed, seen)[-1:]
         expect_same(algorithm, expected, found, row, _LEARNS_ON)
 
 
@@ -310,17 +311,6 @@ def _opened(algorithm: Algorithm, task: Task | None) -> tuple[Fold, Reviews]:
     fold = task.folds[-1]
     reviews = task.reviews.take(np.arange(len(task.reviews)))
     return replace(fold, train=fold.train.copy(), test=fold.test.copy()), reviews
-
-
-def _answered_otherwise(reviews: Reviews, rows: IntArray) -> Reviews:
-    """Change outcome and answer time of some reviews, and nothing else."""
-    rating = reviews.rating.copy()
-    rating[rows] = opposite(rating[rows])
-    if reviews.duration_ms is None:
-        return replace(reviews, rating=rating)
-    duration_ms = reviews.duration_ms.copy()
-    duration_ms[rows] += 7000.0
-    return replace(reviews, rating=rating, duration_ms=duration_ms)
 
 
 def _fit(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:

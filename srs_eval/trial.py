@@ -16,6 +16,10 @@ _FIRST_DAYS = 60
 _SAME_DAY_SHARE = 0.2
 _TRAINING_SHARE = 0.6
 
+# Tampered answer times reach further than invented ones, so that a threshold is crossed.
+_SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
+_SECONDS_LATER = 7200.0
+
 
 def trial_task(*, same_day: bool, seed: int = 0) -> Task:
     """Invent 480 reviews of 40 cards with every column filled, and split them once.
@@ -61,22 +65,37 @@ def opposite(rating: IntArray) -> IntArray:
     return np.where(rating > 1, 1, 3)
 
 
+def answered_otherwise(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Reviews:
+    """Change all that the answers at `rows` brought to light, each by a different amount.
+
+    Those are ratings, answer times, and the seconds from answer to answer, which contain the
+    time the later answer took.
+    """
+    rating = reviews.rating.copy()
+    rating[rows] = opposite(rating[rows])
+    changed = replace(reviews, rating=rating)
+    if reviews.duration_ms is not None:
+        duration_ms = reviews.duration_ms.copy()
+        duration_ms[rows] = _SHORTEST_MS * _LONGEST_OVER_SHORTEST ** rng.random(len(rows))
+        changed = replace(changed, duration_ms=duration_ms)
+    if reviews.elapsed_seconds is not None:
+        seconds = reviews.elapsed_seconds.copy()
+        later = seconds[rows] + rng.uniform(1, _SECONDS_LATER, len(rows))
+        seconds[rows] = np.where(seconds[rows] < 0, seconds[rows], later)
+        changed = replace(changed, elapsed_seconds=seconds)
+    return changed
+
+
 def changed_log(reviews: Reviews, *, outcomes_from: int, facts_from: int) -> Reviews:
     """Change what answers brought to light from one row on, and everything from another.
 
-    Ratings and answer times count as outcomes, and so do the seconds from answer to answer,
-    which contain the time the later answer took; days, elapsed days, states and row numbers
-    are facts that are known before the answer.
+    Days, elapsed days, states and row numbers are facts that are known before the answer;
+    `answered_otherwise` lists what is not.
     """
     rng = np.random.default_rng(outcomes_from)
-    columns = {name: column.copy() for name, column in columns_of(reviews).items()}
-    columns["rating"][outcomes_from:] = opposite(columns["rating"][outcomes_from:])
-    if "duration_ms" in columns:
-        columns["duration_ms"][outcomes_from:] += 7000.0
-    if "elapsed_seconds" in columns:
-        took = rng.integers(1, 60, len(reviews) - outcomes_from)
-        seconds = columns["elapsed_seconds"][outcomes_from:]
-        columns["elapsed_seconds"][outcomes_from:] = np.where(seconds < 0, seconds, seconds + took)
+    answers = np.arange(outcomes_from, len(reviews))
+    changed = answered_otherwise(reviews, answers, rng)
+    columns = {name: column.copy() for name, column in columns_of(changed).items()}
     columns["row"][facts_from:] += np.cumsum(rng.integers(1, 4, len(reviews) - facts_from))
     if "state" in columns:
         columns["state"][facts_from:] = np.where(columns["state"][facts_from:] == 2, 3, 2)
@@ -110,19 +129,38 @@ def _log(rng: np.random.Generator) -> Reviews:
     in_time = np.lexsort((card.ravel(), position.ravel(), day.ravel()))
     first = position.ravel()[in_time] == 0
     since = gap.ravel()[in_time]
+    rating = _ratings(rng, recalled.ravel()[in_time])
+    duration_ms = rng.integers(1000, 20000, len(since)).astype(np.float64)
+    answered = np.empty(shape)
+    answered.ravel()[in_time] = _clock(rng, day.ravel()[in_time], duration_ms)
+    seconds = np.diff(answered, axis=0, prepend=0.0)
     return Reviews(
         user="trial",
         card=card.ravel()[in_time],
         day=day.ravel()[in_time],
-        rating=_ratings(rng, recalled.ravel()[in_time]),
+        rating=rating,
         elapsed_days=np.where(first, -1, since),
         elapsed=since.astype(np.float64),
         row=np.arange(len(in_time)),
-        elapsed_seconds=np.where(first, -1.0, since * 86400 + rng.integers(60, 3600, len(since))),
-        duration_ms=rng.integers(1000, 20000, len(since)).astype(np.float64),
+        elapsed_seconds=np.where(first, -1.0, seconds.ravel()[in_time]),
+        duration_ms=duration_ms,
         state=np.where(first, 0, 2),
         truth=truth.ravel()[in_time],
     )
+
+
+def _clock(rng: np.random.Generator, day: IntArray, duration_ms: FloatArray) -> FloatArray:
+    """Tell, in seconds, when each review is answered: one sitting a day, one after the other.
+
+    A clock that hangs together is what gives away answer times to who adds up its readings.
+    """
+    took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(day)))
+    _, begins, sitting = np.unique(day, return_index=True, return_inverse=True)
+    since_begin = took - np.r_[0.0, took][begins][sitting]
+    seconds: FloatArray = (
+        day * 86400 + rng.uniform(6, 22, len(begins))[sitting] * 3600 + since_begin
+    )
+    return seconds
 
 
 def _days_until_review(rng: np.random.Generator, stability: FloatArray) -> IntArray:

@@ -143,48 +143,90 @@ class LearnsFromItsOwnAnswerAndSaysItIsOnline(Honest):
         return 0.1 + 0.8 * np.cumsum(reviews.recalled)[rows] / (rows + 1)
 
 
-class ReadsGapsBetweenRowNumbers(Honest):
-    """Relearning steps that are left out of its histories would follow a lapse."""
+class OfTheWholeLog(Honest):
+    """Predicts by a function of the whole log, so that it can look anywhere; has no curve."""
 
     def fit(self, reviews, rows, rng):
-        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+        return Model(lambda reviews, rows: self.column(reviews)[rows])
 
-    def predicted(self, reviews):
+
+def mean_before(value, counted):
+    """Mean of what was counted before each row, shrunk to a half."""
+    value, counted = value * counted, counted.astype(float)
+    return (np.cumsum(value) - value + 0.5) / (np.cumsum(counted) - counted + 1)
+
+
+class ReadsGapsBetweenRowNumbers(OfTheWholeLog):
+    """Relearning steps that are left out of its histories would follow a lapse."""
+
+    def column(self, reviews):
         gap = np.diff(reviews.row, append=reviews.row[-1] + 1)
         return np.where(gap > 1, 0.2, 0.95)
 
 
-class ReadsItsOwnAnswerTimeInTheSeconds(Honest):
-    def fit(self, reviews, rows, rng):
-        return Model(lambda reviews, rows: 0.2 + (reviews.elapsed_seconds[rows] % 86400) / 2e5)
+class ReadsItsOwnAnswerTimeInTheSeconds(OfTheWholeLog):
+    def column(self, reviews):
+        return 0.2 + (reviews.elapsed_seconds % 86400) / 2e5
 
 
-class LearnsFromNewCardsWithoutSayingSo(Honest):
-    """Goes on counting, while it is tested, how many cards are known at first sight."""
+class AddsUpSecondsToAClock(OfTheWholeLog):
+    """Takes its own answer time from a clock that starts at each card's first review."""
 
-    def fit(self, reviews, rows, rng):
-        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+    same_day: ClassVar[bool] = True
 
-    def predicted(self, reviews):
-        new = reviews.elapsed_days < 0
-        known = new & reviews.recalled
-        return (np.cumsum(known) - known + 1) / (np.cumsum(new) - new + 2)
-
-
-class LearnsFromAnswerTimesWithoutSayingSo(Honest):
-    def fit(self, reviews, rows, rng):
-        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
-
-    def predicted(self, reviews):
-        before = np.cumsum(reviews.duration_ms) - reviews.duration_ms
-        return 0.1 + 0.8 / (1 + before / np.arange(1, len(before) + 1) / 10_000)
+    def column(self, reviews):
+        order = np.argsort(reviews.card, kind="stable")
+        clock = np.empty(len(reviews))
+        clock[order] = np.cumsum(np.maximum(reviews.elapsed_seconds[order], 0))
+        first = np.unique(reviews.card, return_index=True)[1]
+        clock += (reviews.day[first] * 86400 - clock[first])[reviews.card]
+        took = np.diff(clock, prepend=clock[0])
+        return np.where((took > 10) & (took < 60), 0.3, 0.9)
 
 
-class ReadsOnRareRowsWhetherTheCardComesAgainSoon(Honest):
-    def fit(self, reviews, rows, rng):
-        return Model(lambda reviews, rows: self.predicted(reviews)[rows])
+class ReadsOnceInAWhileALongAnswerTime(OfTheWholeLog):
+    def column(self, reviews):
+        return np.where(reviews.duration_ms > 30_000, 0.3, 0.9)
 
-    def predicted(self, reviews):
+
+class ReadsGapsBetweenLaterDays(OfTheWholeLog):
+    def column(self, reviews):
+        return np.where(np.diff(reviews.day, append=reviews.day[-1]) > 2, 0.3, 0.9)
+
+
+class CountsWhatElseIsDueThatDay(OfTheWholeLog):
+    def column(self, reviews):
+        ends = np.searchsorted(reviews.day, reviews.day, side="right")
+        return np.where(ends - np.arange(len(reviews)) > 2, 0.3, 0.9)
+
+
+class LearnsFromNewCardsWithoutSayingSo(OfTheWholeLog):
+    def column(self, reviews):
+        return mean_before(reviews.recalled, reviews.elapsed_days < 0)
+
+
+class LearnsFromSameDayReviewsWithoutSayingSo(OfTheWholeLog):
+    same_day: ClassVar[bool] = True
+
+    def column(self, reviews):
+        return mean_before(reviews.recalled, reviews.elapsed_days == 0)
+
+
+class LearnsFromAnswerTimesWithoutSayingSo(OfTheWholeLog):
+    def column(self, reviews):
+        before = mean_before(reviews.duration_ms, reviews.elapsed_days > 0)
+        return 0.1 + 0.8 / (1 + before / 10_000)
+
+
+class LearnsFromSecondsWithoutSayingSo(OfTheWholeLog):
+    def column(self, reviews):
+        return 0.1 + 0.8 * mean_before(
+            reviews.elapsed_seconds % 86400 / 86400, reviews.elapsed_days > 0
+        )
+
+
+class ReadsOnRareRowsWhetherTheCardComesAgainSoon(OfTheWholeLog):
+    def column(self, reviews):
         again = np.append(reviews.card[1:] == reviews.card[:-1], [False])
         return np.where(again, 0.3, 0.9)
 
@@ -276,9 +318,15 @@ CAUGHT = [
     (LearnsFromItsOwnAnswerAndSaysItIsOnline, check_blind_to_the_future, "earlier reviews"),
     (ReadsGapsBetweenRowNumbers, check_blind_to_the_future, "everything after it"),
     (ReadsItsOwnAnswerTimeInTheSeconds, check_blind_to_the_future, "answer times"),
+    (AddsUpSecondsToAClock, check_blind_to_the_future, "answer times"),
+    (ReadsOnceInAWhileALongAnswerTime, check_blind_to_the_future, "answer times"),
+    (ReadsGapsBetweenLaterDays, check_blind_to_the_future, "everything after it"),
+    (CountsWhatElseIsDueThatDay, check_blind_to_the_future, "everything after it"),
     (ReadsOnRareRowsWhetherTheCardComesAgainSoon, check_blind_to_the_future, "after it"),
     (LearnsFromNewCardsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
     (LearnsFromAnswerTimesWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
+    (LearnsFromSameDayReviewsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
+    (LearnsFromSecondsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
     (FitsOnTestRows, check_fit_ignores_test_rows, "before the fit"),
     (FitsOnTheElapsedTimesOfTestRows, check_fit_ignores_test_rows, "before the fit"),
     (RemembersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "before the fit"),
@@ -320,6 +368,16 @@ def test_running_all_checks_catches_it_too(cheat):
 @pytest.mark.parametrize("algorithm", [Honest(), LearnsWhileTestedAndSaysSo()])
 def test_an_honest_algorithm_passes(algorithm):
     check_algorithm(algorithm)
+
+
+def test_the_invented_clock_shows_what_a_cheat_could_add_up():
+    reviews = trial_task(same_day=True).reviews
+    again = np.flatnonzero(reviews.elapsed_days >= 0)
+    apart = reviews.elapsed_seconds[again] / 86400 - reviews.elapsed_days[again]
+    assert (reviews.elapsed_seconds[again] > 0).all()
+    assert (np.abs(apart) < 1).all()
+    cheat = AddsUpSecondsToAClock().column(reviews)[trial_task(same_day=True).folds[0].test]
+    assert 0 < (cheat < 0.5).sum() < len(cheat)
 
 
 def test_reading_past_the_end_of_the_log_is_explained():
