@@ -44,12 +44,15 @@ class Run:
     ----------
     rows : mapping of user to str
         Digest of the scored reviews of each user without a missing fold.
+    reviews : mapping of user to int
+        How many they are.
     scores : mapping of metric to mapping of user to float
     """
 
     folder: Path
     summary: dict[str, Any]
     rows: dict[User, str]
+    reviews: dict[User, int]
     scores: dict[str, dict[User, float]]
 
     def values(self, metric: str, users: Sequence[User]) -> FloatArray:
@@ -63,13 +66,13 @@ def load_run(folder: Path) -> Run:
     columns = pq.read_table(folder / SCORES).to_pydict()
     users = columns.pop("user")
     rows = dict(zip(users, columns.pop("rows"), strict=True))
-    del columns["reviews"]
+    reviews = dict(zip(users, columns.pop("reviews"), strict=True))
     scores = {
         name: {user: _or_nan(value) for user, value in zip(users, values, strict=True)}
         for name, values in columns.items()
     }
     complete = {user: digest for user, digest in rows.items() if digest}
-    return Run(folder, read_json(folder / SUMMARY), complete, scores)
+    return Run(folder, read_json(folder / SUMMARY), complete, reviews, scores)
 
 
 def leaderboards(folders: Sequence[Path]) -> list[str]:
@@ -162,7 +165,8 @@ def _caption(run: Run, users: Sequence[User], most: int) -> str:
     every = f" of {most:,}, those that every run could score" if len(users) < most else ""
     over = "users" if len(users) > 1 else summary["interval_over"]
     return (
-        f"{summary['data']}, protocol {summary['protocol']}: {_counted(len(users))}{every}\n"
+        f"{summary['data']}, protocol {summary['protocol']}: {_counted(len(users))}{every}; "
+        f"{sum(run.reviews[user] for user in users):,} scored reviews\n"
         f"Means over users; intervals over {over}; behind: the mean paired difference to the "
         "best run\n"
     )

@@ -100,7 +100,7 @@ def test_the_best_run_is_first(finished):
     assert shown == sorted(losses, key=losses.get)
     for loss in losses.values():
         assert f"{loss:.4f}" in text
-    assert "3 users" in text
+    assert f"3 users; {len(next(iter(runs.values()))[1].scored):,} scored reviews" in text
     assert text.count("  best  ") == 1
 
 
