@@ -86,9 +86,10 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
 def check_blind_to_the_future(algorithm: Algorithm, task: Task | None = None) -> None:
     """Check that no prediction moves when its own outcome and everything later changes.
 
-    From some row t on, ratings and answer times are changed, and so are the days, elapsed
-    times and states of the rows after t; then all that comes after t is cut off. Neither
-    may move a prediction at t or before.
+    From some row t on, ratings and answer times are changed, also where the seconds from
+    answer to answer contain them, and so are the days, elapsed times, states and row numbers
+    of the rows after t; then all that comes after t is cut off. Neither may move a prediction
+    at t or before. Every test row takes its turn as t, or 200 of them where there are more.
 
     Raises
     ------

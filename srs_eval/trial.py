@@ -116,9 +116,11 @@ def _log(rng: np.random.Generator) -> Reviews:
     truth = np.full(shape, 0.5)
     recalled = np.zeros(shape, bool)
     stability = np.full(_CARDS, 2.0)
+    step = np.zeros(shape, np.int64)
     for nth in range(_REVIEWS_PER_CARD):
         if nth > 0:
             gap[nth] = _days_until_review(rng, stability)
+            step[nth] = np.where(gap[nth] == 0, step[nth - 1] + 1, 0)
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(_CARDS) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
@@ -126,8 +128,10 @@ def _log(rng: np.random.Generator) -> Reviews:
     begins[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
     day = begins + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)
-    in_time = np.lexsort((card.ravel(), position.ravel(), day.ravel()))
-    first = position.ravel()[in_time] == 0
+    new = position == 0
+    # In one sitting cards that are due come before new ones, and those before second looks.
+    in_time = np.lexsort((card.ravel(), new.ravel(), step.ravel(), day.ravel()))
+    first = new.ravel()[in_time]
     since = gap.ravel()[in_time]
     rating = _ratings(rng, recalled.ravel()[in_time])
     duration_ms = rng.integers(1000, 20000, len(since)).astype(np.float64)
