@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -25,6 +24,7 @@ from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
 _COUNTED_BEFORE = 8
+_FIGURES = ("calibration", "roc", "users", "forgetting")
 
 
 def run_job(plan: Plan) -> JobOutcome:
@@ -164,7 +164,9 @@ def _save(plan: Plan, evaluation: Evaluation, fingerprint: str) -> None:
     """Write the results, and leave nothing of another run in the folder."""
     for name in (files.PREDICTIONS, files.CURVES):
         (plan.folder / name).unlink(missing_ok=True)
-    shutil.rmtree(plan.folder / files.FIGURES, ignore_errors=True)
+    for name in _FIGURES:
+        for ending in ("png", "svg"):
+            (plan.folder / files.FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
     files.write_fits(plan.folder, evaluation.fits)
     if evaluation.predictions is not None:
         files.write_predictions(plan.folder, evaluation.predictions)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import QUIET, SMALL
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
@@ -17,6 +18,7 @@ from srs_eval.nouns import User
 from srs_eval.plan import Plan
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report.files import FinishedUsers
+from srs_eval.run import command
 
 LOGS = {2: invented_log(user=2, seed=2), 3: invented_log(user=3, seed=3)}
 
@@ -68,3 +70,29 @@ def test_a_user_whose_log_has_changed_is_done_again(kept: FinishedUsers) -> None
 def test_other_settings_or_code_are_refused(kept: FinishedUsers) -> None:
     with pytest.raises(ConfigError, match="other settings or other code"):
         replace(kept, stamp="settings changed").open(resume=True)
+
+
+def test_a_folder_of_somebody_elses_is_neither_used_nor_deleted(tmp_path: Path) -> None:
+    theirs = tmp_path / "users" / "precious.txt"
+    theirs.parent.mkdir()
+    theirs.write_text("mine", encoding="utf-8")
+    finished = FinishedUsers(theirs.parent, stamp="settings code")
+    for resume in (False, True):
+        with pytest.raises(ConfigError, match="not of a run"):
+            finished.open(resume=resume)
+    finished.remove()
+    assert theirs.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_run_into_a_folder_with_figures_of_somebodys_leaves_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "out" / "figures" / "precious.png"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"mine")
+    stale = theirs.with_name("roc.png")
+    stale.write_bytes(b"of an earlier run")
+    monkeypatch.chdir(tmp_path)
+    assert command(["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]) == 0
+    assert theirs.read_bytes() == b"mine"
+    assert not stale.exists()

@@ -29,6 +29,7 @@ FIGURES = "figures"
 RESULTS = (PREDICTIONS, CURVES, FITS, SCORES, SUMMARY)
 
 _ABOUT = "srs_eval"
+_STAMP = "stamp.json"
 
 
 @contextmanager
@@ -105,7 +106,11 @@ class FinishedUsers:
 
     def open(self, *, resume: bool) -> None:
         """Begin, or continue where an interrupted run of the same settings stopped."""
-        begun = self.folder / "stamp.json"
+        begun = self.folder / _STAMP
+        if self.folder.is_dir() and not begun.is_file() and any(self.folder.iterdir()):
+            raise ConfigError(
+                f"{self.folder} holds files that are not of a run; give another hydra.run.dir"
+            )
         if resume and begun.is_file():
             if read_json(begun)["stamp"] != self.stamp:
                 raise ConfigError(
@@ -143,8 +148,8 @@ class FinishedUsers:
         return UserEvaluation(user, tables.read_fits(table), predictions, ReviewLog(**about["log"]))
 
     def remove(self) -> None:
-        """Delete the folder, which nothing but this class wrote to."""
-        if self.folder.is_dir():
+        """Delete the folder, if it is one that this class made."""
+        if (self.folder / _STAMP).is_file():
             shutil.rmtree(self.folder)
 
     def _place(self, number: int) -> Path:
