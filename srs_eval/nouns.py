@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.floating[Any]]
 
 Better = Literal["lower", "higher", "zero", "neither"]
-FitStatus = Literal["ok", "skipped", "failed"]
+FitStatus = Literal["ok", "fallback", "skipped", "failed"]
 
 REVIEW_COLUMNS = (
     "card",
@@ -67,6 +67,8 @@ class Reviews:
         True probability of recall, known only for simulated users.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
+    whole_days : bool
+        Whether `elapsed` counts whole days: short logs do not tell by their numbers.
     """
 
     user: User
@@ -81,6 +83,7 @@ class Reviews:
     state: IntArray | None = None
     truth: FloatArray | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    whole_days: bool = True
 
     def __len__(self) -> int:
         """Count the reviews."""
@@ -125,7 +128,10 @@ class Task:
         Position of each review in the whole log: its identity, which algorithms do not see,
         because a gap would tell them of reviews that were filtered out.
     lapses : int64 [len(reviews)]
-        Earlier Agains of the card given at least a day after the review before them.
+        Earlier Agains of the card: those given at least a day after the review before them,
+        or all, as the protocol says.
+    warm_start : bool
+        Whether algorithms that can (`WarmStarting`) start from the fit of the fold before.
     """
 
     reviews: Reviews
@@ -133,6 +139,7 @@ class Task:
     nth_review: IntArray
     lapses: IntArray
     log_row: IntArray
+    warm_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,27 @@ class Fit:
     n_train: int = 0
     n_test: int = 0
     parameters: tuple[float, ...] = ()
+    standard_errors: tuple[float, ...] = ()
     traceback: str = ""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether predictions came of it."""
+        return self.status in ("ok", "fallback")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model may tell of its fit, in an attribute `learned`.
+
+    `standard_errors` are those of its parameters, NaN where there is none, such as at a
+    bound. `note` is what should be known of the fit; `fallback` says that something else
+    took its place, and `note` what and why.
+    """
+
+    standard_errors: tuple[float, ...] = ()
+    note: str = ""
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,20 +259,16 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """Short name for tables, such as ``synthetic`` or a file's name."""
-        ...
 
     @property
     def location(self) -> str:
         """Path, or a description of what is simulated."""
-        ...
 
     def users(self) -> Sequence[User]:
         """Name the users, in a fixed order, without reading their reviews."""
-        ...
 
     def read(self, user: User) -> Reviews:
         """Read one user's log; raise `ReviewLogError` if it cannot be used."""
-        ...
 
 
 class EvaluationProtocol(Protocol):
@@ -254,21 +277,17 @@ class EvaluationProtocol(Protocol):
     @property
     def name(self) -> str:
         """Name that goes with every number produced under it."""
-        ...
 
     @property
     def version(self) -> str:
         """Changes whenever a change of code can move a number."""
-        ...
 
     @property
     def folds(self) -> int:
         """Fits per user."""
-        ...
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
-        ...
 
 
 class MemoryModel(Protocol):
@@ -281,7 +300,6 @@ class MemoryModel(Protocol):
     @property
     def parameters(self) -> Sequence[float]:
         """Learned numbers, empty if there are none."""
-        ...
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows` from the reviews before it and its elapsed time.
@@ -290,7 +308,6 @@ class MemoryModel(Protocol):
         -------
         p : float [len(rows)], in (0, 1)
         """
-        ...
 
 
 class CurveModel(MemoryModel, Protocol):
@@ -308,7 +325,6 @@ class CurveModel(MemoryModel, Protocol):
         -------
         p : float [len(rows), k], in (0, 1)
         """
-        ...
 
 
 class Algorithm(Protocol):
@@ -341,7 +357,21 @@ class Algorithm(Protocol):
         FitError
             If the fit went wrong.
         """
-        ...
+
+
+class WarmStarting(Algorithm, Protocol):
+    """An algorithm that can go on from an earlier fit of the same user.
+
+    Where a protocol fits often, `refit` takes the place of `fit` after a fold that worked.
+    """
+
+    def refit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
+    ) -> MemoryModel:
+        """Learn from `rows`, starting from what was learned before from the earlier of them.
+
+        Everything said of `fit` holds, and `previous` is left as it is.
+        """
 
 
 class Metric(Protocol):
@@ -352,16 +382,13 @@ class Metric(Protocol):
     @property
     def name(self) -> str:
         """Letters, digits and underscores only, so that every tracker takes it."""
-        ...
 
     @property
     def better(self) -> Better:
         """Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``."""
-        ...
 
     def __call__(self, predictions: Predictions) -> float:
         """Score the predictions."""
-        ...
 
 
 class ProperScore(Metric, Protocol):
@@ -369,4 +396,3 @@ class ProperScore(Metric, Protocol):
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Score each review on its own."""
-        ...

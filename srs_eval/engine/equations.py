@@ -7,7 +7,7 @@ cards or loops, so the same text can be interpreted, traced or differentiated.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,16 +53,18 @@ class Maths(Protocol):
 class Equations(Protocol):
     """A recurrent memory model as mathematics.
 
-    Attributes
-    ----------
-    state_names : tuple of str
-        What the values of the state are.
-    parameters : ParameterSpace
-        Defaults and bounds of `w`.
+    Make it a frozen dataclass: equal equations are compiled once.
     """
 
-    state_names: ClassVar[tuple[str, ...]]
-    parameters: ClassVar[ParameterSpace]
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """What the values of the state are."""
+        ...
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        """Defaults and bounds of `w`."""
+        ...
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """State after the card's first review."""

@@ -11,17 +11,36 @@ from srs_eval.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpace:
-    """Default and bounds of every parameter of a model.
+    """Default, bounds and spread of every parameter of a model.
 
     Attributes
     ----------
     defaults, lower, upper : tuple of float
         Of equal length; bounds are inclusive and may be infinite.
+    spread : tuple of float
+        How far users lie from the defaults, as a standard deviation: fits are drawn towards
+        the defaults by ``((w - default) / spread)**2``. Infinite where nothing is known,
+        which is also what leaving it out means.
+    ordered : tuple of pairs of int
+        Pairs (i, j) of parameters that must satisfy ``w[i] <= w[j]``.
     """
 
     defaults: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
+    spread: tuple[float, ...] = ()
+    ordered: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in the spread, and refuse columns of unequal length."""
+        if not self.spread:
+            object.__setattr__(self, "spread", (math.inf,) * len(self.defaults))
+        lengths = {len(self.defaults), len(self.lower), len(self.upper), len(self.spread)}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"{len(self.defaults)} defaults, {len(self.lower)} lower and "
+                f"{len(self.upper)} upper bounds, {len(self.spread)} spreads: give one of each"
+            )
 
     def __len__(self) -> int:
         """Count the parameters."""
@@ -73,3 +92,10 @@ class ParameterSpace:
                 yield f"parameter {number} is {value}, not a finite number"
             elif not low <= value <= high:
                 yield f"parameter {number} is {float(value)}, outside {low} to {high}"
+        if len(given) == len(self):
+            for low, high in self.ordered:
+                if not given[low] <= given[high]:
+                    yield (
+                        f"parameter {low} is {given[low]}, larger than parameter {high}, "
+                        f"{given[high]}"
+                    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.engine.cards import Lanes, lanes
-from srs_eval.engine.equations import Equations, NumpyMaths, State
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.equations import Equations, NumpyMaths
+from srs_eval.engine.packing import LANES, pack
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 _MATHS = NumpyMaths()
 
@@ -26,10 +26,13 @@ class RecurrentModel:
         The model as mathematics.
     parameters : tuple of float
         Its numbers, as many as the equations ask for.
+    learned : Learned
+        How they were found.
     """
 
     equations: Equations
     parameters: tuple[float, ...]
+    learned: Learned = field(default_factory=Learned)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
         """Predict recall at each of `rows` from the card's reviews before it.
@@ -39,11 +42,9 @@ class RecurrentModel:
         p : float64 [len(rows)], in (0, 1)
             NaN at a card's first review, where there is nothing to forget yet.
         """
-        arranged = lanes(reviews.card, until=rows)
-        p = np.full(len(reviews), np.nan)
-        for walked in _walk(self.equations, self.parameters, reviews, arranged):
-            p[walked.rows] = walked.p
-        return uncertain(p[rows])
+        packed = pack(reviews, until=rows)
+        p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
+        return uncertain(p.ravel()[packed.places_of(rows)])
 
     def predict_at(
         self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
@@ -70,11 +71,10 @@ class RecurrentModel:
 
     def states(self, reviews: Reviews) -> dict[str, NDArray[np.float64]]:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""
-        arranged = lanes(reviews.card)
-        columns = np.empty((len(self.equations.state_names), len(reviews)))
-        for walked in _walk(self.equations, self.parameters, reviews, arranged):
-            columns[:, walked.rows] = walked.after
-        return dict(zip(self.equations.state_names, columns, strict=True))
+        packed = pack(reviews)
+        _, states = compiled(self.equations).walk(np.asarray(self.parameters), packed)
+        places = packed.places_of(np.arange(len(reviews)))
+        return dict(zip(self.equations.state_names, _at(states, places), strict=True))
 
 
 def states_before(
@@ -87,45 +87,15 @@ def states_before(
     float64 [len(state_names), len(rows)]
         NaN at a card's first review.
     """
-    arranged = lanes(reviews.card, until=rows)
-    columns = np.full((len(equations.state_names), len(reviews)), np.nan)
-    for walked in _walk(equations, parameters, reviews, arranged):
-        columns[:, walked.rows] = walked.before
-    return columns[:, rows]
+    packed = pack(reviews, until=rows)
+    _, states = compiled(equations).walk(np.asarray(parameters), packed)
+    places = packed.places_of(rows)
+    first = np.isin(places // LANES, packed.starts)
+    columns = _at(states, np.where(first, places, places - LANES))
+    columns[:, first] = np.nan
+    return columns
 
 
-@dataclass(frozen=True, slots=True)
-class _Walked:
-    """The k-th reviews of all cards: row numbers, state before and after, prediction."""
-
-    rows: IntArray
-    before: State
-    p: NDArray[np.float64]
-    after: State
-
-
-def _walk(
-    equations: Equations, parameters: tuple[float, ...], reviews: Reviews, arranged: Lanes
-) -> Iterator[_Walked]:
-    """Run the equations along all cards, one review of each at a time.
-
-    At first reviews the state before and the prediction are NaN.
-    """
-    w = np.asarray(parameters)
-    elapsed = reviews.elapsed[arranged.rows].astype(np.float64)
-    rating = reviews.rating[arranged.rows].astype(np.float64)
-    after: State = ()
-    for places in arranged:
-        rows = arranged.rows[places]
-        with np.errstate(over="ignore"):
-            if places.start == 0:
-                p = np.full(len(rows), np.nan)
-                before: State = tuple(p for _ in equations.state_names)
-                after = equations.init(_MATHS, w, rating[places])
-            else:
-                before = tuple(column[: len(rows)] for column in after)
-                p = equations.curve(_MATHS, w, before, elapsed[places])
-                after = equations.step(_MATHS, w, before, elapsed[places], rating[places], p)
-        # An author may return plain numbers where the state is the same for every card.
-        after = tuple(np.broadcast_to(value, rows.shape) for value in after)
-        yield _Walked(rows, before, p, after)
+def _at(states: NDArray[np.float64], places: IntArray) -> NDArray[np.float64]:
+    """Pick the states at some places."""
+    return np.ascontiguousarray(states[places // LANES, :, places % LANES].T)

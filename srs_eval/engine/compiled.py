@@ -1,0 +1,148 @@
+"""Equations as fast functions over all cards of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.engine.assembly import Precision
+from srs_eval.engine.equations import Equations
+from srs_eval.engine.fisher_kernel import fisher_kernel
+from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.machine import CompiledKernel
+from srs_eval.engine.packing import LANES, Packed, aligned
+from srs_eval.engine.tracing import Traced, trace
+from srs_eval.engine.walk_kernel import walk_kernel
+from srs_eval.nouns import FloatArray, IntArray
+
+_TILE = 3  # the fastest of 2, 3 and 4, with and without AVX-512
+_MODELS_KEPT = 64
+
+
+class Gradient(NamedTuple):
+    """Loss and its derivatives by the parameters, float64 [parameters]."""
+
+    loss: float
+    gradient: NDArray[np.float64]
+
+
+class Fisher(NamedTuple):
+    """Loss, gradient, and Fisher information, float64 [parameters, parameters]."""
+
+    loss: float
+    gradient: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+def compiled(equations: Equations) -> CompiledModel:
+    """Return the fast functions of a model, made when they are first called.
+
+    Equal equations share them: make an `Equations` class with options a frozen dataclass.
+    """
+    return _compiled(cast(Hashable, equations))
+
+
+@lru_cache(maxsize=_MODELS_KEPT)
+def _compiled(equations: Hashable) -> CompiledModel:
+    return CompiledModel(cast(Equations, equations))
+
+
+class CompiledModel:
+    """The fast functions of a model.
+
+    Predictions are computed in double precision; loss and derivatives in that of the packed
+    reviews: single precision is twice as fast and enough to fit by.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self.states = len(equations.state_names)
+        self.size = len(equations.parameters)
+
+    @cached_property
+    def _traced(self) -> Traced:
+        return trace(self.equations)
+
+    @cached_property
+    def _walk(self) -> CompiledKernel:
+        return CompiledKernel(walk_kernel(self._traced, "double"))
+
+    @cache  # noqa: B019 - models are few and kept anyway
+    def _gradient(self, precision: Precision, *, public: bool) -> CompiledKernel:
+        return CompiledKernel(gradient_kernel(self._traced, precision, public=public))
+
+    @cache  # noqa: B019
+    def _fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
+        code = fisher_kernel(self._traced, precision, tile=_TILE)
+        # All derivatives and the residual, without what fills the last tile.
+        places = _places_in_tiles(code.columns)[: code.quantities + 1, : code.quantities]
+        return CompiledKernel(code.kernel), code.quantities, places
+
+    def walk(
+        self, w: FloatArray, packed: Packed
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict every review, and trace the state.
+
+        Parameters
+        ----------
+        w : float64 [parameters]
+        packed : Packed
+            Reviews in double precision.
+
+        Returns
+        -------
+        p : float64 [places, LANES]
+            NaN at first reviews.
+        states : float64 [places, states, LANES]
+            After the review.
+        """
+        width = 1 + self.states
+        places = len(packed.reviews)
+        out = aligned(places * width * LANES, np.float64)
+        self._walk(np.ascontiguousarray(w, np.float64), packed, out)
+        columns = out.reshape(places, width, LANES).astype(np.float64, copy=False)
+        return columns[:, 0], columns[:, 1:]
+
+    def gradient(self, w: FloatArray, packed: Packed, *, public: bool = False) -> Gradient:
+        """Sum the weighted log loss and its gradient over the packed reviews.
+
+        Parameters
+        ----------
+        public : bool
+            Whether the loss is that of the public trainer; see `Traced`.
+        """
+        kernel = self._gradient(_precision(packed), public=public)
+        out = np.zeros(kernel.code.outputs)
+        kernel(np.ascontiguousarray(w, np.float64), packed, out)
+        return Gradient(float(out[0]), out[1:])
+
+    def fisher(self, w: FloatArray, packed: Packed) -> Fisher:
+        """Sum the weighted log loss, its gradient and the Fisher information."""
+        kernel, quantities, places = self._fisher(_precision(packed))
+        out = np.zeros(kernel.code.outputs)
+        kernel(np.ascontiguousarray(w, np.float64), packed, out)
+        tiles = 1 + quantities * self.size
+        chain = out[1:tiles].reshape(quantities, self.size)
+        by_w = out[tiles:][places] @ chain
+        return Fisher(float(out[0]), by_w[quantities], chain.T @ by_w[:quantities])
+
+
+def _precision(packed: Packed) -> Precision:
+    return "float" if packed.reviews.dtype == np.float32 else "double"
+
+
+def _places_in_tiles(columns: int) -> IntArray:
+    """Find the entries of a symmetric matrix among the tiles of its lower triangle.
+
+    The tiles stand one after the other, row by row, and so do the numbers in each.
+    """
+    i, j = np.indices((columns, columns))
+    low, high = np.maximum(i, j), np.minimum(i, j)
+    down, across = low // _TILE, high // _TILE
+    tile = down * (down + 1) // 2 + across
+    places: IntArray = (tile * _TILE + low % _TILE) * _TILE + high % _TILE
+    return places

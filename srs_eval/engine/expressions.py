@@ -1,0 +1,371 @@
+"""Formulas as graphs: what a model's equations become when they are traced.
+
+Running an author's ordinary arithmetic on `Expression` objects records it. Equal
+sub-expressions are recorded once and constants are folded, so the graph is what has to be
+computed and no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from srs_eval.engine.equations import Value
+
+Kind = Literal["number", "parameter", "varying"]
+
+# Their value is known from outside: a number, a parameter, or something of the review.
+LEAVES = frozenset({"number", "parameter", "state", "review", "adjoint", "sensitivity"})
+
+# What is true or false, rather than a number.
+_CONDITIONS = frozenset({"less", "at_most", "equal"})
+
+_FOLD: dict[str, Callable[..., float]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "negate": lambda a: -a,
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "rint": lambda a: float(round(a)),
+    "minimum": min,
+    "maximum": max,
+    "less": lambda a, b: float(a < b),
+    "at_most": lambda a, b: float(a <= b),
+    "equal": lambda a, b: float(a == b),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """One quantity of a formula; operators on it make further ones.
+
+    Attributes
+    ----------
+    number : int
+        Position in the graph: operands come before what is made of them.
+    operation : str
+        How it is computed, or one of `LEAVES`.
+    operands : tuple of Expression
+        What it is computed of.
+    value : float or str
+        The number of a constant, the index of a parameter or state, the name of a fact.
+    kind : str
+        Whether it is fixed for ever, for one set of parameters, or varies by review.
+    """
+
+    graph: Graph
+    number: int
+    operation: str
+    operands: tuple[Expression, ...]
+    value: float | int | str
+    kind: Kind
+
+    def __add__(self, other: Value) -> Expression:
+        return self.graph.make("add", self, other)
+
+    def __radd__(self, other: Value) -> Expression:
+        return self.graph.make("add", other, self)
+
+    def __sub__(self, other: Value) -> Expression:
+        return self.graph.make("subtract", self, other)
+
+    def __rsub__(self, other: Value) -> Expression:
+        return self.graph.make("subtract", other, self)
+
+    def __mul__(self, other: Value) -> Expression:
+        return self.graph.make("multiply", self, other)
+
+    def __rmul__(self, other: Value) -> Expression:
+        return self.graph.make("multiply", other, self)
+
+    def __truediv__(self, other: Value) -> Expression:
+        return self.graph.make("divide", self, other)
+
+    def __rtruediv__(self, other: Value) -> Expression:
+        return self.graph.make("divide", other, self)
+
+    def __neg__(self) -> Expression:
+        return self.graph.make("negate", self)
+
+    def __pow__(self, exponent: Value) -> Expression:
+        return self.graph.power(self, exponent)
+
+    def __rpow__(self, base: Value) -> Expression:
+        return self.graph.power(base, self)
+
+    def __lt__(self, other: Value) -> Expression:
+        return self.graph.make("less", self, other)
+
+    def __gt__(self, other: Value) -> Expression:
+        return self.graph.make("less", other, self)
+
+    def __le__(self, other: Value) -> Expression:
+        return self.graph.make("at_most", self, other)
+
+    def __ge__(self, other: Value) -> Expression:
+        return self.graph.make("at_most", other, self)
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return self.graph.make("equal", self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return self.graph.make("select", self == other, 0.0, 1.0) > 0.5
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a model's equations cannot branch on a value with `if`, `and` or `or`: "
+            "use m.where(condition, yes, no), which computes both"
+        )
+
+
+@dataclass(slots=True)
+class Graph:
+    """All expressions of a model, each recorded once."""
+
+    nodes: list[Expression] = field(default_factory=list)
+    _known: dict[tuple[object, ...], Expression] = field(default_factory=dict)
+
+    def constant(self, value: float) -> Expression:
+        """Return the expression of a plain number."""
+        return self._record("number", (), float(value), "number")
+
+    def leaf(self, operation: str, value: int | str) -> Expression:
+        """Return a parameter, a state, an adjoint of a state, or a fact of the review."""
+        kind: Kind = "parameter" if operation == "parameter" else "varying"
+        return self._record(operation, (), value, kind)
+
+    def make(self, operation: str, *operands: Value) -> Expression:
+        """Return the expression of an operation, simplified where that is free."""
+        given = tuple(self._expression(operand) for operand in operands)
+        _refuse_misplaced_conditions(operation, given)
+        folded = self._folded(operation, given)
+        simpler = folded if folded is not None else _simplified(self, operation, given)
+        if simpler is not None:
+            return simpler
+        return self._record(operation, given, 0.0, _kind(given))
+
+    def power(self, base: Value, exponent: Value) -> Expression:
+        """Return `base` to the power of `exponent`, avoiding logarithms where possible."""
+        root = self._expression(base)
+        power = self._expression(exponent)
+        if power.operation == "number":
+            if power.value == 0.0:
+                return self.constant(1.0)
+            if power.value == 1.0:
+                return root
+            if power.value == 2.0:
+                return self.make("multiply", root, root)
+            if power.value == 0.5:
+                return self.make("sqrt", root)
+            if power.value == -1.0:
+                return self.make("divide", 1.0, root)
+        return self.make("exp", self.make("multiply", power, self.make("log", root)))
+
+    def _expression(self, value: Value) -> Expression:
+        if isinstance(value, Expression):
+            return value
+        return self.constant(value)
+
+    def _folded(self, operation: str, operands: tuple[Expression, ...]) -> Expression | None:
+        fold = _FOLD.get(operation)
+        if fold is None or any(operand.operation != "number" for operand in operands):
+            return None
+        try:
+            return self.constant(fold(*(operand.value for operand in operands)))
+        except (ArithmeticError, ValueError):  # such as log(0): left to run time
+            return None
+
+    def _record(
+        self, operation: str, operands: tuple[Expression, ...], value: float | str, kind: Kind
+    ) -> Expression:
+        key = (operation, value, *(operand.number for operand in operands))
+        if key not in self._known:
+            made = Expression(self, len(self.nodes), operation, operands, value, kind)
+            self.nodes.append(made)
+            self._known[key] = made
+        return self._known[key]
+
+
+def needed(outputs: Iterable[Expression], given: Iterable[int] = ()) -> list[Expression]:
+    """List what has to be computed for `outputs`, operands first.
+
+    Parameters
+    ----------
+    given : iterable of int
+        Numbers of expressions that are known, and need not be computed.
+    """
+    seen = set(given)
+    found: list[Expression] = []
+    waiting = list(outputs)
+    while waiting:
+        expression = waiting.pop()
+        if expression.number not in seen:
+            seen.add(expression.number)
+            found.append(expression)
+            waiting.extend(expression.operands)
+    return sorted(found, key=lambda expression: expression.number)
+
+
+def fixed_inputs(outputs: Iterable[Expression]) -> list[Expression]:
+    """List the quantities of the parameters alone that `outputs` are directly made of.
+
+    They have one value for all reviews, so they are worth computing beforehand.
+    """
+    found: dict[int, Expression] = {}
+    seen: set[int] = set()
+    waiting = list(outputs)
+    while waiting:
+        expression = waiting.pop()
+        # Conditions are not kept in registers: what they compare is.
+        if expression.kind == "parameter" and expression.operation not in _CONDITIONS:
+            found[expression.number] = expression
+        elif expression.number not in seen:
+            seen.add(expression.number)
+            waiting.extend(expression.operands)
+    return [found[number] for number in sorted(found)]
+
+
+def _kind(operands: tuple[Expression, ...]) -> Kind:
+    kinds = {operand.kind for operand in operands}
+    if "varying" in kinds:
+        return "varying"
+    return "parameter" if "parameter" in kinds else "number"
+
+
+def _is(expression: Expression, number: float) -> bool:
+    return expression.operation == "number" and expression.value == number
+
+
+def _refuse_misplaced_conditions(operation: str, operands: tuple[Expression, ...]) -> None:
+    """Only the first of three choices is a condition (or a number that stands for one)."""
+    first = operands[0].operation
+    allowed = 1 if operation == "select" else 0
+    missing = operation == "select" and first not in _CONDITIONS and first != "number"
+    if missing or any(operand.operation in _CONDITIONS for operand in operands[allowed:]):
+        raise TypeError(
+            "in a model's equations, comparisons stand as the first argument of m.where, and "
+            "nowhere else; nothing else stands there"
+        )
+
+
+def _simplified(
+    graph: Graph, operation: str, operands: tuple[Expression, ...]
+) -> Expression | None:
+    """Rewrite an operation whose result needs less work; None if there is nothing to gain."""
+    rule = _RULES.get(operation)
+    return rule(graph, *operands) if rule is not None else None
+
+
+def _add(graph: Graph, a: Expression, b: Expression) -> Expression | None:
+    if _is(a, 0.0):
+        return b
+    if _is(b, 0.0):
+        return a
+    if b.operation == "negate":
+        return a - b.operands[0]
+    return b - a.operands[0] if a.operation == "negate" else None
+
+
+def _subtract(graph: Graph, a: Expression, b: Expression) -> Expression | None:
+    if _is(b, 0.0):
+        return a
+    if _is(a, 0.0):
+        return -b
+    return a + b.operands[0] if b.operation == "negate" else None
+
+
+def _multiply(graph: Graph, a: Expression, b: Expression) -> Expression | None:
+    for one, other in ((a, b), (b, a)):
+        if _is(one, 0.0):
+            return one
+        if _is(one, 1.0):
+            return other
+        if _is(one, -1.0):
+            return -other
+        if one.operation == "negate":
+            return -(one.operands[0] * other)
+    if a.operation == b.operation == "exp" and a.kind == b.kind:
+        return graph.make("exp", a.operands[0] + b.operands[0])
+    return None
+
+
+def _divide(graph: Graph, a: Expression, b: Expression) -> Expression | None:
+    if _is(a, 0.0) or _is(b, 1.0):
+        return a
+    if b.operation == "number" and b.value != 0.0:
+        return a * (1.0 / float(b.value))
+    if b.kind == "parameter" and a.kind == "varying":
+        return a * (1.0 / b)  # one division for all reviews
+    return None
+
+
+def _negate(graph: Graph, a: Expression) -> Expression | None:
+    return a.operands[0] if a.operation == "negate" else None
+
+
+def _exp(graph: Graph, a: Expression) -> Expression | None:
+    return a.operands[0] if a.operation == "log" else None
+
+
+def _log(graph: Graph, a: Expression) -> Expression | None:
+    return a.operands[0] if a.operation == "exp" else None
+
+
+def _select(graph: Graph, c: Expression, a: Expression, b: Expression) -> Expression | None:
+    if c.operation == "number":  # the author compared plain numbers
+        return a if c.value else b
+    return a if a is b else None
+
+
+_RULES: dict[str, Callable[..., Expression | None]] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negate": _negate,
+    "exp": _exp,
+    "log": _log,
+    "select": _select,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TracingMaths:
+    """`Maths` that records instead of computing."""
+
+    graph: Graph
+
+    def exp(self, value: Value) -> Expression:
+        """Return e to the power of `value`."""
+        return self.graph.make("exp", value)
+
+    def log(self, value: Value) -> Expression:
+        """Return the natural logarithm."""
+        return self.graph.make("log", value)
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Expression:
+        """Choose between two values, both of which are computed."""
+        return self.graph.make("select", condition, yes, no)
+
+    def minimum(self, left: Value, right: Value) -> Expression:
+        """Return the smaller value."""
+        return self.graph.make("minimum", left, right)
+
+    def maximum(self, left: Value, right: Value) -> Expression:
+        """Return the larger value."""
+        return self.graph.make("maximum", left, right)
+
+    def clip(self, value: Value, low: Value, high: Value) -> Expression:
+        """Move `value` into ``[low, high]``."""
+        return self.minimum(self.maximum(value, low), high)
+
+    def rint(self, value: Value) -> Expression:
+        """Round to the nearest whole number, halves to the even one."""
+        return self.graph.make("rint", value)

@@ -1,0 +1,153 @@
+"""The kernel for the weighted loss and its gradient.
+
+Each block is walked forwards, keeping states and costly intermediate results, and then
+backwards, carrying the derivatives of the loss by the state (reverse mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from srs_eval.engine.assembly import Precision
+from srs_eval.engine.derivatives import adjoints
+from srs_eval.engine.expressions import Expression, needed
+from srs_eval.engine.kernel_writer import (
+    KernelCode,
+    KernelWriter,
+    Totals,
+    accumulate,
+    clear,
+    load_all,
+    store_all,
+)
+from srs_eval.engine.tracing import Traced, parameter_derivatives
+
+# Worth keeping for the walk back; everything else is cheaper computed again.
+_COSTLY = frozenset({"exp", "log", "divide", "sqrt"})
+
+
+class _Reverse:
+    """The formulas of both walks.
+
+    Attributes
+    ----------
+    fixed : list of Expression
+        The quantities of parameters alone that the loss is differentiated by.
+    after : tuple of Expression
+        Derivatives of the loss of all later reviews by the state after this one.
+    step, init : dict
+        Derivatives by the numbers of `fixed`, from a further and from a first review.
+    before : tuple of Expression
+        Derivatives of the loss from this review on by the state before it.
+    """
+
+    def __init__(self, traced: Traced, loss_slope: Expression) -> None:
+        graph = traced.graph
+        self.after = tuple(graph.leaf("adjoint", index) for index in range(len(traced.states)))
+        seeds = [(traced.p, loss_slope), *zip(traced.step, self.after, strict=True)]
+        by_step = adjoints(graph, seeds, kind="varying")
+        by_init = adjoints(graph, list(zip(traced.init, self.after, strict=True)), kind="varying")
+        numbers = sorted(by_step.keys() | by_init.keys())
+        self.fixed = [graph.nodes[n] for n in numbers if graph.nodes[n].kind == "parameter"]
+        self.step = {e.number: by_step[e.number] for e in self.fixed if e.number in by_step}
+        self.init = {e.number: by_init[e.number] for e in self.fixed if e.number in by_init}
+        zero = graph.constant(0.0)
+        self.before = tuple(by_step.get(state.number, zero) for state in traced.states)
+
+
+def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = False) -> KernelCode:
+    """Write the kernel; its numbers are the loss, then its derivatives by the parameters.
+
+    Parameters
+    ----------
+    public : bool
+        Whether the loss is that of the public trainer.
+    """
+    loss, slope_of_loss = (
+        (traced.public_loss, traced.public_loss_slope)
+        if public
+        else (traced.loss, traced.loss_slope)
+    )
+    reverse = _Reverse(traced, slope_of_loss)
+    forward = (loss, *traced.step)
+    backward = (*reverse.step.values(), *reverse.before)
+    kept = (*traced.states, *_kept(forward, backward))
+    chain = parameter_derivatives(traced, tuple(reverse.fixed))
+    outputs = (*forward, *backward, *reverse.init.values(), *traced.init)
+    writer = KernelWriter(traced, outputs, precision, chain)
+    code = writer.code
+    count = 1 + len(reverse.fixed)
+    totals = Totals(code, count)
+    sums = code.memory(count)
+    state, slope = code.memory(len(traced.states)), code.memory(len(traced.states))
+
+    with writer.block() as (start, length):
+        clear(code, sums, count)
+        writer.first_states(start, state)
+        with code.loop("forward", "1", length) as nth:
+            review = code.value(f"add nsw i64 {start}, {nth}")
+            found = writer.compute(forward, review, load_all(code, traced.states, state))
+            place = code.value(f"mul nsw i64 {nth}, {len(kept)}")
+            store_all(code, [found[e.number] for e in kept], "%scratch", place)
+            accumulate(code, sums, 0, found[loss.number])
+            store_all(code, [found[e.number] for e in traced.step], state)
+        clear(code, slope, len(traced.states))
+        last = code.value(f"sub nsw i64 {length}, 1")
+        with code.loop("backward", "0", last) as done:
+            nth = code.value(f"sub nsw i64 {last}, {done}")
+            review = code.value(f"add nsw i64 {start}, {nth}")
+            place = code.value(f"mul nsw i64 {nth}, {len(kept)}")
+            known = load_all(code, reverse.after, slope) | _restored(writer, kept, place)
+            found = writer.compute(backward, review, known)
+            _accumulate_all(writer, sums, reverse, reverse.step, found)
+            store_all(code, [found[e.number] for e in reverse.before], slope)
+        known = load_all(code, reverse.after, slope)
+        found = writer.compute(tuple(reverse.init.values()), start, known)
+        _accumulate_all(writer, sums, reverse, reverse.init, found)
+        totals.add(sums)
+
+    _write_gradient(writer, totals.numbers())
+    text = writer.finish(saturating=True)
+    return KernelCode(text, precision, outputs=1 + len(traced.parameters), scratch=len(kept))
+
+
+def _kept(forward: Sequence[Expression], backward: Sequence[Expression]) -> list[Expression]:
+    """Choose what the forward walk keeps for the backward one."""
+    again = {expression.number for expression in needed(backward)}
+    return [
+        expression
+        for expression in needed(forward)
+        if expression.operation in _COSTLY
+        and expression.kind == "varying"
+        and expression.number in again
+    ]
+
+
+def _restored(writer: KernelWriter, kept: Sequence[Expression], place: str) -> dict[int, str]:
+    pointer = writer.code.value(f"getelementptr {writer.code.real}, ptr %scratch, i64 {place}")
+    return load_all(writer.code, kept, pointer)
+
+
+def _accumulate_all(
+    writer: KernelWriter,
+    sums: str,
+    reverse: _Reverse,
+    derivatives: dict[int, Expression],
+    found: dict[int, str],
+) -> None:
+    for index, expression in enumerate(reverse.fixed):
+        if expression.number in derivatives:
+            value = found[derivatives[expression.number].number]
+            accumulate(writer.code, sums, index + 1, value)
+
+
+def _write_gradient(writer: KernelWriter, numbers: list[str]) -> None:
+    """Apply the chain rule down to the parameters, and write the results."""
+    scalar = writer.scalar
+    scalar.store(numbers[0], "%out", 0)
+    for parameter in range(len(writer.traced.parameters)):
+        total = scalar.constant(0.0)
+        for number, slopes in zip(numbers[1:], writer.slopes, strict=True):
+            if parameter in slopes:
+                total = scalar.add(total, scalar.multiply(number, slopes[parameter]))
+        scalar.store(total, "%out", parameter + 1)

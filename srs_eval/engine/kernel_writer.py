@@ -1,0 +1,223 @@
+"""What all kernels share: their frame, their inputs, their sums.
+
+A kernel is a function over all cards of a log. Cards are packed into blocks of `LANES` (see
+`packing.py`); the reviews of a block are walked in order, all lanes at once.
+
+Quantities of the parameters alone are computed once per call, in double precision, and so is
+their part of the chain rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from srs_eval.engine.assembly import Assembly, Precision
+from srs_eval.engine.elementary import exp_function, log_function
+from srs_eval.engine.expressions import Expression, fixed_inputs
+from srs_eval.engine.packing import FACTS, LANES
+from srs_eval.engine.tracing import Traced
+
+_SIGNATURE = (
+    "ptr noalias readonly %w, ptr noalias readonly %reviews, i64 %blocks, "
+    "ptr noalias readonly %starts, ptr noalias readonly %lengths, "
+    "ptr noalias %scratch, ptr noalias %out"
+)
+_INTRINSICS = ("sqrt", "rint")
+_ATTRIBUTES = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+
+# Derivatives of quantities of the parameters alone, by index of the parameter.
+Chain = Sequence[Mapping[int, Expression]]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A kernel in the compiler's language.
+
+    Attributes
+    ----------
+    text : str
+        The whole module; its function is called ``kernel``.
+    precision : {"float", "double"}
+        Of the reviews and of the arithmetic on them.
+    scratch : int
+        Vectors of scratch memory it needs per review of the longest card, and
+    more_scratch : int
+        how many on top of that.
+    outputs : int
+        Vectors per place (of ``walk``) or numbers (of the others) it writes.
+    """
+
+    text: str
+    precision: Precision
+    outputs: int
+    scratch: int = 0
+    more_scratch: int = 0
+
+
+class KernelWriter:
+    """Writes a kernel.
+
+    Parameters
+    ----------
+    outputs : sequence of Expression
+        Everything that will be computed for a review; what it needs of the parameters alone
+        is computed now.
+    chain : sequence of mapping, optional
+        Derivatives by the parameters that will be needed, see `slopes`.
+
+    Attributes
+    ----------
+    code : Assembly
+        Writes vectors.
+    scalar : Assembly
+        Writes plain numbers in double precision.
+    names : dict
+        Vectors of the quantities of the parameters alone, by number of the expression.
+    slopes : list of dict
+        Plain numbers of `chain`, by index of the parameter.
+    """
+
+    def __init__(
+        self,
+        traced: Traced,
+        outputs: Sequence[Expression],
+        precision: Precision,
+        chain: Chain = (),
+    ) -> None:
+        self.traced = traced
+        self.code = Assembly(LANES, precision)
+        self.scalar = Assembly(1, "double", self.code.body)
+        parameters = {
+            expression.number: self.scalar.load("%w", index)
+            for index, expression in enumerate(traced.parameters)
+        }
+        fixed = fixed_inputs(outputs)
+        wanted = [slope for derivatives in chain for slope in derivatives.values()]
+        found = self.scalar.compute([*fixed, *wanted], parameters)
+        self.slopes = [
+            {parameter: found[slope.number] for parameter, slope in derivatives.items()}
+            for derivatives in chain
+        ]
+        self.names: dict[int, str] = {}
+        for expression in fixed:
+            number = found[expression.number]
+            if precision == "float":
+                number = self.code.value(f"fptrunc double {number} to float")
+            self.names[expression.number] = self.code.spread(number)
+
+    @contextmanager
+    def block(self) -> Iterator[tuple[str, str]]:
+        """Repeat for all blocks; yield the first place of each and how many it has."""
+        with self.code.loop("block", "0", "%blocks") as block:
+            start = self.code.load("%starts", block, kind="i64")
+            length = self.code.load("%lengths", block, kind="i64")
+            yield start, length
+
+    def compute(
+        self, outputs: Sequence[Expression], place: str, known: Mapping[int, str]
+    ) -> dict[int, str]:
+        """Compute for the reviews at a place, given what is known beside their facts."""
+        first = self.code.value(f"mul nsw i64 {place}, {FACTS}")
+        facts = {
+            fact.number: self.code.load("%reviews", plus(self.code, first, index))
+            for index, fact in enumerate(self.traced.facts)
+        }
+        return self.code.compute(outputs, {**self.names, **facts, **known})
+
+    def first_states(self, start: str, state: str) -> None:
+        """Put the states after the first reviews of a block into memory."""
+        found = self.compute(self.traced.init, start, {})
+        store_all(self.code, [found[e.number] for e in self.traced.init], state)
+
+    def finish(self, *, saturating: bool) -> str:
+        """Put the module together; see `log_function` for `saturating`."""
+        code = self.code
+        parts = [
+            exp_function(code.lanes, code.precision),
+            log_function(code.lanes, code.precision, saturating=saturating),
+            exp_function(1, "double"),
+            log_function(1, "double", saturating=False),
+            f"declare i1 @llvm.vector.reduce.or.v{code.lanes}i1({code.truth})\n",
+        ]
+        for writer in (code, self.scalar):
+            parts += [
+                f"declare {writer.real} @{writer.intrinsic_name(name)}({writer.real})\n"
+                for name in _INTRINSICS
+            ]
+        body = code.body.text()
+        parts.append(
+            f"define void @kernel({_SIGNATURE}) {_ATTRIBUTES} {{\n{body}\n  ret void\n}}\n"
+        )
+        return "\n".join(parts)
+
+
+class Totals:
+    """Sums over blocks in double precision, one per quantity and lane."""
+
+    def __init__(self, code: Assembly, count: int) -> None:
+        self.code = code
+        self.wide = Assembly(code.lanes, "double", code.body)
+        self.count = count
+        self.memory = self.wide.memory(count)
+        clear(self.wide, self.memory, count)
+
+    def add(self, sums: str) -> None:
+        """Add the sums of one block."""
+        for index in range(self.count):
+            accumulate(
+                self.wide, self.memory, index, widened(self.code, self.code.load(sums, index))
+            )
+
+    def numbers(self) -> list[str]:
+        """Add up the lanes."""
+        return [
+            sum_of_lanes(self.wide, self.wide.load(self.memory, index))
+            for index in range(self.count)
+        ]
+
+
+def widened(code: Assembly, vector: str) -> str:
+    """Convert a vector to double precision."""
+    if code.precision == "double":
+        return vector
+    return code.value(f"fpext {code.real} {vector} to <{code.lanes} x double>")
+
+
+def sum_of_lanes(wide: Assembly, vector: str) -> str:
+    """Add up the lanes of a vector of doubles, in a fixed order."""
+    scalar = Assembly(1, "double", wide.body)
+    parts = [
+        wide.value(f"extractelement {wide.real} {vector}, i32 {lane}") for lane in range(wide.lanes)
+    ]
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [scalar.add(left, right) for left, right in pairs]
+    return parts[0]
+
+
+def load_all(code: Assembly, expressions: Sequence[Expression], memory: str) -> dict[int, str]:
+    """Read the values of expressions that lie one after the other."""
+    return {e.number: code.load(memory, index) for index, e in enumerate(expressions)}
+
+
+def store_all(code: Assembly, values: Sequence[str], memory: str, first: str = "0") -> None:
+    """Write values one after the other, from entry `first` on."""
+    for index, value in enumerate(values):
+        code.store(value, memory, plus(code, first, index))
+
+
+def clear(code: Assembly, memory: str, count: int) -> None:
+    """Write zeros."""
+    store_all(code, [code.constant(0.0)] * count, memory)
+
+
+def accumulate(code: Assembly, memory: str, index: str | int, value: str) -> None:
+    """Add to what stands in memory."""
+    code.store(code.add(code.load(memory, index), value), memory, index)
+
+
+def plus(code: Assembly, index: str, offset: int) -> str:
+    """Add a number to an index."""
+    return code.value(f"add nsw i64 {index}, {offset}") if offset else index

@@ -1,0 +1,56 @@
+"""Fits by L-BFGS-B: slower than Newton's method, and nothing but the gradient is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, minimize
+
+from srs_eval.engine.newton import Minimum
+from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.errors import FitError
+
+
+def lbfgs(
+    objective: Objective,
+    start: NDArray[np.float64],
+    space: ParameterSpace,
+    *,
+    most_steps: int = 500,
+) -> Minimum:
+    """Minimise an objective; its reviews should be packed in double precision.
+
+    Raises
+    ------
+    ValueError
+        If the parameters must be in some order, which this method cannot keep.
+    FitError
+        If it ends at a loss that is not a finite number.
+    """
+    if space.ordered:
+        raise ValueError("L-BFGS-B knows bounds only: use newton for ordered parameters")
+    first = feasible(start, space)
+    # In units of the size of a parameter: curvatures lie further apart than this can mend.
+    scale = np.maximum(np.abs(first), 0.1)
+    found = minimize(
+        _scaled,
+        first / scale,
+        args=(objective, scale),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(np.asarray(space.lower) / scale, np.asarray(space.upper) / scale),
+        options={"maxiter": most_steps, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
+    )
+    w = feasible(np.asarray(found.x * scale, np.float64), space)
+    if not (np.isfinite(found.fun) and np.isfinite(w).all()):
+        raise FitError(f"the loss became {found.fun} at the parameters {w.tolist()}")
+    there = objective.fisher(w)
+    return Minimum(w, there.loss, there.information, int(found.nfev), bool(found.success))
+
+
+def _scaled(
+    scaled: NDArray[np.float64], objective: Objective, scale: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    loss, gradient = objective.gradient(scaled * scale)
+    return loss, gradient * scale

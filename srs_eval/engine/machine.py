@@ -1,0 +1,121 @@
+"""Compile kernels for the machine at hand.
+
+It takes about a tenth of a second for each, so they are compiled anew in every process:
+nothing is written to disk, and nothing that was is trusted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from srs_eval.engine.kernel_writer import KernelCode
+from srs_eval.engine.packing import LANES, Packed, aligned
+from srs_eval.nouns import FloatArray
+
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+_SIGNATURE = ctypes.CFUNCTYPE(
+    None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS
+)
+_DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
+    "float": np.float32,
+    "double": np.float64,
+}
+
+
+class CompiledKernel:
+    """A kernel ready to be called.
+
+    Parameters
+    ----------
+    code : KernelCode
+        What to compile.
+    """
+
+    def __init__(self, code: KernelCode) -> None:
+        self.code = code
+        self.dtype = _DTYPES[code.precision]
+        self._function, self._engine = _compiled(code.text)
+        self._scratch = aligned(0, self.dtype)
+        self._lock = Lock()  # the scratch memory is for one call at a time
+
+    def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> None:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        w : float64 [parameters]
+        packed : Packed
+            Reviews in the kernel's own precision.
+        out : array
+            What is written to; see `aligned`.
+        """
+        assert packed.reviews.dtype == self.dtype
+        assert w.dtype == np.float64
+        assert w.flags.c_contiguous
+        with self._lock:
+            self._call(w, packed, out)
+
+    def _call(self, w: FloatArray, packed: Packed, out: FloatArray) -> None:
+        size = (packed.longest * self.code.scratch + self.code.more_scratch) * LANES
+        if len(self._scratch) < size:
+            self._scratch = aligned(size, self.dtype)
+        self._function(
+            w.ctypes.data,
+            packed.reviews.ctypes.data,
+            len(packed.starts),
+            packed.starts.ctypes.data,
+            packed.lengths.ctypes.data,
+            self._scratch.ctypes.data,
+            out.ctypes.data,
+        )
+
+
+def assembly_listing(code: KernelCode) -> str:
+    """Return what the machine will execute, to be read by people and benchmarks."""
+    return str(_machine().emit_assembly(_optimised(code.text)))
+
+
+def _compiled(text: str) -> tuple[Callable[..., None], Any]:
+    """Compile a module; return its function, and what keeps it in memory."""
+    # The engine owns the machine it is given, and takes it down with itself.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(_machine().emit_object(_optimised(text))))
+    engine.finalize_object()
+    return _SIGNATURE(engine.get_function_address("kernel")), engine
+
+
+def _optimised(text: str) -> Any:
+    module = llvm.parse_assembly(text)
+    module.verify()
+    module.triple = _machine().triple
+    module.data_layout = str(_machine().target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    # Everything is in vectors already.
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+@cache
+def _machine() -> Any:
+    return _new_machine()
+
+
+def _new_machine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        jit=True,
+    )

@@ -1,0 +1,185 @@
+"""Fits by damped Gauss-Newton steps (Fisher scoring) within bounds.
+
+Every step minimises a quadratic model of the objective exactly, subject to the bounds and
+the order of the parameters. Clipping a free step instead would stall at a bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import daqp
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.errors import FitError
+
+_FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-9
+_MOST_DAMPING = 1e9
+_NEGLIGIBLE = 0.01
+_REMEMBERED = 2
+_SOLVED = 1
+_UNBOUNDED = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """Where a fit ended.
+
+    Attributes
+    ----------
+    parameters : float64 [parameters]
+    value : float
+        Of the objective.
+    information : float64 [parameters, parameters]
+        Curvature of the objective there.
+    steps : int
+        How often the objective was evaluated.
+    converged : bool
+        Whether the last step gained less than the tolerance.
+    """
+
+    parameters: NDArray[np.float64]
+    value: float
+    information: NDArray[np.float64]
+    steps: int
+    converged: bool
+
+
+def newton(
+    objective: Objective,
+    start: NDArray[np.float64],
+    space: ParameterSpace,
+    *,
+    tolerance: float = 1e-5,
+    most_steps: int = 60,
+) -> Minimum:
+    """Minimise an objective.
+
+    Parameters
+    ----------
+    tolerance : float
+        The fit ends when a step lowers the objective by less than this share of it.
+
+    Raises
+    ------
+    FitError
+        If the objective is not a finite number at the start.
+    """
+    w = feasible(start, space)
+    here = objective.fisher(w)
+    if not np.isfinite(here.loss):
+        raise FitError(f"the loss is {here.loss} at the parameters {w.tolist()}")
+    damping = _FIRST_DAMPING
+    seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
+    for evaluated in range(1, most_steps + 1):
+        curvature = _corrected(here.information, seen)
+        step, predicted = _step(here.gradient, curvature, w, space, damping)
+        if predicted < _NEGLIGIBLE * tolerance * here.loss:
+            return Minimum(w, here.loss, here.information, evaluated, converged=True)
+        trial = objective.fisher(w + step)
+        gained = here.loss - trial.loss
+        damping = _next_damping(damping, gained / predicted)
+        if gained < 0.5 * predicted:
+            seen.append(_Seen(step, trial.gradient - here.gradient))
+        else:
+            seen.clear()
+        if gained > 0:  # not where the loss is not finite
+            w, here = w + step, trial
+            if gained < tolerance * here.loss:
+                return Minimum(w, here.loss, here.information, evaluated + 1, converged=True)
+        elif damping > _MOST_DAMPING:
+            break
+    return Minimum(w, here.loss, here.information, evaluated, converged=False)
+
+
+class _Seen(NamedTuple):
+    """How the gradient changed along a step."""
+
+    step: NDArray[np.float64]
+    change: NDArray[np.float64]
+
+
+def _corrected(information: NDArray[np.float64], seen: Iterable[_Seen]) -> NDArray[np.float64]:
+    """Raise the curvature to what was seen along the last steps.
+
+    Fisher's information leaves out how the predictions themselves bend; where an objective
+    has a sharp valley that is most of it, and steps would go back and forth across it.
+    """
+    for step, change in seen:
+        along = float(step @ change)
+        expected = information @ step
+        foretold = float(step @ expected)
+        if np.isfinite(along) and along > foretold > 0:
+            information = (
+                information
+                - np.outer(expected, expected) / foretold
+                + np.outer(change, change) / along
+            )
+    return information
+
+
+def _next_damping(damping: float, achieved: float) -> float:
+    """Trust the quadratic model more where it foretold the gain, and less where not."""
+    if achieved > 0.75:
+        return max(damping * 0.4, _LEAST_DAMPING)
+    if achieved >= 0.25:
+        return damping
+    return max(damping * 15, 1e-3)
+
+
+def _step(
+    gradient: NDArray[np.float64],
+    information: NDArray[np.float64],
+    w: NDArray[np.float64],
+    space: ParameterSpace,
+    damping: float,
+) -> tuple[NDArray[np.float64], float]:
+    """Minimise the damped quadratic model within the bounds.
+
+    Returns
+    -------
+    step : float64 [parameters]
+    predicted : float
+        By how much the quadratic model without damping falls.
+    """
+    # In units in which every parameter has a curvature of 1.
+    scale = np.sqrt(information.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    curvature = information / (scale[:, None] * scale)
+    slope = gradient / scale
+    damped = curvature.copy()
+    damped[np.diag_indices(len(w))] += damping
+    order, gaps = _order(space, w, scale)
+    solution, _, flag, _ = daqp.solve(
+        damped,
+        slope,
+        order,
+        np.concatenate(
+            [scale * (np.minimum(space.upper, _UNBOUNDED) - w), np.full(len(gaps), _UNBOUNDED)]
+        ),
+        np.concatenate([scale * (np.maximum(space.lower, -_UNBOUNDED) - w), gaps]),
+        np.zeros(len(w) + len(gaps), np.int32),
+    )
+    if flag != _SOLVED or not np.isfinite(solution).all():
+        raise FitError(f"the quadratic step could not be computed (solver's flag {flag})")
+    moved = feasible(w + solution / scale, space)
+    taken = (moved - w) * scale
+    return moved - w, float(-(slope @ taken) - 0.5 * taken @ curvature @ taken)
+
+
+def _order(
+    space: ParameterSpace, w: NDArray[np.float64], scale: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Write the order of the parameters as rows r and numbers g: r @ scaled step >= g."""
+    rows = np.zeros((len(space.ordered), len(w)))
+    gaps = np.zeros(len(space.ordered))
+    for number, (low, high) in enumerate(space.ordered):
+        rows[number, low], rows[number, high] = -1 / scale[low], 1 / scale[high]
+        gaps[number] = w[low] - w[high]
+    return rows, gaps

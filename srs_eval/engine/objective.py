@@ -1,0 +1,94 @@
+"""What a fit minimises: weighted log loss plus a pull towards where parameters usually lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
+from srs_eval.engine.packing import Packed
+from srs_eval.engine.parameters import ParameterSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Sum of weight * log loss + stiffness * (w - centre)**2, as a function of w.
+
+    Attributes
+    ----------
+    model : CompiledModel
+        The equations.
+    packed : Packed
+        Reviews with their weights.
+    centre : float64 [parameters]
+        Where the parameters are drawn to.
+    stiffness : float64 [parameters]
+        How strongly; 0 where they are free.
+    public : bool
+        Whether `gradient` takes the loss of the public trainer.
+    """
+
+    model: CompiledModel
+    packed: Packed
+    centre: NDArray[np.float64]
+    stiffness: NDArray[np.float64]
+    public: bool = False
+
+    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+        """Return the value and its gradient."""
+        loss, gradient = self.model.gradient(w, self.packed, public=self.public)
+        return Gradient(loss + self.penalty(w), gradient + 2 * self._pull(w))
+
+    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+        """Return the value, its gradient, and its curvature in the sense of Fisher."""
+        loss, gradient, information = self.model.fisher(w, self.packed)
+        information[np.diag_indices(len(w))] += 2 * self.stiffness
+        return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
+
+    def penalty(self, w: NDArray[np.float64]) -> float:
+        """Return what the distance from the centre costs."""
+        return float(np.sum((w - self.centre) * self._pull(w)))
+
+    def _pull(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.stiffness * (w - self.centre)
+
+
+def stiffness(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:
+    """Turn the spread of parameters over users into the strength of the pull."""
+    return prior_weight / np.square(space.spread)
+
+
+def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float64]:
+    """Move parameters into their bounds and their order, in the order of `space.ordered`."""
+    moved = np.clip(w, space.lower, space.upper)
+    for low, high in space.ordered:
+        moved[high] = max(moved[low], moved[high])
+    return moved
+
+
+def standard_errors(
+    information: NDArray[np.float64], w: NDArray[np.float64], space: ParameterSpace
+) -> NDArray[np.float64]:
+    """Say how well the data determine each parameter (Laplace's approximation).
+
+    Parameters
+    ----------
+    information : float64 [parameters, parameters]
+        Curvature of the objective at its minimum, prior included.
+
+    Returns
+    -------
+    float64 [parameters]
+        NaN for a parameter at a bound, and where the data say nothing.
+    """
+    free = (w > np.asarray(space.lower)) & (w < np.asarray(space.upper))
+    errors = np.full(len(w), np.nan)
+    if free.any():
+        scale = np.sqrt(np.diag(information))
+        free &= scale > 0
+        scaled = information[np.ix_(free, free)] / np.outer(scale[free], scale[free])
+        with np.errstate(invalid="ignore"):  # a direction without information
+            errors[free] = np.sqrt(np.diag(np.linalg.pinv(scaled, hermitian=True))) / scale[free]
+    return errors

@@ -1,0 +1,41 @@
+"""Weights that let recent reviews count more in a fit."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Recency = Literal["none", "mild", "steep", "exponential"]
+RECENCIES: tuple[Recency, ...] = get_args(Recency)
+
+
+def recency_weights(count: int, recency: Recency, half_life: float) -> NDArray[np.float64]:
+    """Weigh training reviews by their age.
+
+    Parameters
+    ----------
+    count : int
+        Number of reviews, in time order.
+    recency : {"none", "mild", "steep", "exponential"}
+        ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6;
+        ``steep`` is 0.0667 + 0.9333 x**11.25 with x = i / count, published for FSRS-7;
+        ``exponential`` halves the weight every `half_life`.
+    half_life : float
+        As a share of all reviews.
+
+    Examples
+    --------
+    >>> recency_weights(3, "mild", 0.5).tolist()
+    [0.25, 0.34375, 1.0]
+    >>> recency_weights(3, "exponential", 0.5).tolist()
+    [0.25, 0.5, 1.0]
+    """
+    if recency == "mild":
+        return 0.25 + 0.75 * np.linspace(0, 1, count) ** 3
+    if recency == "steep":
+        return 0.0667 + 0.9333 * (np.arange(count) / count) ** 11.25
+    if recency == "exponential":
+        return 0.5 ** (np.linspace(1, 0, count) / half_life)
+    return np.ones(count)

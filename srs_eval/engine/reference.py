@@ -1,0 +1,179 @@
+"""The public benchmark's trainer: mini-batches of reviews sorted by history length, and Adam.
+
+Source: open-spaced-repetition/srs-benchmark, 2026. Every batch counts each of its reviews on
+its own, as the original does with one sequence per review; here the reviews of a card that
+fall into one batch share a walk, which changes nothing but the time it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.cards import earlier_on_card
+from srs_eval.engine.compiled import CompiledModel
+from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.packing import pack
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.errors import FitError
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews
+
+_SHUFFLE_SEED = 2023
+_EPSILON = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a model is trained by the public benchmark.
+
+    Attributes
+    ----------
+    learning_rate, betas : float, pair of float
+        Of Adam; the rate falls to 0 along a cosine.
+    epochs, batch : int
+        Passes over the training reviews, and reviews per step.
+    keep : {"best", "last"}
+        Which of the parameters after each epoch (and before the first) are kept: those of
+        the lowest training loss, or the last.
+    sort : bool
+        Whether reviews are batched by the length of their history, rather than by time.
+    longest_history : int or None
+        Reviews with more earlier ones on their card are not trained on.
+    later_only : bool
+        Whether the first later-day review of each card is left out.
+    frozen : tuple of int
+        Parameters that keep their start.
+    penalty : float
+        Weight of the pull towards the start.
+    decimals : int or None
+        To which parameters are rounded in the end.
+    """
+
+    learning_rate: float = 0.04
+    betas: tuple[float, float] = (0.9, 0.999)
+    epochs: int = 5
+    batch: int = 512
+    keep: Literal["best", "last"] = "best"
+    sort: bool = True
+    longest_history: int | None = 64
+    later_only: bool = False
+    frozen: tuple[int, ...] = ()
+    penalty: float = 0.0
+    decimals: int | None = 4
+
+    def trains_on(self, reviews: Reviews, rows: IntArray) -> BoolArray:
+        """Mark the rows that are trained on."""
+        kept = np.ones(len(rows), bool)
+        if self.longest_history is not None:
+            kept &= _history_length(reviews)[rows] <= self.longest_history
+        if self.later_only:
+            later_day = reviews.elapsed_days > 0
+            kept &= earlier_on_card(reviews.card, later_day)[rows] > 0
+        return kept
+
+
+def train(
+    model: CompiledModel,
+    reviews: Reviews,
+    rows: IntArray,
+    weight: FloatArray,
+    start: NDArray[np.float64],
+    stiffness: NDArray[np.float64],
+    space: ParameterSpace,
+    recipe: Recipe,
+) -> NDArray[np.float64]:
+    """Train as the public benchmark does.
+
+    Parameters
+    ----------
+    rows : int [n]
+        Training reviews, in time order.
+    weight : float [n]
+        What each counts.
+    start : float64 [parameters]
+        Where training starts and what it is drawn to.
+    stiffness : float64 [parameters]
+        How strongly, before the recipe's own weight.
+
+    Raises
+    ------
+    FitError
+        If the training loss is not a finite number at any time.
+    """
+    kept = recipe.trains_on(reviews, rows)
+    rows, weight = rows[kept], weight[kept]
+    w = feasible(start, space)
+    if len(rows) == 0:
+        return w
+    pull = recipe.penalty * stiffness
+
+    def objective(some: IntArray) -> Objective:
+        packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32)
+        return Objective(model, packed, start, pull * len(some) / len(rows), public=True)
+
+    by_length = np.argsort(_history_length(reviews)[rows], kind="stable")
+    order = by_length if recipe.sort else np.arange(len(rows))
+    cuts = range(0, len(rows), recipe.batch)
+    batches = [objective(np.sort(order[cut : cut + recipe.batch])) for cut in cuts]
+    everything = objective(np.arange(len(rows)))
+    adam = _Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
+    best, lowest = w, everything.gradient(w).loss
+    shuffled = shuffles(len(batches))
+    for _ in range(recipe.epochs):
+        for number in next(shuffled):
+            gradient = batches[number].gradient(w).gradient
+            gradient[list(recipe.frozen)] = 0.0
+            w = feasible(w - adam.step(gradient), space)
+        loss = everything.gradient(w).loss
+        if not np.isfinite(loss):
+            raise FitError(f"the training loss became {loss} at the parameters {w.tolist()}")
+        if loss < lowest or recipe.keep == "last":
+            best, lowest = w, loss
+    return best if recipe.decimals is None else np.round(best, recipe.decimals)
+
+
+class _Adam:
+    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine."""
+
+    def __init__(self, recipe: Recipe, size: int, steps: int) -> None:
+        self._recipe = recipe
+        self._steps = steps
+        self._taken = 0
+        self._mean = np.zeros(size)
+        self._square = np.zeros(size)
+
+    def step(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what to subtract from the parameters."""
+        first, second = self._recipe.betas
+        rate = self._recipe.learning_rate * (1 + np.cos(np.pi * self._taken / self._steps)) / 2
+        self._taken += 1
+        self._mean = first * self._mean + (1 - first) * gradient
+        self._square = second * self._square + (1 - second) * gradient**2
+        mean = self._mean / (1 - first**self._taken)
+        square = self._square / (1 - second**self._taken)
+        step: NDArray[np.float64] = rate * mean / (np.sqrt(square) + _EPSILON)
+        return step
+
+
+def shuffles(count: int) -> Iterator[list[int]]:
+    """Yield the batch orders of the original, one per epoch.
+
+    They are PyTorch's ``randperm`` from one generator: a Mersenne Twister, and a shuffle
+    that swaps each place with a random later one.
+    """
+    generator = np.random.RandomState(_SHUFFLE_SEED)
+    while True:
+        order = list(range(count))
+        for place in range(count - 1):
+            drawn = int(generator.randint(0, 2**32, dtype=np.uint32))
+            other = place + drawn % (count - place)
+            order[place], order[other] = order[other], order[place]
+        yield order
+
+
+def _history_length(reviews: Reviews) -> IntArray:
+    return earlier_on_card(reviews.card, np.ones(len(reviews), bool))

@@ -1,0 +1,51 @@
+"""Any model, with Hard and Easy taken for Good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srs_eval.engine.equations import Equations, Maths, State, Value
+from srs_eval.engine.parameters import ParameterSpace
+
+_AGAIN, _GOOD = 1.0, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class TwoButtons:
+    """Equations that know only whether an answer was a pass.
+
+    Attributes
+    ----------
+    model : Equations
+        What they are made of; it sees ratings 1 (Again) and 3 (Good).
+    """
+
+    model: Equations
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Those of the model."""
+        return self.model.state_names
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        """Those of the model."""
+        return self.model.parameters
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """State after the card's first review."""
+        return self.model.init(m, w, _button(m, rating))
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Forgetting curve of the model."""
+        return self.model.curve(m, w, state, elapsed)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """State after a further review."""
+        return self.model.step(m, w, state, elapsed, _button(m, rating), p)
+
+
+def _button(m: Maths, rating: Value) -> Value:
+    return m.where(rating > _AGAIN, _GOOD, _AGAIN)
