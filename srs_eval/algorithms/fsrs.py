@@ -3,6 +3,8 @@
 FSRS describes a card by its stability (days after which recall is 90 %) and its difficulty
 (1 to 10). Ye, Su & Cao (2022), *A Stochastic Shortest Path Algorithm for Optimizing Spaced
 Repetition Scheduling*, KDD; Ye, *The Algorithm*, wiki of fsrs4anki, 2022 to 2026.
+
+Numbers of parameters in these formulas are those of versions 4 to 6, which agree on them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,39 @@ LONGEST_FIRST_STABILITY = 100.0
 EASIEST, HARDEST = 1.0, 10.0
 
 HARD, GOOD, EASY = 2, 3, 4
+
+# Standard deviation of each parameter of FSRS-5 over users, as published with its trainer.
+FSRS5_SPREAD = (
+    *(6.61, 9.52, 17.69, 27.74, 0.55, 0.28, 0.67, 0.12, 0.40, 0.18),
+    *(0.34, 0.27, 0.08, 0.14, 0.57, 0.25, 1.03, 0.27, 0.39),
+)
+
+
+def quarter_widths(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[float, ...]:
+    """Guess a spread where none is published: a quarter of the way between the bounds."""
+    return tuple((high - low) / 4 for low, high in zip(lower, upper, strict=True))
+
+
+def spread_like_fsrs5(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[float, ...]:
+    """Spread of the 17 parameters of FSRS v4 and 4.5, for which none is published.
+
+    First stabilities, reversion of difficulty and both updates of stability play the same
+    part on the same scale as in FSRS-5, whose spread they take. `w[4]` to `w[6]` move
+    difficulty along a straight line there and along a curve here: theirs is a guess.
+    """
+    guessed = quarter_widths(lower, upper)
+    return (*FSRS5_SPREAD[:4], *guessed[4:7], *FSRS5_SPREAD[7:17])
+
+
+def exponential_forgetting(stability: Value, elapsed: Value) -> Value:
+    """Recall by the exponential curve of the first three versions."""
+    return 0.9 ** (elapsed / stability)
+
+
+def power_forgetting(stability: Value, elapsed: Value, decay: Value) -> Value:
+    """Recall by the power law with exponent ``-decay``, 90 % when `elapsed` is `stability`."""
+    factor = 0.9 ** (-1 / decay) - 1
+    return (1 + factor * elapsed / stability) ** (-decay)
 
 
 def first_stability(m: Maths, w: Value, rating: Value) -> Value:
@@ -41,3 +76,51 @@ def stability_after_failure(
     """Stability after a failure on a later day; uses `w[11]` to `w[14]`."""
     kept = (stability + 1) ** w[13] - 1
     return w[11] * difficulty ** (-w[12]) * kept * m.exp((1 - p) * w[14])
+
+
+def stability_on_later_day(
+    m: Maths, w: Value, stability: Value, difficulty: Value, rating: Value, p: Value
+) -> Value:
+    """Stability after a review on a later day in FSRS-5 and 6.
+
+    A failure leaves no more than a same-day Again would: stability is cut to
+    ``stability / exp(w[17] * w[18])``.
+    """
+    passed = stability_after_pass(m, w, stability, difficulty, rating, p)
+    failed = m.minimum(
+        stability_after_failure(m, w, stability, difficulty, p),
+        stability / m.exp(w[17] * w[18]),
+    )
+    return m.where(rating > 1, passed, failed)
+
+
+def straight_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
+    """Difficulty after the first review in FSRS v4 and 4.5; uses `w[4]` and `w[5]`."""
+    return m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
+
+
+def straight_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value) -> Value:
+    """Difficulty after a further review in FSRS v4 and 4.5; uses `w[4]`, `w[6]` and `w[7]`."""
+    moved = difficulty - w[6] * (rating - GOOD)
+    return m.clip(w[7] * w[4] + (1 - w[7]) * moved, EASIEST, HARDEST)
+
+
+def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
+    """Difficulty after the first review from FSRS-5 on, before it is brought into 1 to 10.
+
+    Uses `w[4]` and `w[5]`. Later difficulties are drawn towards the value for Easy, which
+    may lie outside of 1 to 10.
+    """
+    return w[4] - m.exp(w[5] * (rating - 1)) + 1
+
+
+def clipped_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
+    """Difficulty after the first review from FSRS-5 on."""
+    return m.clip(first_difficulty(m, w, rating), EASIEST, HARDEST)
+
+
+def damped_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value) -> Value:
+    """Difficulty after a further review in FSRS-5 and 6; uses `w[4]` to `w[7]`."""
+    moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
+    reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
+    return m.clip(reverted, EASIEST, HARDEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from srs_eval.errors import ConfigError
@@ -17,3 +18,22 @@ def require_choice(owner: str, option: str, value: object, choices: Sequence[str
     """
     if value not in choices:
         raise ConfigError(f"{owner}: {option}={value} is not one of: {', '.join(choices)}")
+
+
+def require_above_zero(owner: str, option: str, value: object, *, or_zero: bool = False) -> None:
+    """Refuse an option that is not a finite number above 0 (or, if allowed, 0).
+
+    Raises
+    ------
+    ConfigError
+        Naming the option and the value.
+    """
+    usable = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and (value > 0 or (or_zero and value == 0))
+    )
+    if not usable:
+        least = "0 or more" if or_zero else "above 0"
+        raise ConfigError(f"{owner}: {option}={value} is not a number {least}")

@@ -1,0 +1,244 @@
+"""Algorithms that are equations plus a way to fit their parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.equations import Equations
+from srs_eval.engine.lbfgs import lbfgs
+from srs_eval.engine.newton import Minimum, newton
+from srs_eval.engine.objective import Objective, feasible, standard_errors, stiffness
+from srs_eval.engine.packing import pack
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.engine.reference import Recipe, train
+from srs_eval.engine.two_buttons import TwoButtons
+from srs_eval.errors import FitError, FitSkipped
+from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
+
+Method = Literal["newton", "lbfgs", "reference", "s0", "default"]
+Vector = NDArray[np.float64]
+
+_NOT_CONVERGED = "the fit stopped before it had converged"
+
+
+class Fitted(ABC):
+    """Base of algorithms whose parameters are fitted to one user by log loss.
+
+    Parameters
+    ----------
+    fit : str
+        How it learns. ``newton`` minimises the penalised log loss of all training reviews
+        (damped Gauss-Newton, deterministic); ``lbfgs`` does so by L-BFGS-B; ``reference`` is
+        the public benchmark's trainer, batch for batch; ``default`` keeps the parameters as
+        they are. Some algorithms have fewer or further ones.
+    parameters : sequence of float, optional
+        Where the fit starts and what it is drawn to; by default the published ones.
+    recency : {"none", "mild", "steep", "exponential"}, optional
+        How much more recent reviews count; see `recency_weights`. By default what belongs to
+        the fit: that of the class for ``newton`` and ``lbfgs``, ``none`` for ``reference``.
+    half_life : float
+        Of ``exponential``, as a share of all training reviews.
+    prior_weight : float, optional
+        Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
+        the class. Weights have mean 1, so that it means the same whatever the recency.
+    binary : bool
+        Whether Hard and Easy are taken for Good.
+
+    Raises
+    ------
+    ConfigError
+        If an option is not one of its choices, or parameters are out of bounds.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
+
+    name: ClassVar[str]
+    methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
+    recipe: ClassVar[Recipe] = Recipe()
+    own_recency: ClassVar[Recency] = "mild"
+    own_prior_weight: ClassVar[float] = 1.0
+    starts: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        fit: str = "newton",
+        parameters: Sequence[float] | None = None,
+        recency: Recency | None = None,
+        half_life: float = 0.5,
+        prior_weight: float | None = None,
+        binary: bool = False,
+    ) -> None:
+        require_choice(self.name, "fit", fit, self.methods)
+        require_choice(self.name, "recency", recency or RECENCIES[0], RECENCIES)
+        require_above_zero(self.name, "half_life", half_life)
+        if prior_weight is not None:
+            require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
+        # The option is called fit, as the method that carries it out is.
+        self.method = fit
+        self.parameters = (
+            None if parameters is None else self.widest_space().checked(parameters, self.name)
+        )
+        self.recency: Recency = recency or (
+            self.own_recency if fit in ("newton", "lbfgs") else "none"
+        )
+        self.half_life = half_life
+        self.prior_weight = self.own_prior_weight if prior_weight is None else prior_weight
+        self.binary = binary
+
+    @abstractmethod
+    def equations(self, *, whole_days: bool) -> Equations:
+        """Return the model as mathematics, for a log in whole or in fractional days."""
+
+    def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the published parameters."""
+        return self.equations(whole_days=whole_days).parameters.defaults
+
+    def space(self, equations: Equations) -> ParameterSpace:
+        """Return defaults, bounds and spread of the parameters."""
+        return equations.parameters
+
+    def widest_space(self) -> ParameterSpace:
+        """Return the bounds that given parameters must keep."""
+        return self.space(self.equations(whole_days=False))
+
+    def centre(
+        self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
+    ) -> tuple[Vector, str]:
+        """Improve on the start by what needs no fit of the whole model.
+
+        Returns
+        -------
+        centre : float64 [parameters]
+            Where the fit starts, and what it is drawn to.
+        missing : str
+            What the log lacks for that, "" if nothing.
+        """
+        return start, ""
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Learn from the outcomes of `rows`.
+
+        Raises
+        ------
+        FitSkipped
+            If there are no training reviews.
+        FitError
+            If the loss is not finite, naming the user.
+        """
+        return self._learn(reviews, rows, rng, None)
+
+    def refit(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        rng: np.random.Generator,
+        previous: MemoryModel,
+    ) -> MemoryModel:
+        """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
+        return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
+
+    def _learn(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        rng: np.random.Generator,
+        previous: Vector | None,
+    ) -> RecurrentModel:
+        equations = self.equations(whole_days=reviews.whole_days)
+        space = self.space(equations)
+        given = np.asarray(self.parameters or self.defaults(whole_days=reviews.whole_days))
+        if self.binary:
+            equations = TwoButtons(equations)
+        if self.method == "default":
+            return RecurrentModel(equations, _tuple(given))
+        if len(rows) == 0:
+            raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
+        centre, missing = self.centre(reviews, rows, space, given)
+        try:
+            if self.method == "newton" or self.method == "lbfgs":
+                w, learned = self._minimise(equations, space, reviews, rows, centre, previous, rng)
+                return RecurrentModel(equations, _tuple(w), learned)
+            if missing:
+                learned = Learned(note=f"{missing}: the parameters were kept", fallback=True)
+                return RecurrentModel(equations, _tuple(given), learned)
+            if self.method == "reference":
+                centre = self._train(equations, space, reviews, rows, centre)
+            return RecurrentModel(equations, _tuple(centre))
+        except FitError as error:
+            raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
+
+    def _minimise(
+        self,
+        equations: Equations,
+        space: ParameterSpace,
+        reviews: Reviews,
+        rows: IntArray,
+        centre: Vector,
+        previous: Vector | None,
+        rng: np.random.Generator,
+    ) -> tuple[Vector, Learned]:
+        objective = self.objective(equations, space, reviews, rows, centre)
+        minimise = newton if self.method == "newton" else lbfgs
+        begin = centre if previous is None else previous
+        starts = [begin] if previous is not None else self._starts(begin, space, rng)
+        ends: list[Minimum] = [minimise(objective, start, space) for start in starts]
+        best = min(ends, key=lambda end: end.value)
+        errors = standard_errors(best.information, best.parameters, space)
+        note = "" if best.converged else _NOT_CONVERGED
+        return best.parameters, Learned(_tuple(errors), note=note)
+
+    def objective(
+        self,
+        equations: Equations,
+        space: ParameterSpace,
+        reviews: Reviews,
+        rows: IntArray,
+        centre: Vector,
+    ) -> Objective:
+        """Return what ``newton`` and ``lbfgs`` minimise."""
+        weight = recency_weights(len(rows), self.recency, self.half_life)
+        dtype = np.float32 if self.method == "newton" else np.float64
+        packed = pack(reviews, rows, weight=weight / weight.mean(), dtype=dtype)
+        pull = stiffness(space, self.prior_weight)
+        return Objective(compiled(equations), packed, feasible(centre, space), pull)
+
+    def _starts(
+        self, first: Vector, space: ParameterSpace, rng: np.random.Generator
+    ) -> list[Vector]:
+        """Add starts around the first, half a spread away, for objectives with several minima."""
+        spread = np.minimum(space.spread, np.abs(first))
+        return [first] + [
+            first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
+        ]
+
+    def _train(
+        self,
+        equations: Equations,
+        space: ParameterSpace,
+        reviews: Reviews,
+        rows: IntArray,
+        centre: Vector,
+    ) -> Vector:
+        recipe = self.recipe
+        if recipe.decimals is not None and not reviews.whole_days:
+            recipe = dataclasses.replace(recipe, decimals=6)
+        weight = recency_weights(len(rows), self.recency, self.half_life)
+        pull = stiffness(space, 1.0)
+        return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)
+
+
+def _tuple(values: Vector) -> tuple[float, ...]:
+    return tuple(values.tolist())
