@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -48,6 +49,7 @@ _PROBED_ROWS = 200
 _DECLARED = ("same_day", "online", "sees_truth")
 _SEED = 20240229
 
+Learn = Callable[[Reviews], MemoryModel]
 Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
 
 
@@ -119,18 +121,24 @@ def check_blind_to_the_future(algorithm: Algorithm, task: Task | None = None) ->
 def check_fit_ignores_test_rows(algorithm: Algorithm, task: Task | None = None) -> None:
     """Check that what is learned does not depend on anything after the last training row.
 
+    Of an algorithm that has ``refit``, what it learns that way is checked too.
+
     Raises
     ------
     CheckFailed
         If predictions moved when the reviews after it were changed, or cut off, for the fit.
     """
     fold, reviews = _opened(algorithm, task)
-    expected = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
     after = int(fold.train[-1]) + 1
     changed = changed_log(reviews, outcomes_from=after, facts_from=after)
-    for training in (changed, reviews.take(np.arange(after))):
+    cut = reviews.take(np.arange(after))
+    learning = [
+        (learn, learn(reviews).predict(reviews, fold.test))
+        for learn in _ways_to_learn(algorithm, reviews, fold)
+    ]
+    for (learn, expected), training in product(learning, (changed, cut)):
         try:
-            model = _fit(algorithm, training, fold)
+            model = learn(training)
         except IndexError as error:
             raise CheckFailed(
                 f"{named(algorithm)}: fit asked for a review after the last training row "
@@ -195,12 +203,13 @@ def check_deterministic(algorithm: Algorithm, task: Task | None = None) -> None:
         If two runs differ at all.
     """
     fold, reviews = _opened(algorithm, task)
-    model = _fit(algorithm, reviews, fold)
-    expected = model.predict(reviews, fold.test)
-    again = model.predict(reviews, fold.test)
-    expect_same(algorithm, expected, again, fold.test, _NOT_FROZEN, tolerance=0.0)
-    refitted = _fit(algorithm, reviews, fold).predict(reviews, fold.test)
-    expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
+    for learn in _ways_to_learn(algorithm, reviews, fold):
+        model = learn(reviews)
+        expected = model.predict(reviews, fold.test)
+        again = model.predict(reviews, fold.test)
+        expect_same(algorithm, expected, again, fold.test, _NOT_FROZEN, tolerance=0.0)
+        refitted = learn(reviews).predict(reviews, fold.test)
+        expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
 
 
 def check_inputs_not_mutated(algorithm: Algorithm, task: Task | None = None) -> None:
@@ -298,7 +307,7 @@ _NOT_FROZEN = (
 )
 _IGNORES_RNG = (
     "differs between two fits with the same seed. Take every random number from the `rng` "
-    "that `fit` is given, and seed other libraries from it"
+    "that `fit` and `refit` are given, seed other libraries from it, and change no earlier model"
 )
 _OTHER_CURVE = (
     "by predict_at at the factual elapsed time is not what predict says. Both must use the "
@@ -316,6 +325,26 @@ def _opened(algorithm: Algorithm, task: Task | None) -> tuple[Fold, Reviews]:
 
 def _fit(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> MemoryModel:
     return algorithm.fit(reviews, fold.train, np.random.default_rng(_SEED))
+
+
+def _ways_to_learn(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> tuple[Learn, ...]:
+    """Fit, and where there is a `refit`, that from a fit of half of the training rows."""
+
+    def from_nothing(training: Reviews) -> MemoryModel:
+        return _fit(algorithm, training, fold)
+
+    refit = getattr(algorithm, "refit", None)
+    if refit is None:
+        return (from_nothing,)
+    half = fold.train[: (len(fold.train) + 1) // 2]
+    known = reviews.take(np.arange(int(half[-1]) + 1))
+    previous = _fit(algorithm, known, replace(fold, train=half))
+
+    def from_before(training: Reviews) -> MemoryModel:
+        model: MemoryModel = refit(training, fold.train, np.random.default_rng(_SEED), previous)
+        return model
+
+    return from_nothing, from_before
 
 
 def _probes(n: int) -> list[int]:

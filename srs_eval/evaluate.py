@@ -8,9 +8,11 @@ Everything srs_eval reports rests on this loop::
             model = algorithm.fit(task.reviews, fold.train, rng)
             p = model.predict(task.reviews, fold.test)
 
-What the functions below add is bookkeeping: a status for every fit, a sample of forgetting
-curves, and the facts about each scored review that metrics need. And they cut the log off
-after the last row in question, so that there is nothing later to be seen.
+Where the protocol refits often (``task.warm_start``), an algorithm that has ``refit`` is also
+given the model of the fold before, to start from. What the functions below add is bookkeeping:
+a status for every fit, a sample of forgetting curves, and the facts about each scored review
+that metrics need. And they cut the log off after the last row in question, so that there is
+nothing later to be seen.
 """
 
 from __future__ import annotations
@@ -117,38 +119,52 @@ class EvaluateUser:
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
             return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
         fits, parts = [], []
+        model: MemoryModel | None = None
         # One thread per user: the same sums in the same order wherever the user is evaluated.
         with threadpool_limits(1):
             for fold in task.folds:
-                fit, predictions = self._fold(task, fold)
+                fit, predictions, model = self._fold(task, fold, previous=model)
                 fits.append(fit)
                 parts += [predictions] if predictions is not None else []
                 tick()
         return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
 
-    def _fold(self, task: Task, fold: Fold) -> tuple[Fit, Predictions | None]:
+    def _fold(
+        self, task: Task, fold: Fold, previous: MemoryModel | None
+    ) -> tuple[Fit, Predictions | None, MemoryModel | None]:
+        """Fit and predict one fold; what did not work leaves nothing but its status."""
         user = task.reviews.user
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
         began = time.process_time()
         try:
             # What comes later is not there to be seen.
-            to_train = self._visible(task, fold.train)
             to_test = self._visible(task, fold.test)
-            model = self.algorithm.fit(to_train, fold.train, self._rng(user, fold))
+            model = self._model(task, fold, previous)
             fit = replace(fit, seconds=time.process_time() - began)
             p = np.asarray(model.predict(to_test, fold.test))
             _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
             curves = self._curves(model, to_test, task, fold)
             fit = replace(fit, parameters=tuple(float(value) for value in model.parameters))
         except FitSkipped as skipped:
-            return replace(fit, status="skipped", reason=str(skipped)), None
+            return replace(fit, status="skipped", reason=str(skipped)), None, None
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
-            return _failed(fit, error), None
-        return fit, _predictions(task, fold, p, curves)
+            return _failed(fit, error), None, None
+        return fit, _predictions(task, fold, p, curves), model
+
+    def _model(self, task: Task, fold: Fold, previous: MemoryModel | None) -> MemoryModel:
+        """Fit one fold, from the fit before it if there is one and the task wants that."""
+        to_train = self._visible(task, fold.train)
+        rng = self._rng(task.reviews.user, fold)
+        refit = getattr(self.algorithm, "refit", None)
+        if task.warm_start and previous is not None and refit is not None:
+            model: MemoryModel = refit(to_train, fold.train, rng, previous)
+            return model
+        return self.algorithm.fit(to_train, fold.train, rng)
 
     def _visible(self, task: Task, rows: IntArray) -> Reviews:
         """Cut the log off after the last of `rows`, and keep the truth from all but oracles."""
-        visible = task.reviews.take(np.arange(int(rows[-1]) + 1))
+        until = int(rows[-1]) + 1 if len(rows) else 0
+        visible = task.reviews.take(np.arange(until))
         return visible if self.algorithm.sees_truth else replace(visible, truth=None)
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:

@@ -69,7 +69,8 @@ def answered_otherwise(reviews: Reviews, rows: IntArray, rng: np.random.Generato
     """Change all that the answers at `rows` brought to light, each by a different amount.
 
     Those are ratings, answer times, and the seconds from answer to answer, which contain the
-    time the later answer took.
+    time the later answer took. On a clock of fractional days, elapsed times contain the answer
+    times of reviews in between.
     """
     rating = reviews.rating.copy()
     rating[rows] = opposite(rating[rows])
@@ -83,6 +84,12 @@ def answered_otherwise(reviews: Reviews, rows: IntArray, rng: np.random.Generato
         later = seconds[rows] + rng.uniform(1, _SECONDS_LATER, len(rows))
         seconds[rows] = np.where(seconds[rows] < 0, seconds[rows], later)
         changed = replace(changed, elapsed_seconds=seconds)
+    if not reviews.whole_days and len(rows):
+        elapsed = reviews.elapsed.copy()
+        # The first of them was asked for before anything was answered otherwise.
+        after = rows[1:][elapsed[rows[1:]] > 0]
+        elapsed[after] += rng.uniform(1, _SECONDS_LATER, len(after)) / 86400
+        changed = replace(changed, elapsed=elapsed)
     return changed
 
 

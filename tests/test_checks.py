@@ -264,6 +264,37 @@ class ChangesTheElapsedTimesOfItsCurve(Honest):
         return forgetting(elapsed - 1)
 
 
+class Continues(Honest):
+    """Honest: adds what later training rows say to what earlier ones said."""
+
+    def fit(self, reviews, rows, rng):
+        return self.learned(reviews, rows, 0.9)
+
+    def refit(self, reviews, rows, rng, previous):
+        return self.learned(reviews, rows, previous.parameters[0])
+
+    def learned(self, reviews, rows, before):
+        p = 0.2 + 0.3 * reviews.recalled[rows].mean() + 0.3 * before
+        return Model(lambda _, rows: np.full(len(rows), p), parameters=(p,))
+
+
+class RefitsOnTestRows(Continues):
+    def refit(self, reviews, rows, rng, previous):
+        return self.learned(reviews, slice(None), previous.parameters[0])
+
+
+class RefitsByChance(Continues):
+    def refit(self, reviews, rows, rng, previous):
+        return self.learned(reviews, rows, np.random.default_rng().random())
+
+
+class RefitChangesTheModelItStartsFrom(Continues):
+    def refit(self, reviews, rows, rng, previous):
+        model = super().refit(reviews, rows, rng, previous)
+        object.__setattr__(previous, "parameters", model.parameters)
+        return model
+
+
 class IsCertain(Honest):
     def predicted(self, reviews, rows):
         return np.where(reviews.elapsed[rows] > 3, 0.5, 1.0)
@@ -324,6 +355,9 @@ CAUGHT = [
     (ChangesItsInput, check_inputs_not_mutated, "changed: reviews.elapsed"),
     (SortsTheRowsItIsGiven, check_inputs_not_mutated, "test rows"),
     (ChangesTheElapsedTimesOfItsCurve, check_inputs_not_mutated, "changed: elapsed"),
+    (RefitsOnTestRows, check_fit_ignores_test_rows, "before the fit"),
+    (RefitsByChance, check_deterministic, "`refit`"),
+    (RefitChangesTheModelItStartsFrom, check_deterministic, "change no earlier model"),
     (IsCertain, check_probabilities_in_range, "first is 1.0"),
     (PredictsNothingSomewhere, check_probabilities_in_range, "first is nan"),
     (PredictsWholeNumbers, check_probabilities_in_range, "int64"),
@@ -347,7 +381,7 @@ def test_running_all_checks_catches_it_too(cheat):
         check_algorithm(cheat())
 
 
-@pytest.mark.parametrize("algorithm", [Honest(), LearnsWhileTestedAndSaysSo()])
+@pytest.mark.parametrize("algorithm", [Honest(), LearnsWhileTestedAndSaysSo(), Continues()])
 def test_an_honest_algorithm_passes(algorithm):
     check_algorithm(algorithm)
 

@@ -1,5 +1,6 @@
 """One user from a log to predictions: the bare loop, and what is kept of every failure."""
 
+import dataclasses
 import pickle
 import zlib
 from dataclasses import dataclass
@@ -7,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluate import EvaluateUser, ReviewLog
+from srs_eval.nouns import Fold, WarmStarting
+from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
@@ -69,6 +72,29 @@ class Curve(Told):
         return self.curve(elapsed)
 
 
+class Continues(WarmStarting):
+    """Notes how each of its models was learned; the given fits raise the given error."""
+
+    def __init__(self, error=None, *, at=()):
+        self.error = error
+        self.at = at
+        self.calls = []
+
+    def fit(self, reviews, rows, rng):
+        return self.learned(("fit", len(reviews), len(rows), rng.random()))
+
+    def refit(self, reviews, rows, rng, previous):
+        assert previous is self.model
+        return self.learned(("refit", len(reviews), len(rows), rng.random()))
+
+    def learned(self, call):
+        self.calls.append(call)
+        if len(self.calls) - 1 in self.at:
+            raise self.error
+        self.model = Told(parameters=[0.0] * len(self.calls))
+        return self.model
+
+
 class Unreadable:
     name = location = "broken"
 
@@ -81,9 +107,10 @@ class Unreadable:
 
 @pytest.fixture
 def evaluate(logs_of):
-    def run(algorithm, *, users=(1,), curves=40, seed=0, source=None, tick=None):
+    def run(algorithm, *, users=(1,), curves=40, seed=0, source=None, tick=None, protocol=None):
         source = source or logs_of(*users)
-        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=seed, curves=curves)
+        protocol = protocol or SrsBenchmark()
+        work = EvaluateUser(source, algorithm, protocol, seed=seed, curves=curves)
         made = [work(user, tick) if tick else work(user) for user in source.users()]
         return made[0] if len(made) == 1 else made
 
@@ -137,6 +164,85 @@ def test_each_fold_ticks_once(evaluate):
     ticks = []
     evaluate(Average(), tick=lambda: ticks.append(1))
     assert len(ticks) == 5
+
+
+WARM = SrsBenchmarkRefit(refits=8)
+COLD = SrsBenchmarkRefit(refits=8, warm_start=False)
+
+
+def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(evaluate, logs_of):
+    source = logs_of(1)
+    task = WARM(source.read(1), same_day=False)
+    algorithm = Continues()
+    result = evaluate(algorithm, source=source, protocol=WARM)
+    drawn = [np.random.default_rng([0, zlib.crc32(b"1"), number]).random() for number in range(8)]
+    assert algorithm.calls == [
+        ("refit" if fold.number else "fit", fold.train[-1] + 1, len(fold.train), number)
+        for fold, number in zip(task.folds, drawn, strict=True)
+    ]
+    assert [len(fit.parameters) for fit in result.fits] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("protocol", [COLD, SrsBenchmark()])
+def test_elsewhere_each_fit_starts_from_nothing(evaluate, protocol):
+    algorithm = Continues()
+    evaluate(algorithm, protocol=protocol)
+    assert [how for how, *_ in algorithm.calls] == ["fit"] * protocol.folds
+
+
+@pytest.mark.parametrize("error", [FitSkipped("too few"), FitError("no"), ZeroDivisionError()])
+def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(evaluate, error):
+    algorithm = Continues(error, at=(0, 3, 4))
+    fits = evaluate(algorithm, protocol=WARM).fits
+    assert [fit.status == "ok" for fit in fits] == [n not in (0, 3, 4) for n in range(8)]
+    how = ["fit", "fit", "refit", "refit", "fit", "fit", "refit", "refit"]
+    assert [call[0] for call in algorithm.calls] == how
+
+
+def test_after_predictions_that_did_not_work_too(evaluate):
+    class Unsure(Continues):
+        def learned(self, call):
+            super().learned(call)
+            self.model = Told(np.nan) if len(self.calls) == 3 else self.model
+            return self.model
+
+    algorithm = Unsure()
+    evaluate(algorithm, protocol=WARM)
+    assert [call[0] for call in algorithm.calls[2:5]] == ["refit", "fit", "refit"]
+
+
+def test_each_user_starts_from_nothing(evaluate):
+    algorithm = Continues()
+    evaluate(algorithm, users=(1, 2), protocol=WARM)
+    assert [call[0] for call in algorithm.calls].count("fit") == 2
+
+
+@pytest.mark.parametrize("algorithm", [Average(), MovingAverage(), Constant()])
+def test_algorithms_that_cannot_start_from_a_fit_are_refitted_as_ever(evaluate, algorithm):
+    warm, cold = (evaluate(algorithm, protocol=protocol) for protocol in (WARM, COLD))
+    np.testing.assert_array_equal(warm.predictions.p, cold.predictions.p)
+    assert len(warm.fits) == 8
+
+
+def test_a_fold_without_training_rows_is_the_algorithms_own_business(evaluate, logs_of):
+    """It gets an empty log to learn from, and says what it makes of that."""
+
+    class FirstFoldUntrained(SrsBenchmark):
+        def __call__(self, reviews, *, same_day):
+            task = super().__call__(reviews, same_day=same_day)
+            first = task.folds[0]
+            empty = Fold(0, train=first.train[:0], test=first.test)
+            return dataclasses.replace(task, folds=(empty, *task.folds[1:]))
+
+    class NeedsRows(Continues):
+        def fit(self, reviews, rows, rng):
+            if len(rows) == 0:
+                raise FitSkipped(f"{len(reviews)} reviews")
+            return super().fit(reviews, rows, rng)
+
+    fits = evaluate(NeedsRows(), protocol=FirstFoldUntrained()).fits
+    assert [fit.status for fit in fits] == ["skipped", "ok", "ok", "ok", "ok"]
+    assert (fits[0].reason, fits[0].n_train) == ("0 reviews", 0)
 
 
 def test_a_log_that_cannot_be_read_is_a_failed_user(evaluate):

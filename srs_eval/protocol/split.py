@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from srs_eval.nouns import Fold, IntArray
 
 
@@ -24,4 +26,27 @@ def expanding_folds(targets: IntArray, folds: int) -> tuple[Fold, ...]:
     return tuple(
         Fold(number, train=targets[:begin], test=targets[begin : begin + size])
         for number, begin in enumerate(begins)
+    )
+
+
+def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, ...]:
+    """Cut the test blocks of `expanding_folds`, put together, into `refits` blocks instead.
+
+    Blocks differ by at most one row, the larger ones first; where there are fewer rows than
+    `refits`, each is a block. What is trained on is still everything before a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for fold in expanding_refits(np.arange(7), folds=2, refits=3):
+    ...     print(fold.train.tolist(), fold.test.tolist())
+    [0, 1, 2] [3, 4]
+    [0, 1, 2, 3, 4] [5]
+    [0, 1, 2, 3, 4, 5] [6]
+    """
+    tested = np.concatenate([fold.test for fold in expanding_folds(targets, folds)])
+    blocks = np.array_split(tested, min(refits, len(tested)))
+    return tuple(
+        Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
+        for number, block in enumerate(blocks)
     )

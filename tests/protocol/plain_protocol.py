@@ -60,6 +60,43 @@ def scored_rows(log, *, short):
     return _without_outliers(targets)
 
 
+def timed_rows(log, *, answer_time):
+    """Rows that are scored on the clock of fractional days, told about as by `scored_rows`.
+
+    With `answer_time`, this is the published description; without, each interval ends when
+    the card is asked for, to the second, and is not shorter than one.
+    """
+    by_card, rows = defaultdict(list), []
+    columns = (log.card, log.rating, log.elapsed_days, log.elapsed_seconds, log.duration_ms)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    for review_th, (card, rating, elapsed_days, seconds, took) in enumerate(values, 1):
+        earlier = by_card[card]
+        if rating not in (1, 2, 3, 4) or len(earlier) == 128:
+            continue
+        asked = seconds if answer_time else max(1, round(seconds - took / 1000))
+        row = {
+            "review_th": review_th,
+            "rating": rating,
+            "elapsed": elapsed_days,
+            "interval": asked / 86400 if seconds > 0 else 0,
+            "history": [(past["interval"], past["rating"]) for past in earlier],
+            "lapses": sum(past["rating"] == 1 for past in earlier),
+            "i": 1 + sum(past["elapsed"] > 0 for past in earlier) + (elapsed_days > 0),
+        }
+        earlier.append(row)
+        rows += [row] if row["interval"] > 0 else []
+    return rows
+
+
+def equalised_folds(log, *, answer_time):
+    """Pairs of training and test rows: tested as in whole days, with all that came before."""
+    timed = {row["review_th"]: row for row in timed_rows(log, answer_time=answer_time)}
+    for _, test in folds(scored_rows(log, short=True)):
+        begin = test[0]["review_th"]
+        train = [row for row in timed.values() if row["review_th"] < begin]
+        yield train, [timed[row["review_th"]] | {"lapses": row["lapses"]} for row in test]
+
+
 def _without_outliers(targets):
     second = defaultdict(list)
     for rows in targets.values():

@@ -1,0 +1,194 @@
+"""Which reviews of a log the public rules keep, and which of them can be scored.
+
+Every protocol of this package begins with these rules, and goes on with a split.
+`docs/method.md` states each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.errors import FitSkipped, ReviewLogError
+from srs_eval.nouns import BoolArray, FloatArray, Fold, IntArray, Reviews, Task
+from srs_eval.protocol.outliers import unusual_first_intervals
+
+FOLDS = 5
+_LONGEST_HISTORY = 128
+_FEWEST_TARGETS = 6
+_AGAIN = 1
+_SECONDS_PER_DAY = 86_400
+_SHORTEST_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Histories on a protocol's clock, and what of them can be scored.
+
+    Attributes
+    ----------
+    reviews : Reviews
+        The histories as algorithms may see them.
+    targets : int64 [n]
+        Row numbers of the reviews that can be scored or learned from, in time order.
+    nth_review, lapses, log_row : int64 [len(reviews)]
+        As in `Task`.
+    """
+
+    reviews: Reviews
+    targets: IntArray
+    nth_review: IntArray
+    lapses: IntArray
+    log_row: IntArray
+
+    def task(self, folds: Sequence[Fold], *, warm_start: bool = False) -> Task:
+        """Say which targets are learned from, and which are scored."""
+        return Task(
+            reviews=self.reviews,
+            folds=folds,
+            nth_review=self.nth_review,
+            lapses=self.lapses,
+            log_row=self.log_row,
+            warm_start=warm_start,
+        )
+
+
+def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
+    """Keep the first review of each card and later day, but for cards with an odd beginning.
+
+    Parameters
+    ----------
+    same_day : bool
+        Whether histories keep reviews on the day of the card's review before. The targets
+        are the same either way.
+
+    Raises
+    ------
+    FitSkipped
+        If there are fewer than 6.
+    """
+    histories, cards = _within_longest_history(reviews)
+    later_day = histories.elapsed_days > 0
+    earlier_days = cards.earlier(later_day)
+    scored = later_day & ~_after_unusual_interval(histories, cards, later_day & (earlier_days == 0))
+    _require_enough(reviews, int(np.count_nonzero(scored)))
+    nth_review = 1 + earlier_days + later_day
+    lapses = cards.earlier(later_day & (histories.rating == _AGAIN))
+    if not same_day:
+        kept = histories.elapsed_days != 0
+        histories, scored = histories.take(kept), scored[kept]
+        nth_review, lapses = nth_review[kept], lapses[kept]
+    days = np.maximum(histories.elapsed_days, 0).astype(np.float64)
+    return Candidates(
+        reviews=_on_a_clock(histories, days, whole_days=True),
+        targets=np.flatnonzero(scored),
+        nth_review=nth_review,
+        lapses=lapses,
+        log_row=histories.row,
+    )
+
+
+def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
+    """Keep every review but a card's first, and those within the second of the one before.
+
+    Same-day reviews are kept in all histories, and no card is an outlier.
+
+    Parameters
+    ----------
+    answer_time : bool
+        Whether intervals end with the answer to be predicted, as published, or when it was
+        asked for. The targets are the same either way.
+
+    Raises
+    ------
+    FitSkipped
+        If there are fewer than 6.
+    ReviewLogError
+        If the log does not tell the seconds between answers.
+    """
+    histories, cards = _within_longest_history(reviews)
+    later_day = histories.elapsed_days > 0
+    since_answer = _seconds_since_answer(histories)
+    targets = np.flatnonzero(since_answer > 0)
+    _require_enough(reviews, len(targets))
+    seconds = since_answer if answer_time else _until_asked(since_answer, histories.duration_ms)
+    return Candidates(
+        reviews=_on_a_clock(histories, seconds / _SECONDS_PER_DAY, whole_days=False),
+        targets=targets,
+        nth_review=1 + cards.earlier(later_day) + later_day,
+        lapses=cards.earlier(histories.rating == _AGAIN),
+        log_row=histories.row,
+    )
+
+
+def _within_longest_history(reviews: Reviews) -> tuple[Reviews, CardRows]:
+    """Drop what comes after the 128th review of a card, and find the rows of each card."""
+    cards = rows_by_card(reviews.card)
+    if cards.lengths.max(initial=0) <= _LONGEST_HISTORY:
+        return reviews, cards
+    histories = reviews.take(cards.nth() < _LONGEST_HISTORY)
+    return histories, rows_by_card(histories.card)
+
+
+def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolArray) -> BoolArray:
+    """Mark every review of the cards whose first interval is an outlier.
+
+    Parameters
+    ----------
+    is_second : bool [n]
+        The first review of each card on a later day.
+    """
+    second = np.flatnonzero(is_second)
+    first_rating = reviews.rating[cards.first()[second]]
+    unusual = np.zeros(len(reviews), bool)
+    unusual[second] = unusual_first_intervals(reviews.elapsed_days[second], first_rating)
+    return cards.any(unusual)
+
+
+def _require_enough(reviews: Reviews, targets: int) -> None:
+    if targets < _FEWEST_TARGETS:
+        raise FitSkipped(
+            f"user {reviews.user}: only {targets} of {len(reviews)} reviews can be "
+            f"scored, {_FEWEST_TARGETS} are needed for {FOLDS} folds"
+        )
+
+
+def _seconds_since_answer(reviews: Reviews) -> FloatArray:
+    if reviews.elapsed_seconds is None:
+        raise ReviewLogError(
+            f"user {reviews.user}",
+            ["no seconds between answers (elapsed_seconds), which this protocol counts"],
+            "Take a protocol in whole days, such as protocol=srs_benchmark, or a log with times.",
+        )
+    return np.maximum(reviews.elapsed_seconds, 0.0)
+
+
+def _until_asked(since_answer: FloatArray, duration_ms: FloatArray | None) -> FloatArray:
+    """Take each review's own answer time off, so that its interval says nothing about it.
+
+    What is left is rounded to whole seconds, like the intervals of the data: the fraction of
+    a second would be that of the answer time. Where less than a second is left, which is
+    within the error of the clock, there is one, so that no recall is asked for at no time.
+    """
+    if duration_ms is None:
+        return since_answer
+    until_asked = np.rint(since_answer - duration_ms / 1000)
+    return np.where(since_answer > 0, np.maximum(until_asked, _SHORTEST_SECONDS), 0.0)
+
+
+def _on_a_clock(reviews: Reviews, elapsed: FloatArray, *, whole_days: bool) -> Reviews:
+    """Give a log the clock of a protocol, and nothing finer.
+
+    Seconds from answer to answer would tell how long the answer to be predicted took, and
+    gaps between row numbers which reviews were filtered out.
+    """
+    return replace(
+        reviews,
+        elapsed=elapsed,
+        whole_days=whole_days,
+        elapsed_seconds=None,
+        row=np.arange(len(reviews)),
+    )

@@ -1,0 +1,115 @@
+"""The protocols of the public srs-benchmark whose clock counts fractions of days.
+
+Source: open-spaced-repetition/srs-benchmark, 2026. `docs/method.md` states every step, and
+why the answer time of a review is taken off the interval before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from srs_eval.nouns import Fold, Reviews, Task
+from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
+from srs_eval.protocol.split import expanding_folds
+
+
+@dataclass(frozen=True, slots=True)
+class SrsBenchmarkSecs:
+    """Score same-day reviews as well, on a clock of fractional days, in 5 expanding folds.
+
+    Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says:
+    where they are scored, none can do without them.
+
+    Parameters
+    ----------
+    answer_time : bool
+        Whether each interval includes the time its own answer took, as in the published
+        tables. That time is not known before the answer and tells something about it, so it
+        is only there to reproduce published numbers.
+    """
+
+    answer_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name with a suffix where intervals include the answer time."""
+        return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
+
+    @property
+    def version(self) -> str:
+        """Version of the rules."""
+        return "1"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+        return FOLDS
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log; `same_day` changes nothing.
+
+        Raises
+        ------
+        FitSkipped
+            If fewer than 6 reviews can be scored.
+        ReviewLogError
+            If the log does not tell the seconds between answers.
+        """
+        candidates = in_seconds(reviews, answer_time=self.answer_time)
+        return candidates.task(expanding_folds(candidates.targets, FOLDS))
+
+
+@dataclass(frozen=True, slots=True)
+class SrsBenchmarkEqualised:
+    """Score the reviews that `SrsBenchmark` scores, by models on a clock of fractional days.
+
+    Training rows are all reviews before a fold's first test row, same-day reviews and cards
+    with unusual first intervals included; so they differ from those of `SrsBenchmark`.
+    Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says.
+
+    Parameters
+    ----------
+    answer_time : bool
+        As in `SrsBenchmarkSecs`.
+    """
+
+    answer_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name with a suffix where intervals include the answer time."""
+        return "srs_benchmark_equalised" + _suffix(answer_time=self.answer_time)
+
+    @property
+    def version(self) -> str:
+        """Version of the rules."""
+        return "1"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+        return FOLDS
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log; `same_day` changes nothing.
+
+        Raises
+        ------
+        FitSkipped
+            If fewer than 6 reviews can be scored.
+        ReviewLogError
+            If the log does not tell the seconds between answers.
+        """
+        candidates = in_seconds(reviews, answer_time=self.answer_time)
+        # With their same-day reviews, both have the same rows, so row numbers agree.
+        days = in_whole_days(reviews, same_day=True)
+        learned = candidates.targets
+        folds = [
+            Fold(fold.number, train=learned[learned < fold.test[0]], test=fold.test)
+            for fold in expanding_folds(days.targets, FOLDS)
+        ]
+        return replace(candidates, lapses=days.lapses).task(folds)
+
+
+def _suffix(*, answer_time: bool) -> str:
+    return "_published" if answer_time else ""

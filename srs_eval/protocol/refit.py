@@ -1,0 +1,69 @@
+"""The test rows of the public srs-benchmark, predicted by models that are refitted often.
+
+How often a model is refitted moves its numbers more than which of its relatives it is, so
+this is a protocol of its own: its numbers belong beside each other, not beside those of five
+fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Reviews, Task
+from srs_eval.protocol.candidates import FOLDS, in_whole_days
+from srs_eval.protocol.split import expanding_refits
+
+
+@dataclass(frozen=True, slots=True)
+class SrsBenchmarkRefit:
+    """Score the reviews that `SrsBenchmark` scores, refitting before each of many blocks.
+
+    Parameters
+    ----------
+    refits : int
+        Fits per user, 5 or more: the test rows are cut into so many blocks of nearly equal
+        size, one for each row where there are fewer rows.
+    warm_start : bool
+        Whether algorithms that can (`WarmStarting`) start each fit from the one before.
+
+    Raises
+    ------
+    ConfigError
+        If `refits` is not a whole number from 5.
+    """
+
+    refits: int = 50
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse fewer fits than the public protocol has."""
+        if not isinstance(self.refits, int) or self.refits < FOLDS:
+            raise ConfigError(f"refits={self.refits}, expected a whole number, {FOLDS} or more")
+
+    @property
+    def name(self) -> str:
+        """Name with the number of fits, and whether each began from nothing."""
+        return f"srs_benchmark_refit{self.refits}" + ("" if self.warm_start else "_cold")
+
+    @property
+    def version(self) -> str:
+        """Version of the rules."""
+        return "1"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user; fewer for users with fewer test rows."""
+        return self.refits
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log.
+
+        Raises
+        ------
+        FitSkipped
+            If fewer than 6 reviews can be scored.
+        """
+        candidates = in_whole_days(reviews, same_day=same_day)
+        folds = expanding_refits(candidates.targets, FOLDS, self.refits)
+        return candidates.task(folds, warm_start=self.warm_start)
