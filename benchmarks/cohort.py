@@ -1,0 +1,143 @@
+"""What a whole evaluation of many users costs, from files to summary.json.
+
+    python benchmarks/cohort.py FOLDER --users 20 100 --command algo=fsrs6
+
+Makes simulated users of 35,000 reviews each in the layout of anki-revlogs-10k (once; FOLDER
+keeps them), runs the command on the first so many of them, and prints what each run took. What
+follows ``--command`` is added to the command. CPU time is that of the whole process, start-up
+included; the last line is what each further user adds. Memory is the most the process ever held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from measure import in_process
+from tabulate import tabulate
+
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.nouns import Reviews
+
+REVIEWS = 35_000
+COMMAND = (
+    "data=revlogs_10k",
+    "panel=quick",
+    "tracking=none",
+    "compute=serial",
+    "figures=false",
+    "curves_per_user=0",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a command took: seconds, and bytes."""
+
+    cpu: float
+    wall: float
+    peak_bytes: int
+
+
+def make_cohort(folder: Path, users: int, reviews: int = REVIEWS) -> None:
+    """Write the logs of simulated users as ``revlogs/user_id=N/data.parquet``, N from 1.
+
+    Those that are there already are kept.
+    """
+    missing = [n for n in range(1, users + 1) if not _file(folder, n).exists()]
+    if missing:
+        for number, log in zip(range(1, users + 1), _full_logs(reviews), strict=False):
+            if number in missing:
+                _write(_file(folder, number), log)
+
+
+def cost_of(words: Sequence[str]) -> Cost:
+    """Run ``python -m srs_eval`` in a process of its own, and wait for it to end well."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "srs_eval", *words], stdout=subprocess.DEVNULL, env=environment
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - began
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)} ended with status {process.returncode}")
+    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Cost(used.ru_utime + used.ru_stime, wall, peak)
+
+
+def _full_logs(reviews: int) -> Iterator[Reviews]:
+    """Simulate users, and pass over those who study too little to fill a log."""
+    source = SyntheticUsers(users=1_000_000, seed=2026, size_scale=1.0, max_reviews=reviews)
+    logs = (source.read(user) for user in source.users())
+    return (log for log in logs if len(log) == reviews)
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / "revlogs" / f"user_id={number}" / "data.parquet"
+
+
+def _write(path: Path, log: Reviews) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table(
+        {
+            "card_id": log.card,
+            "day_offset": log.day,
+            "rating": log.rating,
+            "state": log.state,
+            "duration": pa.array(log.duration_ms).cast(pa.int64(), safe=False),
+            "elapsed_days": log.elapsed_days,
+            "elapsed_seconds": pa.array(log.elapsed_seconds).cast(pa.int64(), safe=False),
+        }
+    )
+    pq.write_table(table, path)
+
+
+def _costs(folder: Path, sizes: Sequence[int], words: Sequence[str]) -> Iterator[Cost]:
+    """Run the command on so many users each; the first time on one, to compile the kernels."""
+    for size in (1, *sizes):
+        with tempfile.TemporaryDirectory() as output:
+            given = (f"data.path='{folder}'", f"data.users='1-{size}'", f"hydra.run.dir={output}")
+            cost = cost_of([*COMMAND, *given, *words])
+        yield cost
+
+
+def main() -> None:
+    """Print a row for each number of users, and one for a further user."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--users", type=int, nargs="+", default=[20, 100])
+    parser.add_argument("--command", nargs="+", default=["algo=fsrs6"])
+    given = parser.parse_args()
+    sizes = sorted(given.users)
+    # In a process of its own: at its start a child counts the memory of its parent.
+    in_process(make_cohort, given.folder, sizes[-1])
+    costs = list(islice(_costs(given.folder, sizes, given.command), 1, None))
+    rows = [
+        (f"{size:,} users", f"{c.cpu:.2f} s", f"{c.wall:.2f} s", f"{c.peak_bytes / 1e6:.0f} MB")
+        for size, c in zip(sizes, costs, strict=True)
+    ]
+    if len(sizes) > 1:
+        further, first, last = sizes[-1] - sizes[0], costs[0], costs[-1]
+        cpu, wall = (last.cpu - first.cpu) / further, (last.wall - first.wall) / further
+        memory = (last.peak_bytes - first.peak_bytes) / further
+        rows.append(
+            ("a further user", f"{cpu * 1e3:.1f} ms", f"{wall * 1e3:.1f} ms", f"{memory / 1e6:.2f} MB")
+        )
+    print(" ".join(["python -m srs_eval", *COMMAND, *given.command]))
+    print(tabulate(rows, ["", "CPU", "wall", "peak memory"], stralign="right"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""FSRS-6 trained as many public scripts do it: every review a padded sequence of its own.
+
+A review with k reviews before it is walked through k steps, although most of them are those
+of the review before; automatic differentiation keeps every step in memory. It is here as the
+plain way, to be compared with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from workloads import Workload
+
+from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.nouns import FloatArray
+
+EPOCHS, BATCH_SIZE, LEARNING_RATE, SEED = 5, 512, 0.04, 2023
+
+
+class TorchMaths:
+    """The mathematics namespace of `srs_eval.engine.equations`, on tensors."""
+
+    def exp(self, value: Any) -> Tensor:
+        """Return e to the power of `value`."""
+        return torch.exp(torch.as_tensor(value))
+
+    def log(self, value: Any) -> Tensor:
+        """Return the natural logarithm."""
+        return torch.log(torch.as_tensor(value))
+
+    def where(self, condition: Any, yes: Any, no: Any) -> Tensor:
+        """Choose between two values."""
+        return torch.where(condition, torch.as_tensor(yes), torch.as_tensor(no))
+
+    def minimum(self, left: Any, right: Any) -> Tensor:
+        """Return the smaller value."""
+        return torch.minimum(torch.as_tensor(left), torch.as_tensor(right))
+
+    def maximum(self, left: Any, right: Any) -> Tensor:
+        """Return the larger value."""
+        return torch.maximum(torch.as_tensor(left), torch.as_tensor(right))
+
+    def clip(self, value: Any, low: Any, high: Any) -> Tensor:
+        """Move `value` into ``[low, high]``."""
+        return self.minimum(self.maximum(value, low), high)
+
+    def rint(self, value: Any) -> Tensor:
+        """Round to the nearest whole number."""
+        return torch.round(torch.as_tensor(value))
+
+
+def padded_batches(workload: Workload) -> list[tuple[Tensor, ...]]:
+    """Cut the training reviews, shortest histories first, into batches.
+
+    Returns
+    -------
+    list of (history [longest, batch, 2], length, elapsed, recalled, weight)
+        A history is elapsed days and rating of the reviews before; the rest are [batch].
+    """
+    reviews, rows = workload.reviews, workload.train
+    facts = np.stack([np.maximum(reviews.elapsed_days, 0), reviews.rating], axis=1)
+    facts32 = torch.from_numpy(facts.astype(np.float32))
+    before: dict[int, list[int]] = {}
+    wanted = np.zeros(len(reviews), np.bool_)
+    wanted[rows] = True
+    histories = []
+    for row, card in enumerate(reviews.card[: int(rows[-1]) + 1].tolist()):
+        mine = before.setdefault(card, [])
+        if wanted[row]:
+            histories.append(facts32[mine])
+        mine.append(row)
+    lengths = np.array([len(history) for history in histories])
+    shortest_first = np.argsort(lengths, kind="stable")
+    columns = (
+        torch.from_numpy(lengths),
+        facts32[rows, 0],
+        torch.from_numpy(reviews.recalled[rows].astype(np.float32)),
+        torch.from_numpy(workload.recency.astype(np.float32)),
+    )
+    batches = []
+    for start in range(0, len(rows), BATCH_SIZE):
+        places = shortest_first[start : start + BATCH_SIZE]
+        padded = pad_sequence([histories[place] for place in places])
+        batches.append((padded, *(column[places] for column in columns)))
+    return batches
+
+
+def train(batches: list[tuple[Tensor, ...]]) -> FloatArray:
+    """Run 5 epochs of Adam with a cosine schedule, from the published parameters.
+
+    Returns
+    -------
+    float64 [21]
+        The parameters after the last step.
+    """
+    space = Fsrs6Equations.parameters
+    lower, upper = torch.tensor(space.lower), torch.tensor(space.upper)
+    w = nn.Parameter(torch.tensor(space.defaults))
+    optimiser = torch.optim.Adam([w], lr=LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, len(batches) * EPOCHS)
+    shuffle = torch.Generator().manual_seed(SEED)
+    for _ in range(EPOCHS):
+        for number in torch.randperm(len(batches), generator=shuffle).tolist():
+            optimiser.zero_grad()
+            _loss(w, *batches[number]).backward()
+            optimiser.step()
+            schedule.step()
+            with torch.no_grad():
+                w.copy_(torch.clamp(w, lower, upper))
+    return w.detach().double().numpy()
+
+
+def _loss(
+    w: Tensor, history: Tensor, length: Tensor, elapsed: Tensor, recalled: Tensor, weight: Tensor
+) -> Tensor:
+    """Weighted log loss of one batch, summed."""
+    m, equations = TorchMaths(), Fsrs6Equations()
+    state = equations.init(m, w, history[0, :, 1])
+    states = [torch.stack(state)]
+    for days, rating in zip(history[1:, :, 0], history[1:, :, 1], strict=True):
+        p = equations.curve(m, w, state, days)
+        state = equations.step(m, w, state, days, rating, p)
+        states.append(torch.stack(state))
+    last = torch.stack(states)[length - 1, :, torch.arange(len(length))]
+    p = equations.curve(m, w, (last[:, 0], last[:, 1]), elapsed)
+    losses = nn.functional.binary_cross_entropy(p, recalled, reduction="none")
+    return (losses * weight).sum()

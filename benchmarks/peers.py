@@ -1,0 +1,196 @@
+"""FSRS-6 trained by other people's programs, on the data that our own engine is measured on.
+
+    pip install -e '.[peers]' -c constraints.txt
+    python benchmarks/peers.py
+
+Prints what one fit costs with each of them. Every peer has a process of its own with one
+thread. CPU and wall time are those of training alone: turning reviews into what a package
+takes has a column of its own, and loading libraries counts nowhere but in the memory. What
+takes milliseconds is repeated, and the least is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from measure import Measured, clocked, in_process
+from tabulate import tabulate
+from workloads import JOSH, Workload, standard_workloads
+
+from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs_rs import first_seen_numbers, training_items
+from srs_eval.engine.recurrent import RecurrentModel
+
+_DECIMALS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFit:
+    """One fit of FSRS-6.
+
+    Attributes
+    ----------
+    parameters : tuple of 21 floats
+    cpu_seconds, wall_seconds : float
+        Of training.
+    preparing_seconds : float
+        CPU time of turning reviews into what the package takes, not part of the others.
+    """
+
+    parameters: tuple[float, ...]
+    cpu_seconds: float
+    wall_seconds: float
+    preparing_seconds: float
+
+
+def fsrs_rs(workload: Workload, *, card_ids: bool = False, repeats: int = 5) -> PeerFit:
+    """Train with fsrs-rs-python; the least of so many times, as a fit takes milliseconds."""
+    import fsrs_rs_python
+
+    reviews, rows = workload.reviews, workload.train
+    prepared = clocked(lambda: training_items(fsrs_rs_python, reviews, rows), repeats)
+    cards = first_seen_numbers(reviews.card[rows]) if card_ids else None
+    optimiser = fsrs_rs_python.FSRS(parameters=[])
+    fit = clocked(lambda: optimiser.benchmark(prepared.result, card_ids=cards), repeats)
+    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
+
+
+def fsrs_rs_by_card(workload: Workload) -> PeerFit:
+    """Train with fsrs-rs-python, which is told which reviews are of one card."""
+    return fsrs_rs(workload, card_ids=True)
+
+
+def fsrs_optimizer(workload: Workload) -> PeerFit:
+    """Train with fsrs-optimizer, in the steps and with the options of its own command."""
+    import torch
+    from fsrs_optimizer import Optimizer
+
+    torch.set_num_threads(1)
+    prepared = clocked(lambda: optimizer_frame(workload))
+
+    def train() -> list[float]:
+        optimizer = Optimizer()
+        optimizer.define_model()
+        optimizer.initialize_parameters(prepared.result, verbose=False)
+        optimizer.train(verbose=False, recency_weight=True)
+        return list(optimizer.w)
+
+    fit = clocked(train)
+    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
+
+
+def torch_loop(workload: Workload) -> PeerFit:
+    """Train with a plain PyTorch loop: batches of 512 reviews, each a padded sequence."""
+    import torch
+    from padded_loop import padded_batches, train
+
+    torch.set_num_threads(1)
+    prepared = clocked(lambda: padded_batches(workload))
+    fit = clocked(lambda: train(prepared.result))
+    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
+
+
+PEERS: dict[str, Callable[[Workload], PeerFit]] = {
+    "fsrs-rs": fsrs_rs,
+    "fsrs-rs, card_ids": fsrs_rs_by_card,
+    "fsrs-optimizer": fsrs_optimizer,
+    "PyTorch loop": torch_loop,
+}
+
+
+def rounded(parameters: Iterable[float]) -> tuple[float, ...]:
+    """Round as the packages' users do."""
+    return tuple(np.round(np.asarray(parameters, np.float64), _DECIMALS).tolist())
+
+
+def optimizer_frame(workload: Workload) -> pd.DataFrame:
+    """Write the training reviews as fsrs-optimizer reads them: histories as texts."""
+    reviews, rows = workload.reviews, workload.train
+    wanted = np.zeros(len(reviews), np.bool_)
+    wanted[rows] = True
+    seen = int(rows[-1]) + 1
+    days = np.maximum(reviews.elapsed_days, 0)
+    columns = (reviews.card, days, reviews.rating, wanted)
+    before: dict[int, tuple[str, str]] = {}
+    histories = []
+    for card, elapsed, rating, trained in zip(
+        *(column[:seen].tolist() for column in columns), strict=True
+    ):
+        if trained:
+            histories.append(before[card])
+        times, ratings = before.get(card, ("", ""))
+        comma = "," if ratings else ""
+        before[card] = (f"{times}{comma}{elapsed}", f"{ratings}{comma}{rating}")
+    frame = pd.DataFrame(histories, columns=["t_history", "r_history"])
+    return frame.assign(
+        card_id=reviews.card[rows],
+        review_time=rows,
+        i=workload.nth_review[rows],
+        delta_t=days[rows],
+        y=reviews.recalled[rows].astype(np.int64),
+    )
+
+
+def log_loss(workload: Workload, parameters: tuple[float, ...]) -> float:
+    """Log loss of the fold's test reviews: whether anything was learned at all."""
+    model = RecurrentModel(Fsrs6Equations(), parameters)
+    p = model.predict(workload.reviews, workload.test)
+    recalled = workload.reviews.recalled[workload.test]
+    return float(-np.mean(np.log(np.where(recalled, p, 1 - p))))
+
+
+def loaded(workload: Workload) -> int:
+    """Do nothing but hold the data, to tell how much memory that takes."""
+    return len(workload.train)
+
+
+def line(workload: Workload, name: str, done: Measured[PeerFit]) -> tuple[object, ...]:
+    """Put what one peer needed for one workload into a line of the table."""
+    fit = done.result
+    return (
+        workload.name,
+        len(workload.train),
+        name,
+        f"{1000 * fit.cpu_seconds:,.1f}",
+        f"{1000 * fit.wall_seconds:,.1f}",
+        f"{1000 * fit.preparing_seconds:,.1f}",
+        round(done.peak_bytes / 2**20),
+        f"{log_loss(workload, fit.parameters):.4f}",
+    )
+
+
+COLUMNS = (
+    *("data", "training reviews", "trained by"),
+    *("CPU ms", "wall ms", "preparing ms", "peak MiB", "test log loss"),
+)
+
+
+def main() -> None:
+    """Measure the peers and print the table."""
+    arguments = argparse.ArgumentParser(description=main.__doc__)
+    arguments.add_argument("--log", type=Path, default=JOSH, help="a user's log, as CSV")
+    arguments.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    arguments.add_argument("--only", nargs="+", metavar="DATA", help="names of workloads")
+    given = arguments.parse_args()
+    if not given.log.exists():
+        print(f"left out, as it is not here: {given.log.name}\n")
+    lines: list[tuple[object, ...]] = []
+    for workload in standard_workloads(given.log):
+        if given.only and workload.name not in given.only:
+            continue
+        held = in_process(loaded, workload).peak_bytes / 2**20
+        nothing = (workload.name, len(workload.train), "(nothing)", *("",) * 3, round(held), "")
+        lines.append(nothing)
+        for name in given.peers:
+            lines.append(line(workload, name, in_process(PEERS[name], workload)))
+            print(tabulate(lines[-1:], tablefmt="plain"), flush=True)
+    print("\n" + tabulate(lines, COLUMNS, tablefmt="github", disable_numparse=True))
+
+
+if __name__ == "__main__":
+    main()

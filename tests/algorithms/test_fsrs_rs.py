@@ -1,0 +1,245 @@
+"""FSRS-6 as the Rust optimiser trains it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.algorithms import fsrs_rs
+from srs_eval.algorithms.fsrs_rs import FsrsRs
+from srs_eval.checks import check_algorithm
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.trial import trial_task
+
+GOLDEN = Path(__file__).parents[1] / "golden/training_josh.json"
+RNG = np.random.default_rng(0)
+
+needs_package = pytest.mark.skipif(
+    find_spec("fsrs_rs_python") is None,
+    reason="needs the Rust optimiser: pip install 'srs-eval[rs]'",
+)
+
+
+@pytest.fixture(scope="module")
+def josh(real_logs):
+    table = pd.read_csv(real_logs / "py-fsrs-josh/revlogs_benchmark_schema.csv")
+    reviews = reviews_from_columns(
+        user="josh",
+        source="josh",
+        card=table["card_id"],
+        rating=table["rating"],
+        day=table["day_offset"],
+        elapsed_days=table["elapsed_days"],
+    )
+    return SrsBenchmark()(reviews, same_day=True)
+
+
+def log_loss(p, recalled):
+    return float(-np.mean(np.log(np.where(recalled, p, 1 - p))))
+
+
+def fitted(algorithm, task):
+    """Model, predictions and outcomes of each fold."""
+    for fold in task.folds:
+        model = algorithm.fit(task.reviews, fold.train, RNG)
+        yield model, model.predict(task.reviews, fold.test), task.reviews.recalled[fold.test]
+
+
+@needs_package
+def test_it_learns_the_published_parameters_of_one_real_user(josh):
+    entries = json.loads(GOLDEN.read_text())["algorithms"]
+    golden = next(entry for entry in entries if entry["algorithm"] == "FSRS-rs")
+    folds = list(fitted(FsrsRs(), josh))
+    for (model, p, recalled), expected in zip(folds, golden["folds"], strict=True):
+        # Single precision: the 4 decimals were equal where this was written.
+        np.testing.assert_allclose(model.parameters, expected["parameters"], atol=0.002)
+        assert log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=2e-5)
+        np.testing.assert_allclose(p[:5], expected["first_predictions"], atol=2e-4)
+    pooled = log_loss(*(np.concatenate([fold[part] for fold in folds]) for part in (1, 2)))
+    assert pooled == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-5)
+
+
+@needs_package
+def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh):
+    last = replace(josh, folds=josh.folds[-1:])
+    [(apart, p_apart, recalled)] = fitted(FsrsRs(), last)
+    [(by_card, p_by_card, _)] = fitted(FsrsRs(card_ids=True), last)
+    assert by_card.parameters != apart.parameters
+    assert log_loss(p_by_card, recalled) == pytest.approx(log_loss(p_apart, recalled), abs=0.005)
+
+
+@needs_package
+def test_it_is_honest_when_it_is_told_the_cards():
+    check_algorithm(FsrsRs(card_ids=True))
+
+
+@needs_package
+def test_what_cards_are_called_does_not_matter():
+    task = trial_task(same_day=True)
+    renamed = replace(task.reviews, card=1_000_000 - 7 * task.reviews.card)
+    train = task.folds[0].train
+    algorithm = FsrsRs(card_ids=True)
+    expected = algorithm.fit(task.reviews, train, RNG).parameters
+    assert algorithm.fit(renamed, train, RNG).parameters == expected
+
+
+@needs_package
+@pytest.mark.parametrize("n", [1, 7, 63])
+def test_few_training_reviews_are_enough(n):
+    task = trial_task(same_day=True)
+    model = FsrsRs().fit(task.reviews, task.folds[0].train[:n], RNG)
+    assert np.isfinite(model.predict(task.reviews, task.folds[0].test)).all()
+
+
+@needs_package
+def test_same_day_reviews_are_histories_and_are_not_learned_from():
+    reviews = trial_task(same_day=True).reviews
+    later = np.flatnonzero(reviews.elapsed_days > 0)
+    every = np.flatnonzero(reviews.elapsed_days[: later[-1] + 1] >= 0)
+    assert len(every) > len(later)
+    parameters = FsrsRs().fit(reviews, later, RNG).parameters
+    assert FsrsRs().fit(reviews, every, RNG).parameters == parameters
+    with pytest.raises(FitSkipped, match="is the first on a later day of its card"):
+        FsrsRs().fit(reviews, np.setdiff1d(every, later), RNG)
+
+
+@needs_package
+def test_an_item_is_a_training_review_after_the_card_s_reviews_before_it():
+    package = pytest.importorskip("fsrs_rs_python")
+    reviews = trial_task(same_day=True).reviews
+    rows = np.flatnonzero(reviews.elapsed_days > 0)[5::7]
+    items = fsrs_rs.training_items(package, reviews, rows)
+    assert len(items) == len(rows)
+    for row, item in zip(rows, items, strict=True):
+        upto = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
+        # The package shows what a review holds in its text alone.
+        expected = [
+            package.FSRSReview(int(reviews.rating[k]), max(0, int(reviews.elapsed_days[k])))
+            for k in upto
+        ]
+        assert [str(review) for review in item.reviews] == [str(review) for review in expected]
+
+
+@needs_package
+def test_without_the_first_later_review_of_any_card_it_says_what_is_missing():
+    reviews = reviews_from_columns(
+        user="ada",
+        source="ada",
+        card=np.repeat(np.arange(20), 3),
+        rating=np.full(60, 3),
+        day=np.tile([0, 2, 9], 20) + np.repeat(np.arange(20) * 10, 3),
+    )
+    with pytest.raises(
+        FitSkipped, match="none of the 20 training reviews of user ada is the first"
+    ):
+        FsrsRs().fit(reviews, np.arange(2, 60, 3), RNG)
+
+
+PANIC = """
+import numpy as np
+from srs_eval.algorithms import fsrs_rs
+from srs_eval.errors import FitError
+from srs_eval.trial import trial_task
+
+package = fsrs_rs.import_module("fsrs_rs_python")
+fsrs_rs.training_items = lambda *_: [package.FSRSItem([])] * 2 + [
+    package.FSRSItem([package.FSRSReview(3, 0), package.FSRSReview(3, 2)])
+]
+task = trial_task(same_day=True)
+try:
+    fsrs_rs.FsrsRs().fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
+except FitError as error:
+    print(error)
+"""
+
+
+@needs_package
+def test_a_panic_in_rust_is_an_error_of_that_fit():
+    # In a process of its own, because a panic writes about itself where nobody can stop it.
+    done = subprocess.run(
+        [sys.executable, "-c", PANIC],
+        env={**os.environ, "RUST_BACKTRACE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "fsrs_rs: user trial: the Rust optimiser failed: called `Option::"
+    )
+
+
+class Returning:
+    """Stands for the package, where what it returns is what matters."""
+
+    FSRSReview = staticmethod(lambda rating, days: (rating, days))
+
+    class FSRSItem:
+        def __init__(self, reviews):
+            self.reviews = reviews
+
+        def long_term_review_cnt(self):
+            return 1
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def FSRS(self, parameters):  # noqa: N802 - so it is called there
+        return self
+
+    def benchmark(self, items, card_ids):
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "words"),
+    [
+        ([0.5] * 19, FitError, "user trial: the package returned 19 numbers"),
+        ([float("nan")] * 21, FitError, "user trial: the fit ended at .nan"),
+        (
+            ValueError("InvalidInput"),
+            FitError,
+            "user trial: the Rust optimiser failed: InvalidInput",
+        ),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_of_that_fit(monkeypatch, outcome, error, words):
+    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: name)
+    monkeypatch.setattr(fsrs_rs, "import_module", lambda name: Returning(outcome))
+    task = trial_task(same_day=True)
+    with pytest.raises(error, match=words):
+        FsrsRs().fit(task.reviews, task.folds[0].train, RNG)
+
+
+def test_where_the_package_is_missing_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"not installed: install it with pip .*srs-eval\[rs\]"):
+        FsrsRs()
+
+
+def test_where_the_package_cannot_be_loaded_it_says_why(monkeypatch):
+    def broken(name):
+        raise ImportError("no such symbol")
+
+    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: name)
+    monkeypatch.setattr(fsrs_rs, "import_module", broken)
+    task = trial_task(same_day=True)
+    with pytest.raises(ConfigError, match=r"cannot be imported .no such symbol."):
+        FsrsRs().fit(task.reviews, task.folds[0].train, RNG)
+
+
+def test_an_option_that_is_no_choice_is_refused():
+    with pytest.raises(ConfigError, match="card_ids=yes is not one of: true, false"):
+        FsrsRs(card_ids="yes")
