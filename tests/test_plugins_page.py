@@ -54,11 +54,13 @@ def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
     assert names == [
         "leitner.py",
         "conf/algo/leitner.yaml",
+        "doubling.py",
+        "conf/algo/doubling.yaml",
         "sharpness.py",
         "diary.py",
         "conf/data/diary.yaml",
     ]
-    assert len(commands()) == 2
+    assert len(commands()) == 3
 
 
 @pytest.mark.parametrize("command", commands())
@@ -69,7 +71,7 @@ def test_each_command_of_the_page_runs(folder: Path, command: str) -> None:
     small = SMALL if "data=" not in command else SMALL[:2]
     done = run_in(folder, [sys.executable, *words, *small])
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "leitner" in done.stdout
+    assert "leitner" in done.stdout or "doubling" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -87,3 +89,32 @@ def test_an_algorithm_takes_at_most_thirty_lines_a_metric_fifteen_a_source_thirt
             ast.parse(text)
             written = [line for line in text.splitlines() if line.strip()]
             assert len(written) <= limits[name], (name, len(written))
+
+
+def test_a_model_as_equations_is_short_honest_and_learns(folder: Path) -> None:
+    text = (folder / "doubling.py").read_text(encoding="utf-8")
+    start = text.index("class DoublingEquations")
+    equations = text[start : text.index("class Doubling(Fitted)")]
+    assert len([line for line in equations.splitlines() if line.strip()]) <= 20
+    learns = """
+import numpy as np
+from doubling import Doubling, DoublingEquations
+from srs_eval import check_algorithm
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+check_algorithm(Doubling())
+source = SyntheticUsers(users=1, seed=5)
+task = SrsBenchmark()(source.read(source.users()[0]), same_day=False)
+train = task.folds[-1].train
+newton = Doubling()
+objective = newton.objective(
+    DoublingEquations(), DoublingEquations.parameters, task.reviews, train,
+    np.array(DoublingEquations.parameters.defaults),
+)
+fitted = newton.fit(task.reviews, train, np.random.default_rng(0))
+assert objective.gradient(np.array(fitted.parameters)).loss < 0.99 * objective.gradient(objective.centre).loss
+assert len(fitted.learned.standard_errors) == 6
+"""
+    done = run_in(folder, [sys.executable, "-c", learns])
+    assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ backwards, carrying the derivatives of the loss by the state (reverse mode).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.derivatives import adjoints
@@ -26,11 +27,18 @@ from srs_eval.engine.tracing import Traced, parameter_derivatives
 _COSTLY = frozenset({"exp", "log", "divide", "sqrt"})
 
 
-class _Reverse:
+class GradientFormulas:
     """The formulas of both walks.
+
+    Parameters
+    ----------
+    public : bool
+        Whether the loss is that of the public trainer.
 
     Attributes
     ----------
+    loss : Expression
+        What is summed.
     fixed : list of Expression
         The quantities of parameters alone that the loss is differentiated by.
     after : tuple of Expression
@@ -39,12 +47,21 @@ class _Reverse:
         Derivatives by the numbers of `fixed`, from a further and from a first review.
     before : tuple of Expression
         Derivatives of the loss from this review on by the state before it.
+    forward, backward : tuple of Expression
+        What each walk computes for a review.
+    kept : tuple of Expression
+        What the walk forwards keeps for the walk backwards.
     """
 
-    def __init__(self, traced: Traced, loss_slope: Expression) -> None:
+    def __init__(self, traced: Traced, *, public: bool = False) -> None:
         graph = traced.graph
+        self.loss, by_p = (
+            (traced.public_loss, traced.public_loss_slope)
+            if public
+            else (traced.loss, traced.loss_slope)
+        )
         self.after = tuple(graph.leaf("adjoint", index) for index in range(len(traced.states)))
-        seeds = [(traced.p, loss_slope), *zip(traced.step, self.after, strict=True)]
+        seeds = [(traced.p, by_p), *zip(traced.step, self.after, strict=True)]
         by_step = adjoints(graph, seeds, kind="varying")
         by_init = adjoints(graph, list(zip(traced.init, self.after, strict=True)), kind="varying")
         numbers = sorted(by_step.keys() | by_init.keys())
@@ -53,6 +70,18 @@ class _Reverse:
         self.init = {e.number: by_init[e.number] for e in self.fixed if e.number in by_init}
         zero = graph.constant(0.0)
         self.before = tuple(by_step.get(state.number, zero) for state in traced.states)
+        self.forward = (self.loss, *traced.step)
+        self.backward = (*self.step.values(), *self.before)
+        self.kept = (*traced.states, *_kept(self.forward, self.backward))
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Where vectors are kept: sums of a block, the state, and derivatives by the state."""
+
+    sums: str
+    state: str
+    slope: str
 
 
 def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = False) -> KernelCode:
@@ -63,52 +92,74 @@ def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = Fals
     public : bool
         Whether the loss is that of the public trainer.
     """
-    loss, slope_of_loss = (
-        (traced.public_loss, traced.public_loss_slope)
-        if public
-        else (traced.loss, traced.loss_slope)
-    )
-    reverse = _Reverse(traced, slope_of_loss)
-    forward = (loss, *traced.step)
-    backward = (*reverse.step.values(), *reverse.before)
-    kept = (*traced.states, *_kept(forward, backward))
-    chain = parameter_derivatives(traced, tuple(reverse.fixed))
-    outputs = (*forward, *backward, *reverse.init.values(), *traced.init)
+    formulas = GradientFormulas(traced, public=public)
+    chain = parameter_derivatives(traced, tuple(formulas.fixed))
+    outputs = (*formulas.forward, *formulas.backward, *formulas.init.values(), *traced.init)
     writer = KernelWriter(traced, outputs, precision, chain)
     code = writer.code
-    count = 1 + len(reverse.fixed)
+    count = 1 + len(formulas.fixed)
     totals = Totals(code, count)
-    sums = code.memory(count)
-    state, slope = code.memory(len(traced.states)), code.memory(len(traced.states))
-
+    states = len(traced.states)
+    memory = _Memory(code.memory(count), code.memory(states), code.memory(states))
     with writer.block() as (start, length):
-        clear(code, sums, count)
-        writer.first_states(start, state)
-        with code.loop("forward", "1", length) as nth:
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            found = writer.compute(forward, review, load_all(code, traced.states, state))
-            place = code.value(f"mul nsw i64 {nth}, {len(kept)}")
-            store_all(code, [found[e.number] for e in kept], "%scratch", place)
-            accumulate(code, sums, 0, found[loss.number])
-            store_all(code, [found[e.number] for e in traced.step], state)
-        clear(code, slope, len(traced.states))
-        last = code.value(f"sub nsw i64 {length}, 1")
-        with code.loop("backward", "0", last) as done:
-            nth = code.value(f"sub nsw i64 {last}, {done}")
-            review = code.value(f"add nsw i64 {start}, {nth}")
-            place = code.value(f"mul nsw i64 {nth}, {len(kept)}")
-            known = load_all(code, reverse.after, slope) | _restored(writer, kept, place)
-            found = writer.compute(backward, review, known)
-            _accumulate_all(writer, sums, reverse, reverse.step, found)
-            store_all(code, [found[e.number] for e in reverse.before], slope)
-        known = load_all(code, reverse.after, slope)
-        found = writer.compute(tuple(reverse.init.values()), start, known)
-        _accumulate_all(writer, sums, reverse, reverse.init, found)
-        totals.add(sums)
-
+        clear(code, memory.sums, count)
+        writer.first_states(start, memory.state)
+        _walk_forwards(writer, formulas, memory, start, length)
+        clear(code, memory.slope, states)
+        _walk_backwards(writer, formulas, memory, start, length)
+        totals.add(memory.sums)
     _write_gradient(writer, totals.numbers())
     text = writer.finish(saturating=True)
-    return KernelCode(text, precision, outputs=1 + len(traced.parameters), scratch=len(kept))
+    return KernelCode(
+        text, precision, outputs=1 + len(traced.parameters), scratch=len(formulas.kept)
+    )
+
+
+def _walk_forwards(
+    writer: KernelWriter, formulas: GradientFormulas, memory: _Memory, start: str, length: str
+) -> None:
+    code, traced = writer.code, writer.traced
+    with code.loop("forward", "1", length) as nth:
+        review = code.value(f"add nsw i64 {start}, {nth}")
+        known = load_all(code, traced.states, memory.state)
+        found = writer.compute(formulas.forward, review, known)
+        place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
+        store_all(code, [found[e.number] for e in formulas.kept], "%scratch", place)
+        accumulate(code, memory.sums, 0, found[formulas.loss.number])
+        store_all(code, [found[e.number] for e in traced.step], memory.state)
+
+
+def _walk_backwards(
+    writer: KernelWriter, formulas: GradientFormulas, memory: _Memory, start: str, length: str
+) -> None:
+    code = writer.code
+    last = code.value(f"sub nsw i64 {length}, 1")
+    with code.loop("backward", "0", last) as done:
+        nth = code.value(f"sub nsw i64 {last}, {done}")
+        review = code.value(f"add nsw i64 {start}, {nth}")
+        place = code.value(f"mul nsw i64 {nth}, {len(formulas.kept)}")
+        pointer = code.value(f"getelementptr {code.real}, ptr %scratch, i64 {place}")
+        known = load_all(code, formulas.after, memory.slope)
+        known |= load_all(code, formulas.kept, pointer)
+        found = writer.compute(formulas.backward, review, known)
+        _accumulate_all(writer, memory.sums, formulas, formulas.step, found)
+        store_all(code, [found[e.number] for e in formulas.before], memory.slope)
+    known = load_all(code, formulas.after, memory.slope)
+    found = writer.compute(tuple(formulas.init.values()), start, known)
+    _accumulate_all(writer, memory.sums, formulas, formulas.init, found)
+
+
+def _accumulate_all(
+    writer: KernelWriter,
+    sums: str,
+    formulas: GradientFormulas,
+    derivatives: dict[int, Expression],
+    found: dict[int, str],
+) -> None:
+    for index, expression in enumerate(formulas.fixed):
+        if expression.number in derivatives:
+            value = found[derivatives[expression.number].number]
+            accumulate(writer.code, sums, index + 1, value)
 
 
 def _kept(forward: Sequence[Expression], backward: Sequence[Expression]) -> list[Expression]:
@@ -121,24 +172,6 @@ def _kept(forward: Sequence[Expression], backward: Sequence[Expression]) -> list
         and expression.kind == "varying"
         and expression.number in again
     ]
-
-
-def _restored(writer: KernelWriter, kept: Sequence[Expression], place: str) -> dict[int, str]:
-    pointer = writer.code.value(f"getelementptr {writer.code.real}, ptr %scratch, i64 {place}")
-    return load_all(writer.code, kept, pointer)
-
-
-def _accumulate_all(
-    writer: KernelWriter,
-    sums: str,
-    reverse: _Reverse,
-    derivatives: dict[int, Expression],
-    found: dict[int, str],
-) -> None:
-    for index, expression in enumerate(reverse.fixed):
-        if expression.number in derivatives:
-            value = found[derivatives[expression.number].number]
-            accumulate(writer.code, sums, index + 1, value)
 
 
 def _write_gradient(writer: KernelWriter, numbers: list[str]) -> None:
