@@ -9,7 +9,7 @@ import numpy as np
 
 from srs_eval.algorithms.fitted import Fitted, Vector
 from srs_eval.algorithms.initial_stability import initial_stabilities
-from srs_eval.cards import earlier_on_card, first_of_card
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import IntArray, Reviews
@@ -39,12 +39,13 @@ class FsrsWithFirstStabilities(Fitted):
         self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
     ) -> tuple[Vector, str]:
         """Find the stabilities after first reviews."""
+        by_card = rows_by_card(reviews.card)
         later_day = reviews.elapsed_days > 0
-        nth = 1 + earlier_on_card(reviews.card, later_day) + later_day
-        second = rows[(nth[rows] == 2) & (reviews.elapsed[rows] > 0)]
+        on_later_days = by_card.earlier(later_day) + later_day
+        second = rows[(on_later_days[rows] == 1) & (reviews.elapsed[rows] > 0)]
         one, two, three, four = start[:4].tolist()
         found = initial_stabilities(
-            reviews.rating[first_of_card(reviews.card)[second]],
+            reviews.rating[by_card.first()[second]],
             reviews.elapsed[second],
             reviews.recalled[second],
             mean_recall=float(reviews.recalled[rows].mean()),

@@ -71,24 +71,27 @@ def newton(
     FitError
         If the objective is not a finite number at the start.
     """
+    box = _Box(space)
     w = feasible(start, space)
     here = objective.fisher(w)
     if not np.isfinite(here.loss):
         raise FitError(f"the loss is {here.loss} at the parameters {w.tolist()}")
     damping = _FIRST_DAMPING
+    trusted = False
     seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
     for evaluated in range(1, most_steps + 1):
         curvature = _corrected(here.information, seen)
-        step, predicted = _step(here.gradient, curvature, w, space, damping)
-        if predicted < _NEGLIGIBLE * tolerance * here.loss:
+        step, predicted = box.step(here.gradient, curvature, w, damping)
+        if predicted < tolerance * here.loss * (1.0 if trusted else _NEGLIGIBLE):
             return Minimum(w, here.loss, here.information, evaluated, converged=True)
         trial = objective.fisher(w + step)
         gained = here.loss - trial.loss
         damping = _next_damping(damping, gained / predicted)
-        if gained < 0.5 * predicted:
-            seen.append(_Seen(step, trial.gradient - here.gradient))
-        else:
+        trusted = gained >= 0.5 * predicted
+        if trusted:
             seen.clear()
+        else:
+            seen.append(_Seen(step, trial.gradient - here.gradient))
         if gained > 0:  # not where the loss is not finite
             w, here = w + step, trial
             if gained < tolerance * here.loss:
@@ -133,53 +136,54 @@ def _next_damping(damping: float, achieved: float) -> float:
     return max(damping * 15, 1e-3)
 
 
-def _step(
-    gradient: NDArray[np.float64],
-    information: NDArray[np.float64],
-    w: NDArray[np.float64],
-    space: ParameterSpace,
-    damping: float,
-) -> tuple[NDArray[np.float64], float]:
-    """Minimise the damped quadratic model within the bounds.
+class _Box:
+    """The bounds and the order of parameters, ready for the solver."""
 
-    Returns
-    -------
-    step : float64 [parameters]
-    predicted : float
-        By how much the quadratic model without damping falls.
-    """
-    # In units in which every parameter has a curvature of 1.
-    scale = np.sqrt(information.diagonal())
-    scale = np.where(scale > 0, scale, 1.0)
-    curvature = information / (scale[:, None] * scale)
-    slope = gradient / scale
-    damped = curvature.copy()
-    damped[np.diag_indices(len(w))] += damping
-    order, gaps = _order(space, w, scale)
-    solution, _, flag, _ = daqp.solve(
-        damped,
-        slope,
-        order,
-        np.concatenate(
-            [scale * (np.minimum(space.upper, _UNBOUNDED) - w), np.full(len(gaps), _UNBOUNDED)]
-        ),
-        np.concatenate([scale * (np.maximum(space.lower, -_UNBOUNDED) - w), gaps]),
-        np.zeros(len(w) + len(gaps), np.int32),
-    )
-    if flag != _SOLVED or not np.isfinite(solution).all():
-        raise FitError(f"the quadratic step could not be computed (solver's flag {flag})")
-    moved = feasible(w + solution / scale, space)
-    taken = (moved - w) * scale
-    return moved - w, float(-(slope @ taken) - 0.5 * taken @ curvature @ taken)
+    def __init__(self, space: ParameterSpace) -> None:
+        self.space = space
+        self.lower = np.maximum(space.lower, -_UNBOUNDED)
+        self.upper = np.minimum(space.upper, _UNBOUNDED)
+        self.low = np.array([low for low, _ in space.ordered], np.int64)
+        self.high = np.array([high for _, high in space.ordered], np.int64)
 
+    def step(
+        self,
+        gradient: NDArray[np.float64],
+        information: NDArray[np.float64],
+        w: NDArray[np.float64],
+        damping: float,
+    ) -> tuple[NDArray[np.float64], float]:
+        """Minimise the damped quadratic model of the objective around `w`.
 
-def _order(
-    space: ParameterSpace, w: NDArray[np.float64], scale: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Write the order of the parameters as rows r and numbers g: r @ scaled step >= g."""
-    rows = np.zeros((len(space.ordered), len(w)))
-    gaps = np.zeros(len(space.ordered))
-    for number, (low, high) in enumerate(space.ordered):
-        rows[number, low], rows[number, high] = -1 / scale[low], 1 / scale[high]
-        gaps[number] = w[low] - w[high]
-    return rows, gaps
+        Returns
+        -------
+        step : float64 [parameters]
+        predicted : float
+            By how much the quadratic model without damping falls.
+        """
+        # In units in which every parameter has a curvature of 1.
+        scale = np.sqrt(information.diagonal())
+        scale[scale <= 0] = 1.0
+        curvature = information / (scale[:, None] * scale)
+        slope = gradient / scale
+        damped = curvature + damping * np.eye(len(w))
+        pairs = np.arange(len(self.low))
+        order = np.zeros((len(pairs), len(w)))
+        order[pairs, self.low] = -1 / scale[self.low]
+        order[pairs, self.high] = 1 / scale[self.high]
+        solution, _, flag, _ = daqp.solve(
+            damped,
+            slope,
+            order,
+            np.concatenate([scale * (self.upper - w), np.full(len(pairs), _UNBOUNDED)]),
+            np.concatenate([scale * (self.lower - w), w[self.low] - w[self.high]]),
+            np.zeros(len(w) + len(pairs), np.int32),
+        )
+        if flag != _SOLVED or not np.isfinite(solution).all():
+            raise FitError(f"the quadratic step could not be computed (solver's flag {flag})")
+        # The solver keeps bounds to within its tolerance; models want them kept exactly.
+        moved = np.minimum(np.maximum(w + solution / scale, self.lower), self.upper)
+        if len(pairs):
+            moved = feasible(moved, self.space)
+        taken = (moved - w) * scale
+        return moved - w, float(-(slope @ taken) - 0.5 * taken @ curvature @ taken)

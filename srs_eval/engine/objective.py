@@ -89,6 +89,10 @@ def standard_errors(
         scale = np.sqrt(np.diag(information))
         free &= scale > 0
         scaled = information[np.ix_(free, free)] / np.outer(scale[free], scale[free])
-        with np.errstate(invalid="ignore"):  # a direction without information
-            errors[free] = np.sqrt(np.diag(np.linalg.pinv(scaled, hermitian=True))) / scale[free]
+        try:
+            variances = np.diag(np.linalg.inv(scaled))
+        except np.linalg.LinAlgError:  # some combination of parameters changes nothing
+            return errors
+        with np.errstate(invalid="ignore"):
+            errors[free] = np.sqrt(variances) / scale[free]
     return errors

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
-from srs_eval.protocol.split import expanding_folds
+from srs_eval.protocol.split import expanding_folds, expanding_refits, require_refits
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,28 @@ class SrsBenchmarkEqualised:
     ----------
     answer_time : bool
         As in `SrsBenchmarkSecs`.
+    refits : int
+        Fits per user, as in `SrsBenchmarkRefit`; each starts from the one before where there
+        are more than 5 and the algorithm can.
+
+    Raises
+    ------
+    ConfigError
+        If `refits` is not a whole number from 5.
     """
 
     answer_time: bool = False
+    refits: int = FOLDS
+
+    def __post_init__(self) -> None:
+        """Refuse fewer fits than the public protocol has."""
+        require_refits(self.refits)
 
     @property
     def name(self) -> str:
-        """Name with a suffix where intervals include the answer time."""
-        return "srs_benchmark_equalised" + _suffix(answer_time=self.answer_time)
+        """Name with the number of fits, if unusual, and whether intervals have answer times."""
+        often = f"_refit{self.refits}" if self.refits != FOLDS else ""
+        return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
 
     @property
     def version(self) -> str:
@@ -87,8 +101,8 @@ class SrsBenchmarkEqualised:
 
     @property
     def folds(self) -> int:
-        """Fits per user."""
-        return FOLDS
+        """Fits per user; fewer for users with fewer test rows."""
+        return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log; `same_day` changes nothing.
@@ -106,9 +120,10 @@ class SrsBenchmarkEqualised:
         learned = candidates.targets
         folds = [
             Fold(fold.number, train=learned[learned < fold.test[0]], test=fold.test)
-            for fold in expanding_folds(days.targets, FOLDS)
+            for fold in expanding_refits(days.targets, FOLDS, self.refits)
         ]
-        return replace(candidates, lapses=days.lapses).task(folds)
+        often = self.refits != FOLDS
+        return replace(candidates, lapses=days.lapses).task(folds, warm_start=often)
 
 
 def _suffix(*, answer_time: bool) -> str:

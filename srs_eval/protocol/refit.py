@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srs_eval.errors import ConfigError
 from srs_eval.nouns import Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
-from srs_eval.protocol.split import expanding_refits
+from srs_eval.protocol.split import expanding_refits, require_refits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,7 @@ class SrsBenchmarkRefit:
 
     def __post_init__(self) -> None:
         """Refuse fewer fits than the public protocol has."""
-        if not isinstance(self.refits, int) or self.refits < FOLDS:
-            raise ConfigError(f"refits={self.refits}, expected a whole number, {FOLDS} or more")
+        require_refits(self.refits)
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fold, IntArray
 
 
@@ -50,3 +51,15 @@ def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, 
         Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
         for number, block in enumerate(blocks)
     )
+
+
+def require_refits(refits: object, least: int = 5) -> None:
+    """Refuse fewer fits per user than the public protocol has.
+
+    Raises
+    ------
+    ConfigError
+        If it is not a whole number from `least`.
+    """
+    if not isinstance(refits, int) or refits < least:
+        raise ConfigError(f"refits={refits}, expected a whole number, {least} or more")

@@ -17,7 +17,7 @@ from srs_eval.checks import CheckFailed, check_algorithm, check_learning_while_t
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.errors import FitSkipped, ReviewLogError
+from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.bins import rmse_bins
 from srs_eval.nouns import Algorithm
@@ -354,3 +354,16 @@ def test_with_answer_times_published_scores_of_a_real_log_come_out(josh, protoco
 def test_real_users_of_the_public_layout_run(real_logs, user, protocol):
     log = RevlogsFolder(path=real_logs / "anki-mit", users=[user]).read(user)
     assert_same(protocol()(log, same_day=True), plain_folds(protocol(), log))
+
+
+def test_refits_on_equalised_rows_score_the_same_reviews_in_more_blocks(make_log):
+    log = timed(make_log(cards=100))
+    few = SrsBenchmarkEqualised()(log, same_day=True)
+    many = SrsBenchmarkEqualised(refits=20)(log, same_day=True)
+    tested = [np.concatenate([fold.test for fold in task.folds]) for task in (few, many)]
+    np.testing.assert_array_equal(*tested)
+    assert (few.warm_start, many.warm_start) == (False, True)
+    assert len(many.folds) == 20, "there are enough rows"
+    assert SrsBenchmarkEqualised(refits=20).name == "srs_benchmark_equalised_refit20"
+    with pytest.raises(ConfigError, match="refits=4, expected a whole number, 5 or more"):
+        SrsBenchmarkEqualised(refits=4)
