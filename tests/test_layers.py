@@ -53,7 +53,12 @@ AT_HOME = {
     "huggingface_hub": ("data/hub.py",),
 }
 # Imports inside functions: each of these keeps something quick that need not wait.
-MAY_IMPORT_LATE = {"run.py", "tracking/mlflow_tracker.py", "data/hub.py"}
+MAY_IMPORT_LATE = {
+    "run.py",
+    "tracking/mlflow_tracker.py",
+    "data/hub.py",
+    "algorithms/fsrs6.py",
+}
 MAY_CATCH_EVERYTHING = {"evaluate.py", "attempt.py", "compute/processes.py"}
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,10 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Recipe, train
-from srs_eval.engine.two_buttons import TwoButtons
+from srs_eval.engine.two_buttons import TwoButtons, with_two_buttons
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
 
-Method = Literal["newton", "lbfgs", "reference", "s0", "default"]
 Vector = NDArray[np.float64]
 
 _NOT_CONVERGED = "the fit stopped before it had converged"
@@ -161,7 +160,7 @@ class Fitted(ABC):
         space = self.space(equations)
         given = np.asarray(self.parameters or self.defaults(whole_days=reviews.whole_days))
         if self.binary:
-            equations = TwoButtons(equations)
+            equations, reviews = TwoButtons(equations), with_two_buttons(reviews)
         if self.method == "default":
             return RecurrentModel(equations, _tuple(given))
         if len(rows) == 0:
@@ -174,9 +173,8 @@ class Fitted(ABC):
             if missing:
                 learned = Learned(note=f"{missing}: the parameters were kept", fallback=True)
                 return RecurrentModel(equations, _tuple(given), learned)
-            if self.method == "reference":
-                centre = self._train(equations, space, reviews, rows, centre)
-            return RecurrentModel(equations, _tuple(centre))
+            w = self.trained(equations, space, reviews, rows, centre)
+            return RecurrentModel(equations, _tuple(w))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
@@ -224,7 +222,7 @@ class Fitted(ABC):
             first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
         ]
 
-    def _train(
+    def trained(
         self,
         equations: Equations,
         space: ParameterSpace,
@@ -232,6 +230,9 @@ class Fitted(ABC):
         rows: IntArray,
         centre: Vector,
     ) -> Vector:
+        """Return what a method that minimises nothing makes of the centre."""
+        if self.method != "reference":
+            return centre
         recipe = self.recipe
         if recipe.decimals is not None and not reviews.whole_days:
             recipe = dataclasses.replace(recipe, decimals=6)

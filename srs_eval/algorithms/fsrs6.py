@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from srs_eval.algorithms.fitted import Vector
 from srs_eval.algorithms.fsrs import (
     GOOD,
     HARD,
@@ -17,9 +18,10 @@ from srs_eval.algorithms.fsrs import (
     stability_on_later_day,
 )
 from srs_eval.algorithms.fsrs_fitting import FsrsWithFirstStabilities
-from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
+from srs_eval.nouns import IntArray, Reviews
 
 _SHORTEST_STABILITY = 0.001
 
@@ -96,11 +98,13 @@ class Fsrs6(FsrsWithFirstStabilities):
     online. Published row of the trained model, without same-day reviews: log loss 0.3460,
     RMSE(bins) 0.0653, AUC 0.7034 (default parameters 0.3661, 0.0927, 0.6956).
 
-    Options: see `Fitted`.
+    Options: see `Fitted`. Also, ``fit=one_step`` learns a little from each review in turn, see
+    `train_one_step`.
     """
 
     name = "fsrs6"
     same_day = True
+    methods = (*FsrsWithFirstStabilities.methods, "one_step")
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
@@ -108,3 +112,18 @@ class Fsrs6(FsrsWithFirstStabilities):
     def equations(self, *, whole_days: bool) -> Fsrs6Equations:
         """Return the model as mathematics."""
         return Fsrs6Equations()
+
+    def trained(
+        self,
+        equations: Equations,
+        space: ParameterSpace,
+        reviews: Reviews,
+        rows: IntArray,
+        centre: Vector,
+    ) -> Vector:
+        """Return what a method that minimises nothing makes of the centre."""
+        if self.method == "one_step":
+            from srs_eval.algorithms.one_step import train_one_step
+
+            return train_one_step(reviews, rows, centre, space)
+        return super().trained(equations, space, reviews, rows, centre)

@@ -11,15 +11,13 @@ updates begins at Good, and stability has no upper bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.fsrs import EASIEST, EASY, GOOD, HARD, HARDEST
-from srs_eval.cards import earlier_on_card
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.objective import feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
@@ -32,9 +30,9 @@ _SHORTEST_STABILITY = 0.001
 _UNCERTAIN = 1e-9
 _DECIMALS = 6
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 # Each step needs the one before, and every one walks a history with parameters of its own.
-_sequential: Callable[[_Function], _Function] = numba.njit(error_model="numpy")
+# Compiling takes a second; keeping the result would need a folder that can be written to.
+_sequential = numba.njit(error_model="numpy")
 
 
 def train_one_step(
@@ -66,20 +64,18 @@ def train_one_step(
     FitError
         If a parameter becomes something that is not a finite number.
     """
-    by_card = np.argsort(reviews.card, kind="stable")
-    place = np.empty_like(by_card)
-    place[by_card] = np.arange(len(by_card))
+    by_card = rows_by_card(reviews.card)
     learned = np.sort(rows[reviews.elapsed[rows] >= 1])
-    earlier = earlier_on_card(reviews.card, np.ones(len(reviews), bool))
+    places = np.argsort(by_card.order)[learned]
     w = feasible(np.asarray(start, np.float64), space)
     _descend(
         w,
         np.asarray(space.lower, np.float64),
         np.asarray(space.upper, np.float64),
-        reviews.elapsed[by_card].astype(np.float64),
-        reviews.rating[by_card].astype(np.int64),
-        place[learned] - earlier[learned],
-        place[learned],
+        reviews.elapsed[by_card.order].astype(np.float64),
+        reviews.rating[by_card.order].astype(np.int64),
+        places - by_card.nth()[learned],
+        places,
     )
     if not np.isfinite(w).all():
         raise FitError(f"learning one review at a time ended at the parameters {w.tolist()}")
@@ -98,7 +94,8 @@ def _descend(
 ) -> None:
     """Improve `w` in place by the reviews at `places`, whose cards begin at `begins`."""
     gradient = np.empty_like(w)
-    for begin, place in zip(begins, places):  # noqa: B905 - numba knows no strict
+    for number in range(len(places)):
+        begin, place = begins[number], places[number]
         before, stability = 0.0, w[rating[begin] - 1]
         difficulty_before, difficulty = 0.0, _first_difficulty(w, rating[begin])
         for place_before in range(begin + 1, place):
@@ -118,10 +115,10 @@ def _descend(
                 w, before, stability, difficulty, elapsed[last], rating[last], gradient
             )
             _slopes_of_difficulty(w, difficulty_before, rating[last], by_difficulty, gradient)
-        _chain(w[20], stability, elapsed[place], rating[place] > 1, gradient)
-        for number in range(len(w)):
-            moved = w[number] - _RATE * gradient[number]
-            w[number] = min(max(moved, lower[number]), upper[number])
+        _chain(w[20], stability, elapsed[place], rating[place], gradient)
+        for parameter in range(len(w)):
+            moved = w[parameter] - _RATE * gradient[parameter]
+            w[parameter] = min(max(moved, lower[parameter]), upper[parameter])
 
 
 @_sequential
@@ -153,8 +150,9 @@ def _next_stability(
     else:
         forgotten = 1 - _recall(w[20], stability, elapsed)
         if rating > 1:
+            growth = math.exp(w[8]) * stability ** (1 - w[9]) * (11 - difficulty)
             surprise = math.exp(forgotten * w[10]) - 1
-            updated = stability + _growth(w, stability, rating) * (11 - difficulty) * surprise
+            updated = stability + growth * surprise * _bonus(w, rating)
         else:
             kept = (stability + 1) ** w[13] - 1
             updated = w[11] * difficulty ** -w[12] * kept * math.exp(forgotten * w[14])
@@ -162,14 +160,11 @@ def _next_stability(
 
 
 @_sequential
-def _growth(w: FloatArray, stability: float, rating: int) -> float:
-    """What a pass adds to the stability, apart from difficulty and surprise."""
-    bonus = 1.0
+def _bonus(w: FloatArray, rating: int) -> float:
+    """Return the factor by which a pass counts for less if it was hard, for more if easy."""
     if rating == HARD:
-        bonus = w[15]
-    elif rating == EASY:
-        bonus = w[16]
-    return float(math.exp(w[8]) * stability ** (1 - w[9]) * bonus)
+        return float(w[15])
+    return float(w[16]) if rating == EASY else 1.0
 
 
 @_sequential
@@ -189,17 +184,18 @@ def _slopes_of_stability(
     """
     forgotten = 1 - _recall(w[20], before, elapsed)
     if rating > 1:
-        growth, ease = _growth(w, before, rating), 11 - difficulty
-        exponential = math.exp(forgotten * w[10])
-        added = growth * ease * (exponential - 1)
-        slopes[8] = added
-        slopes[9] = -added * math.log(before)
-        slopes[10] = growth * ease * exponential * forgotten
+        bonus = _bonus(w, rating)
+        growth = math.exp(w[8]) * before ** (1 - w[9])
+        surprise = math.exp(forgotten * w[10]) - 1
+        added = growth * (11 - difficulty) * surprise
+        slopes[8] = added * bonus
+        slopes[9] = -added * bonus * math.log(before)
+        slopes[10] = growth * (11 - difficulty) * (surprise + 1) * forgotten * bonus
         if rating == HARD:
-            slopes[15] = added / w[15]
+            slopes[15] = added
         elif rating == EASY:
-            slopes[16] = added / w[16]
-        return float(-growth * (exponential - 1))
+            slopes[16] = added
+        return float(-growth * surprise * bonus)
     slopes[11] = stability / w[11]
     slopes[12] = -stability * math.log(difficulty)
     slopes[13] = (
@@ -215,7 +211,10 @@ def _slopes_of_stability(
 def _slopes_of_difficulty(
     w: FloatArray, before: float, rating: int, by_difficulty: float, slopes: FloatArray
 ) -> None:
-    """Add the slopes of stability by what the last update of difficulty was made of."""
+    """Add the slopes of stability by what the last update of difficulty was made of.
+
+    As in the original, they do not vanish where difficulty is held at one of its bounds.
+    """
     room = (HARDEST - before) / 9
     target = w[4] - math.exp(w[5] * (EASY - 1)) + 1
     slopes[4] = by_difficulty * w[7]
@@ -226,14 +225,14 @@ def _slopes_of_difficulty(
 
 @_sequential
 def _chain(
-    decay: float, stability: float, elapsed: float, recalled: bool, gradient: FloatArray
+    decay: float, stability: float, elapsed: float, rating: int, gradient: FloatArray
 ) -> None:
     """Turn slopes of the stability into those of the log loss, and add that of the decay."""
     power = 0.9 ** (-1 / decay)
     age = 1 + (power - 1) * elapsed / stability
     p = age**-decay
     sure = min(max(p, _UNCERTAIN), 1 - _UNCERTAIN)
-    by_p = (sure - recalled) / (sure * (1 - sure))
+    by_p = (sure - (rating > 1)) / (sure * (1 - sure))
     by_stability = decay * age ** (-decay - 1) * (power - 1) * elapsed / stability**2
     by_factor = power * math.log(0.9) / decay**2
     for number in range(20):

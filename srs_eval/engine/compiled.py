@@ -127,8 +127,14 @@ class CompiledModel:
         kernel(np.ascontiguousarray(w, np.float64), packed, out)
         tiles = 1 + quantities * self.size
         chain = out[1:tiles].reshape(quantities, self.size)
-        by_w = out[tiles:][places] @ chain
-        return Fisher(float(out[0]), by_w[quantities], chain.T @ by_w[:quantities])
+        products = out[tiles:][places]
+        by_w = products @ chain
+        information = chain.T @ by_w[:quantities]
+        # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
+        noise = np.finfo(packed.reviews.dtype).eps * (chain**2).T @ products.diagonal()
+        on_diagonal = np.diag_indices(self.size)
+        information[on_diagonal] = np.maximum(information[on_diagonal], noise)
+        return Fisher(float(out[0]), by_w[quantities], information)
 
 
 def _precision(packed: Packed) -> Precision:

@@ -180,7 +180,10 @@ class _Box:
             np.zeros(len(w) + len(pairs), np.int32),
         )
         if flag != _SOLVED or not np.isfinite(solution).all():
-            raise FitError(f"the quadratic step could not be computed (solver's flag {flag})")
+            raise FitError(
+                f"no step could be computed at the parameters {w.tolist()} "
+                f"(gradient {gradient.tolist()}, solver's flag {flag})"
+            )
         # The solver keeps bounds to within its tolerance; models want them kept exactly.
         moved = np.minimum(np.maximum(w + solution / scale, self.lower), self.upper)
         if len(pairs):

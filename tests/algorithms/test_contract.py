@@ -12,31 +12,52 @@ from omegaconf import OmegaConf
 
 from srs_eval.checks import check_algorithm
 from srs_eval.errors import FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.trial import trial_task
 
-CONFIGS = sorted((Path(__file__).parents[2] / "conf/algo").glob("*.yaml"))
+CONFIGS = {
+    path.stem: OmegaConf.load(path)
+    for path in sorted((Path(__file__).parents[2] / "conf/algo").glob("*.yaml"))
+}
+# Variants: arguments whose value in the file is not the default of the class.
+PRESETS = {"fsrs45_default": {"fit"}, "fsrs45_pretrain": {"fit"}}
 
 
-@pytest.fixture(params=CONFIGS, ids=[path.stem for path in CONFIGS])
-def config(request):
-    config = OmegaConf.load(request.param)
+def loadable(config):
     if ".neural." in config["_target_"] and find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
     return config
 
 
-@pytest.fixture
-def algorithm(config):
-    return hydra.utils.instantiate(config, _convert_="all")
+def ways_to_fit():
+    """Every algorithm as it is configured, and in every other way it can be fitted."""
+    for name, config in CONFIGS.items():
+        yield pytest.param(config, id=name)
+        if "fit" in config and name not in PRESETS:
+            for method in hydra.utils.get_class(config["_target_"]).methods:
+                if method != config["fit"]:
+                    yield pytest.param({**config, "fit": method}, id=f"{name}-{method}")
 
 
-def test_it_passes_the_honesty_checks(config, algorithm):
+@pytest.fixture(params=CONFIGS)
+def name(request):
+    loadable(CONFIGS[request.param])
+    return request.param
+
+
+@pytest.fixture(params=ways_to_fit())
+def algorithm(request):
+    return hydra.utils.instantiate(loadable(request.param), _convert_="all")
+
+
+def test_it_passes_the_honesty_checks(algorithm):
     check_algorithm(algorithm)
 
 
-def test_it_runs_under_the_public_protocol(config, algorithm):
-    task = SrsBenchmark()(trial_task(same_day=True).reviews, same_day=algorithm.same_day)
+@pytest.mark.parametrize("protocol", [SrsBenchmark(), SrsBenchmarkSecs()], ids=["days", "seconds"])
+def test_it_runs_under_the_public_protocols(algorithm, protocol):
+    task = protocol(trial_task(same_day=True).reviews, same_day=algorithm.same_day)
     for fold in task.folds:
         model = algorithm.fit(task.reviews, fold.train, np.random.default_rng(0))
         p = model.predict(task.reviews, fold.test)
@@ -45,7 +66,7 @@ def test_it_runs_under_the_public_protocol(config, algorithm):
 
 
 @pytest.mark.parametrize("rating", [1, 3])
-def test_it_survives_a_user_whose_every_review_ended_the_same(config, algorithm, rating):
+def test_it_survives_a_user_whose_every_review_ended_the_same(algorithm, rating):
     task = trial_task(same_day=algorithm.same_day)
     reviews = dataclasses.replace(task.reviews, rating=np.full(len(task.reviews), rating))
     model = algorithm.fit(reviews, task.folds[0].train, np.random.default_rng(0))
@@ -53,7 +74,7 @@ def test_it_survives_a_user_whose_every_review_ended_the_same(config, algorithm,
     assert ((p > 0) & (p < 1)).all()
 
 
-def test_without_training_reviews_it_predicts_or_says_why_not(config, algorithm):
+def test_without_training_reviews_it_predicts_or_says_why_not(algorithm):
     task = trial_task(same_day=algorithm.same_day)
     nothing = np.array([], np.int64)
     try:
@@ -66,13 +87,14 @@ def test_without_training_reviews_it_predicts_or_says_why_not(config, algorithm)
     assert "training review" in reason
 
 
-def test_its_configuration_lists_every_argument_at_its_default(config):
-    target = hydra.utils.get_object(config["_target_"])
-    arguments = inspect.signature(target).parameters
-    defaults = {name: argument.default for name, argument in arguments.items()}
-    assert {key: value for key, value in config.items() if key != "_target_"} == defaults
+def test_its_configuration_lists_every_argument_at_its_default(name):
+    arguments = {key: value for key, value in CONFIGS[name].items() if key != "_target_"}
+    signature = inspect.signature(hydra.utils.get_object(CONFIGS[name]["_target_"])).parameters
+    assert set(arguments) == set(signature)
+    other = {key for key, value in arguments.items() if value != signature[key].default}
+    assert other == PRESETS.get(name, set())
 
 
-def test_its_documentation_tells_its_published_row(config):
-    text = inspect.getdoc(hydra.utils.get_object(config["_target_"]))
+def test_its_documentation_tells_its_published_row(name):
+    text = inspect.getdoc(hydra.utils.get_object(CONFIGS[name]["_target_"]))
     assert "ublished row" in " ".join(text.split())

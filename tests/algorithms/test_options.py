@@ -3,16 +3,25 @@ import pickle
 import pytest
 
 from srs_eval.algorithms.baselines import Constant
+from srs_eval.algorithms.fsrs5 import Fsrs5, Fsrs5Equations
 from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs7 import Fsrs7, Fsrs7Equations
 from srs_eval.algorithms.fsrs45 import Fsrs45
 from srs_eval.algorithms.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.sbd import Sbd
 from srs_eval.errors import ConfigError
 
 
 @pytest.mark.parametrize(
     ("algorithm", "choices"),
-    [(Fsrs45, "default"), (Fsrs6, "default"), (Hlr, "lbfgs, default")],
+    [
+        (Hlr, "newton, lbfgs, reference, default"),
+        (Fsrs45, "newton, lbfgs, reference, s0, default"),
+        (Fsrs6, "newton, lbfgs, reference, s0, default, one_step"),
+        (Fsrs7, "newton, reference, default"),
+        (Sbd, "newton, lbfgs, default"),
+    ],
 )
 def test_an_unknown_fit_lists_the_choices(algorithm, choices):
     with pytest.raises(ConfigError, match=f"fit=newtn is not one of: {choices}"):
@@ -34,10 +43,47 @@ def test_parameters_out_of_bounds_are_refused_all_at_once():
     assert "parameter 20 is 0.0, outside 0.1 to 0.8" in str(caught.value)
 
 
-def test_given_parameters_are_the_models_parameters():
-    given = list(Fsrs6().parameters)
-    given[20] = 0.5
-    assert Fsrs6(parameters=given).fit(None, None, None).parameters == tuple(given)
+def test_parameters_in_the_wrong_order_are_refused():
+    wrong = list(Fsrs7Equations.parameters.defaults)
+    (low, high), *_ = Fsrs7Equations.parameters.ordered
+    wrong[low], wrong[high] = wrong[high], wrong[low]
+    with pytest.raises(ConfigError, match=f"parameter {low} is .* larger than parameter {high}"):
+        Fsrs7(parameters=wrong)
+
+
+def test_first_stabilities_may_be_as_short_as_fractional_days_allow():
+    given = list(Fsrs5Equations.parameters.defaults)
+    given[0] = 0.0002
+    assert Fsrs5(parameters=given).parameters == tuple(given)
+
+
+def test_an_unknown_recency_lists_the_choices():
+    message = "recency=weekly is not one of: none, mild, steep, exponential"
+    with pytest.raises(ConfigError, match=message):
+        Fsrs6(recency="weekly")
+
+
+def test_each_way_to_fit_has_its_own_recency():
+    assert [Fsrs6(fit=method).recency for method in ("newton", "lbfgs", "reference")] == [
+        "mild",
+        "mild",
+        "none",
+    ]
+    assert Sbd().recency == "steep"
+    assert Sbd(recency="none").recency == "none"
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"half_life": 0}, "half_life=0"),
+        ({"prior_weight": -1}, "prior_weight=-1"),
+        ({"prior_weight": float("nan")}, "prior_weight=nan"),
+    ],
+)
+def test_strengths_must_be_usable_numbers(option, message):
+    with pytest.raises(ConfigError, match=message):
+        Fsrs6(**option)
 
 
 @pytest.mark.parametrize("p", [0, 1, 1.5, "0.9"])
@@ -54,6 +100,11 @@ def test_a_moving_average_needs_usable_numbers(option, message):
         MovingAverage(**option)
 
 
-@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), MovingAverage(), Constant()])
+@pytest.mark.parametrize("algorithm", [MovingAverage(), Constant()])
 def test_algorithms_can_be_sent_to_other_processes(algorithm):
     assert pickle.loads(pickle.dumps(algorithm)) == algorithm
+
+
+@pytest.mark.parametrize("algorithm", [Fsrs7(recency="steep"), Hlr(fit="lbfgs", binary=True)])
+def test_fitted_algorithms_can_be_sent_to_other_processes(algorithm):
+    assert vars(pickle.loads(pickle.dumps(algorithm))) == vars(algorithm)

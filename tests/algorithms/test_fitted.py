@@ -1,0 +1,125 @@
+"""What all fitted algorithms have in common."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs7 import Fsrs7
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.errors import FitError, FitSkipped
+from srs_eval.trial import trial_task
+
+TASK = trial_task(same_day=True)
+REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
+METHODS = ["newton", "lbfgs", "reference", "s0", "one_step"]
+
+
+def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
+    return algorithm.fit(reviews, rows, np.random.default_rng(0))
+
+
+def test_given_parameters_are_kept_where_nothing_is_fitted():
+    given = list(Fsrs6().defaults(whole_days=True))
+    given[20] = 0.5
+    assert fitted(Fsrs6(fit="default", parameters=given)).parameters == tuple(given)
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs"])
+def test_a_strong_prior_holds_parameters_where_first_stabilities_were_found(method):
+    found = fitted(Fsrs6(fit=method, prior_weight=1e9)).parameters
+    np.testing.assert_allclose(found, fitted(Fsrs6(fit="s0")).parameters, rtol=1e-3)
+
+
+def test_a_weaker_prior_fits_the_training_reviews_better():
+    def loss(prior_weight):
+        p = fitted(Fsrs6(prior_weight=prior_weight, recency="none")).predict(REVIEWS, FOLD.train)
+        return -np.mean(np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p)))
+
+    assert loss(0.0) < loss(1.0) < loss(100.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_with_two_buttons_hard_and_easy_are_good_everywhere(method):
+    good = dataclasses.replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
+    assert (good.rating != REVIEWS.rating).any()
+    binary = fitted(Fsrs6(fit=method, binary=True))
+    expected = fitted(Fsrs6(fit=method), good)
+    # Single precision, in which the two are not the same computation.
+    np.testing.assert_allclose(binary.parameters, expected.parameters, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        binary.predict(REVIEWS, FOLD.test), expected.predict(good, FOLD.test), rtol=1e-3
+    )
+
+
+def test_recency_moves_what_is_learned_towards_what_came_last():
+    # Everything was forgotten in the first half of the training reviews, and nothing later.
+    half = FOLD.train[len(FOLD.train) // 2]
+    rating = np.where(np.arange(len(REVIEWS)) < half, 1, 3)
+    reviews = dataclasses.replace(REVIEWS, rating=rating)
+    means = [
+        fitted(Hlr(recency=recency), reviews).predict(reviews, FOLD.test).mean()
+        for recency in ("none", "mild", "steep")
+    ]
+    assert means == sorted(means)
+
+
+@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")])
+def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
+    half = FOLD.train[: len(FOLD.train) // 2]
+    before = fitted(algorithm, rows=half)
+    expected = fitted(algorithm).predict(REVIEWS, FOLD.test)
+    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
+    np.testing.assert_allclose(after.predict(REVIEWS, FOLD.test), expected, atol=0.01)
+
+
+def test_standard_errors_come_with_a_fit_and_shrink_with_more_reviews():
+    few = fitted(Hlr(), rows=FOLD.train[: len(FOLD.train) // 4]).learned.standard_errors
+    many = fitted(Hlr()).learned.standard_errors
+    assert (np.array(many) < np.array(few)).all()
+    assert (np.array(many) > 0).all()
+
+
+def test_a_parameter_at_its_bound_has_no_standard_error():
+    model = fitted(Fsrs6(prior_weight=0.0))
+    space = Fsrs6().widest_space()
+    free = (np.array(model.parameters) > space.lower) & (np.array(model.parameters) < space.upper)
+    assert not free.all()
+    assert np.isnan(np.array(model.learned.standard_errors)[~free]).all()
+
+
+def test_parameters_that_have_an_order_keep_it():
+    model = fitted(Fsrs7())
+    for low, high in Fsrs7().widest_space().ordered:
+        assert model.parameters[low] <= model.parameters[high]
+
+
+@pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
+def test_what_needs_second_reviews_keeps_its_parameters_without_them_and_says_so(method):
+    later_day = REVIEWS.elapsed_days > 0
+    cards, first = np.unique(REVIEWS.card[later_day], return_index=True)
+    rows = np.setdiff1d(FOLD.train, np.flatnonzero(later_day)[first])
+    assert len(rows) > len(cards)
+    algorithm = Fsrs6(fit=method)
+    model = fitted(algorithm, rows=rows)
+    assert model.parameters == algorithm.defaults(whole_days=True)
+    assert model.learned.fallback
+    assert "no card has a first later-day review" in model.learned.note
+    assert not fitted(Fsrs6(), rows=rows).learned.fallback
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_to_learn_from_is_a_reason_to_skip(method):
+    with pytest.raises(FitSkipped, match="fsrs6: there are no training reviews"):
+        fitted(Fsrs6(fit=method), rows=np.array([], np.int64))
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference"])
+def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
+    elapsed = REVIEWS.elapsed.copy()
+    elapsed[FOLD.train[-1]] = np.nan
+    broken = dataclasses.replace(REVIEWS, elapsed=elapsed)
+    with pytest.raises(FitError, match=r"hlr: user trial: the .*loss"):
+        fitted(Hlr(fit=method), broken)
