@@ -14,8 +14,8 @@ import numpy as np
 from srs_eval.engine.assembly import Assembly
 from srs_eval.engine.expressions import LEAVES, Expression, Graph, needed
 from srs_eval.engine.kernel_writer import KernelCode, KernelWriter, store_all
+from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
 from srs_eval.engine.machine import CompiledKernel
-from srs_eval.engine.packing import FACTS, LANES, Packed, aligned
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.tracing import Traced, trace
 

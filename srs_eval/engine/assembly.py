@@ -20,6 +20,7 @@ Precision = Literal["float", "double"]
 # reciprocals and forgetting the sign of zero, no more.
 _FAST = "nsz arcp contract"
 
+_BYTES = {"double": 8, "i64": 8, "float": 4, "i8": 1}
 _BINARY = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 _COMPARE = {"less": "olt", "at_most": "ole", "equal": "oeq"}
 _CHOICE = {"minimum": "olt", "maximum": "ogt"}
@@ -132,14 +133,15 @@ class Assembly:
         place = self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
         return self.value(f"load {kind}, ptr {place}, align {self.alignment(kind)}")
 
-    def store(self, value: str, pointer: str, index: str | int) -> None:
+    def store(self, value: str, pointer: str, index: str | int, *, kind: str | None = None) -> None:
         """Write entry `index` (in vectors) after `pointer`."""
-        place = self.value(f"getelementptr {self.real}, ptr {pointer}, i64 {index}")
-        self.write(f"store {self.real} {value}, ptr {place}, align {self.alignment(self.real)}")
+        kind = kind or self.real
+        place = self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
+        self.write(f"store {kind} {value}, ptr {place}, align {self.alignment(kind)}")
 
     def alignment(self, kind: str) -> int:
         """Bytes an entry of a type is aligned to."""
-        return 64 if kind.startswith("<") else 8 if kind in ("double", "i64") else 4
+        return 64 if kind.startswith("<") else _BYTES[kind]
 
     def add(self, a: str, b: str) -> str:
         """Add two vectors."""

@@ -13,8 +13,8 @@ from srs_eval.engine.assembly import Precision
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
+from srs_eval.engine.layout import LANES, Packed, aligned
 from srs_eval.engine.machine import CompiledKernel
-from srs_eval.engine.packing import LANES, Packed, aligned
 from srs_eval.engine.tracing import Traced, trace
 from srs_eval.engine.walk_kernel import walk_kernel
 from srs_eval.nouns import FloatArray, IntArray
@@ -41,14 +41,31 @@ class Fisher(NamedTuple):
 def compiled(equations: Equations) -> CompiledModel:
     """Return the fast functions of a model, made when they are first called.
 
-    Equal equations share them: make an `Equations` class with options a frozen dataclass.
+    Equal equations share them, and so do instances of a class that has no attributes.
+
+    Raises
+    ------
+    TypeError
+        If the equations have attributes but cannot be told apart by them.
     """
+    if type(equations).__hash__ is object.__hash__ and not getattr(equations, "__dict__", None):
+        return _compiled_class(type(equations))
+    if type(equations).__hash__ is None:
+        raise TypeError(
+            f"{type(equations).__name__} cannot be compiled once for all equal equations: "
+            "make it a frozen dataclass, @dataclass(frozen=True)"
+        )
     return _compiled(cast(Hashable, equations))
 
 
 @lru_cache(maxsize=_MODELS_KEPT)
 def _compiled(equations: Hashable) -> CompiledModel:
     return CompiledModel(cast(Equations, equations))
+
+
+@lru_cache(maxsize=_MODELS_KEPT)
+def _compiled_class(equations: type[Equations]) -> CompiledModel:
+    return CompiledModel(equations())
 
 
 class CompiledModel:

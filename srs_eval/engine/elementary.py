@@ -42,7 +42,7 @@ _FORMATS: dict[Precision, _Format] = {
 def exp_function(lanes: int, precision: Precision) -> str:
     """Write exp; results stay within the range of normal numbers, NaN stays NaN."""
     code, layout, whole = _begin(lanes, precision)
-    most = math.floor(layout.bias * math.log(2)) - 0.5
+    most = math.floor((layout.bias - 1) * math.log(2))
     x = _clip(code, "%x", -most, most)
     # Adding and subtracting 1.5 * 2^fraction_bits rounds to the nearest whole number, and
     # leaves it in the lowest bits.

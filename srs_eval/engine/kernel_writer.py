@@ -1,7 +1,7 @@
 """What all kernels share: their frame, their inputs, their sums.
 
 A kernel is a function over all cards of a log. Cards are packed into blocks of `LANES` (see
-`packing.py`); the reviews of a block are walked in order, all lanes at once.
+`layout.py`); the reviews of a block are walked in order, all lanes at once.
 
 Quantities of the parameters alone are computed once per call, in double precision, and so is
 their part of the chain rule.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from srs_eval.engine.assembly import Assembly, Precision
 from srs_eval.engine.elementary import exp_function, log_function
 from srs_eval.engine.expressions import Expression, fixed_inputs
-from srs_eval.engine.packing import FACTS, LANES
+from srs_eval.engine.layout import FACTS, LANES
 from srs_eval.engine.tracing import Traced
 
 _SIGNATURE = (
@@ -186,15 +186,23 @@ def widened(code: Assembly, vector: str) -> str:
 
 
 def sum_of_lanes(wide: Assembly, vector: str) -> str:
-    """Add up the lanes of a vector of doubles, in a fixed order."""
-    scalar = Assembly(1, "double", wide.body)
-    parts = [
-        wide.value(f"extractelement {wide.real} {vector}, i32 {lane}") for lane in range(wide.lanes)
-    ]
-    while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [scalar.add(left, right) for left, right in pairs]
-    return parts[0]
+    """Add up the lanes of a vector of doubles: its halves, their halves, and so on."""
+    lanes = wide.lanes
+    while lanes > 2:
+        kind, half = f"<{lanes} x double>", lanes // 2
+        masks = (
+            ", ".join(f"i32 {lane}" for lane in range(begin, begin + half)) for begin in (0, half)
+        )
+        low, high = (
+            wide.value(f"shufflevector {kind} {vector}, {kind} poison, <{half} x i32> <{mask}>")
+            for mask in masks
+        )
+        vector = Assembly(half, "double", wide.body).add(low, high)
+        lanes = half
+    first, second = (
+        wide.value(f"extractelement <2 x double> {vector}, i32 {lane}") for lane in (0, 1)
+    )
+    return Assembly(1, "double", wide.body).add(first, second)
 
 
 def load_all(code: Assembly, expressions: Sequence[Expression], memory: str) -> dict[int, str]:

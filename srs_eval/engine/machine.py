@@ -16,13 +16,10 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from srs_eval.engine.kernel_writer import KernelCode
-from srs_eval.engine.packing import LANES, Packed, aligned
+from srs_eval.engine.layout import LANES, Packed, aligned
 from srs_eval.nouns import FloatArray
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
-_SIGNATURE = ctypes.CFUNCTYPE(
-    None, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS
-)
 _DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
     "float": np.float32,
     "double": np.float64,
@@ -41,7 +38,9 @@ class CompiledKernel:
     def __init__(self, code: KernelCode) -> None:
         self.code = code
         self.dtype = _DTYPES[code.precision]
-        self._function, self._engine = _compiled(code.text)
+        self._function = Compiled(code.text).function(
+            "kernel", _ADDRESS, _ADDRESS, _COUNT, *[_ADDRESS] * 4
+        )
         self._scratch = aligned(0, self.dtype)
         self._lock = Lock()  # the scratch memory is for one call at a time
 
@@ -82,13 +81,31 @@ def assembly_listing(code: KernelCode) -> str:
     return str(_machine().emit_assembly(_optimised(code.text)))
 
 
-def _compiled(text: str) -> tuple[Callable[..., None], Any]:
-    """Compile a module; return its function, and what keeps it in memory."""
-    # The engine owns the machine it is given, and takes it down with itself.
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(_machine().emit_object(_optimised(text))))
-    engine.finalize_object()
-    return _SIGNATURE(engine.get_function_address("kernel")), engine
+class Compiled:
+    """A module as machine code.
+
+    Parameters
+    ----------
+    text : str
+        The module in the compiler's language.
+    """
+
+    def __init__(self, text: str) -> None:
+        # The engine owns the machine it is given, and takes it down with itself.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        code = _machine().emit_object(_optimised(text))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def function(self, name: str, *arguments: Any) -> Callable[..., None]:
+        """Return a function of the module, given the types of its arguments."""
+        found = ctypes.CFUNCTYPE(None, *arguments)(self._engine.get_function_address(name))
+
+        # Holds on to the machine code for as long as it can be called.
+        def call(*values: object, _code: Compiled = self) -> None:
+            found(*values)
+
+        return call
 
 
 def _optimised(text: str) -> Any:
@@ -115,7 +132,14 @@ def _new_machine() -> Any:
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        features=_features(),
         opt=3,
         jit=True,
     )
+
+
+def _features() -> str:
+    try:
+        return str(llvm.get_host_cpu_features().flatten())
+    except RuntimeError:  # unknown to LLVM here; the processor's name says enough
+        return ""

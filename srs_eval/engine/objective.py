@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
-from srs_eval.engine.packing import Packed
+from srs_eval.engine.layout import Packed
 from srs_eval.engine.parameters import ParameterSpace
 
 

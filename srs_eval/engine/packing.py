@@ -1,56 +1,24 @@
-"""Reviews arranged for kernels: cards of similar length side by side, in blocks."""
+"""Pack the reviews of a log for the kernels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.engine.arranging import CUT, FILL, arranging_code
+from srs_eval.engine.assembly import Precision
+from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
+from srs_eval.engine.machine import Compiled
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
-LANES = 16  # cards side by side: the width of the widest registers in single precision
-FACTS = 3  # elapsed days, rating, weight
-
 _FILLER_RATING = 3
-_ALIGNMENT = 64  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """Reviews in blocks of `LANES` cards; within a block, review by review.
-
-    Lanes beyond the last card, and places beyond the end of a card that is shorter than the
-    longest of its block, hold reviews of weight 0.
-
-    Attributes
-    ----------
-    reviews : float32 or float64 [places, 3, LANES]
-        Elapsed days, rating, weight.
-    starts, lengths : int64 [blocks]
-        First place of each block, and how many places it has.
-    rows : int64 [n]
-        Row number of each review that is packed.
-    places : int64 [n]
-        Where it is: place * LANES + lane.
-    """
-
-    reviews: FloatArray
-    starts: IntArray
-    lengths: IntArray
-    rows: IntArray
-    places: IntArray
-
-    @property
-    def longest(self) -> int:
-        """Number of reviews of the longest card."""
-        return int(self.lengths.max(initial=0))
-
-    def places_of(self, rows: IntArray) -> IntArray:
-        """Find where reviews are, by row number; all must be packed."""
-        where = np.full(int(self.rows.max(initial=-1)) + 1, -1)
-        where[self.rows] = self.places
-        found: IntArray = where[rows]
-        return found
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 
 
 def pack(
@@ -70,54 +38,75 @@ def pack(
     weight : float [m], optional
         What the loss of each review in `until` counts; all other reviews count nothing.
     """
-    order, lengths = _by_card(reviews.card, until)
-    sizes = np.argsort(lengths, kind="stable")
-    position = np.empty(len(lengths), np.int64)
-    position[sizes] = np.arange(len(lengths))
-    blocks = -(-len(lengths) // LANES)
-    block_lengths = np.zeros(blocks, np.int64)
-    # Cards are sorted by length: the last of a block is its longest.
-    ends = np.minimum(np.arange(1, blocks + 1) * LANES, len(lengths)) - 1
-    block_lengths[:] = lengths[sizes][ends]
-    starts = np.cumsum(block_lengths) - block_lengths
-    first = starts[position // LANES] * LANES + position % LANES  # place of a card's first review
-    nth = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    places = np.repeat(first, lengths) + nth * LANES
-    total = int(block_lengths.sum())
-    packed = aligned(total * FACTS * LANES, dtype).reshape(total, FACTS, LANES)
-    packed[:, 1] = _FILLER_RATING
-    place, lane = places // LANES, places % LANES
-    packed[place, 0, lane] = reviews.elapsed[order]
-    packed[place, 1, lane] = reviews.rating[order]
+    cut, fill = _functions("float" if dtype is np.float32 else "double")
+    cards = rows_by_card(reviews.card)
+    needed = cards.lengths if until is None else _needed(cut, cards, until)
+    places_of_cards, starts, lengths = _blocks(needed)
+    weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
-        weights = np.zeros(len(reviews))
         weights[until] = weight
-        packed[place, 2, lane] = weights[order]
-    return Packed(packed, starts, block_lengths, order, places)
+    total = int(lengths.sum())
+    facts = aligned(total * FACTS * LANES, dtype)
+    packed = facts.reshape(total, FACTS, LANES)
+    packed[:, 1] = _FILLER_RATING
+    count = int(needed.sum())
+    rows, places = np.empty(count, np.int64), np.empty(count, np.int64)
+    columns = (
+        np.ascontiguousarray(reviews.elapsed, np.float64),
+        np.ascontiguousarray(reviews.rating, np.int64),
+        weights,
+    )
+    fill(
+        *(_address(array) for array in (cards.order, cards.begins, needed, places_of_cards)),
+        len(needed),
+        *(_address(array) for array in (*columns, facts, rows, places)),
+    )
+    return Packed(packed, starts, lengths, rows, places)
 
 
-def aligned(size: int, dtype: type[np.float32] | type[np.float64]) -> FloatArray:
-    """Make an array of zeros that starts where the widest loads and stores want it to."""
-    count = size * np.dtype(dtype).itemsize
-    memory = np.zeros(count + _ALIGNMENT, np.uint8)
-    first = -memory.ctypes.data % _ALIGNMENT
-    numbers: FloatArray = memory[first : first + count].view(dtype)
-    return numbers
+def _needed(cut: Callable[..., None], cards: CardRows, until: IntArray) -> IntArray:
+    """Count the reviews of each card up to its last wanted one."""
+    wanted = np.zeros(len(cards.order), np.uint8)
+    wanted[until] = 1
+    needed = np.empty(len(cards.lengths), np.int64)
+    cut(
+        *(_address(array) for array in (cards.order, cards.begins, cards.lengths)),
+        len(needed),
+        *(_address(array) for array in (wanted, needed)),
+    )
+    return needed
 
 
-def _by_card(card: IntArray, until: IntArray | None) -> tuple[IntArray, IntArray]:
-    """Row numbers grouped by card and in time order, and how many each card has."""
-    order = np.argsort(card, kind="stable")
-    if len(order) == 0:
-        return order, order
-    grouped = card[order]
-    begins = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]])
-    lengths = np.diff(np.r_[begins, len(order)])
-    if until is None:
-        return order, lengths
-    wanted = np.full(len(order), -1)
-    wanted[until] = until
-    last = np.maximum.reduceat(wanted[order], begins)
-    kept = order <= np.repeat(last, lengths)
-    lengths = np.add.reduceat(kept, begins, dtype=np.int64)
-    return order[kept], lengths[lengths > 0]
+def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort cards by length into blocks.
+
+    Returns
+    -------
+    places_of_cards : int64 [cards]
+        Where the first review of each is; of no meaning for cards without reviews.
+    starts, lengths : int64 [blocks]
+        As in `Packed`.
+    """
+    empty = int(np.count_nonzero(needed == 0))
+    by_length = np.argsort(needed, kind="stable")[empty:]
+    # The last card of a block is its longest.
+    lasts = np.minimum(np.arange(LANES, len(by_length) + LANES, LANES), len(by_length)) - 1
+    lengths: IntArray = needed[by_length[lasts]]
+    starts = np.cumsum(lengths) - lengths
+    block, lane = np.divmod(np.arange(len(by_length)), LANES)
+    places_of_cards = np.zeros(len(needed), np.int64)
+    places_of_cards[by_length] = starts[block] * LANES + lane
+    return places_of_cards, starts, lengths
+
+
+def _address(array: NDArray[Any]) -> int:
+    assert array.flags.c_contiguous
+    return int(array.ctypes.data)
+
+
+@cache
+def _functions(precision: Precision) -> tuple[Callable[..., None], Callable[..., None]]:
+    code = Compiled(arranging_code(precision))
+    cut = code.function(CUT, *[_ADDRESS] * 3, _COUNT, *[_ADDRESS] * 2)
+    fill = code.function(FILL, *[_ADDRESS] * 4, _COUNT, *[_ADDRESS] * 6)
+    return cut, fill

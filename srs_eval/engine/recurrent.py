@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations, NumpyMaths
-from srs_eval.engine.packing import LANES, pack
+from srs_eval.engine.layout import LANES
+from srs_eval.engine.packing import pack
 from srs_eval.engine.probability import uncertain
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 

@@ -76,9 +76,10 @@ def trace(equations: Equations) -> Traced:
     elapsed, rating, weight = (
         graph.leaf("review", name) for name in ("elapsed", "rating", "weight")
     )
-    init = _expressions(graph, equations.init(m, w, rating))
+    init = _expressions(graph, _tuple(equations, "init", equations.init(m, w, rating)))
     p = _expressions(graph, (equations.curve(m, w, state, elapsed),))[0]
-    step = _expressions(graph, equations.step(m, w, state, elapsed, rating, p))
+    after = equations.step(m, w, state, elapsed, rating, p)
+    step = _expressions(graph, _tuple(equations, "step", after))
     for what, values in (("init", init), ("step", step)):
         if len(values) != len(state):
             raise ValueError(
@@ -108,6 +109,15 @@ def trace(equations: Equations) -> Traced:
         public_loss=weight * m.where(certainly_wrong, _PUBLIC_MOST_LOSS, loss),
         public_loss_slope=weight * (p - m.where(recalled, 1.0, 0.0)) / variance,
     )
+
+
+def _tuple(equations: Equations, what: str, values: object) -> tuple[object, ...]:
+    if not isinstance(values, tuple | list):
+        raise TypeError(
+            f"{type(equations).__name__}.{what} must return a tuple with one value for each of "
+            f"its state_names, and returned {type(values).__name__}: (value,) if there is one"
+        )
+    return tuple(values)
 
 
 def _expressions(graph: Graph, values: tuple[object, ...]) -> tuple[Expression, ...]:
