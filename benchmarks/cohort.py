@@ -133,7 +133,12 @@ def main() -> None:
         cpu, wall = (last.cpu - first.cpu) / further, (last.wall - first.wall) / further
         memory = (last.peak_bytes - first.peak_bytes) / further
         rows.append(
-            ("a further user", f"{cpu * 1e3:.1f} ms", f"{wall * 1e3:.1f} ms", f"{memory / 1e6:.2f} MB")
+            (
+                "a further user",
+                f"{cpu * 1e3:.1f} ms",
+                f"{wall * 1e3:.1f} ms",
+                f"{memory / 1e6:.2f} MB",
+            )
         )
     print(" ".join(["python -m srs_eval", *COMMAND, *given.command]))
     print(tabulate(rows, ["", "CPU", "wall", "peak memory"], stralign="right"))

@@ -13,7 +13,8 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.job import USERS, run_job
 from srs_eval.plan import Plan
 from srs_eval.report.console import complain, shell
-from srs_eval.report.files import FITS, SUMMARY, read_json
+from srs_eval.report.files import SUMMARY, read_json
+from srs_eval.report.finished import FINISHED
 from srs_eval.report.jobs import JobOutcome, write_outcome
 
 
@@ -75,7 +76,7 @@ def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
     """Say how to go on without doing again what is done, if anything is."""
-    if not any((folder / USERS).glob(f"*/{FITS}")):
+    if not any((folder / USERS).glob(f"*/{FINISHED}")):
         return ""
     where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
     results = f"The results are in {folder}.\n" if (folder / SUMMARY).is_file() else ""

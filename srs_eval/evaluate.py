@@ -17,18 +17,21 @@ nothing later to be seen.
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
 from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
+    REVIEW_COLUMNS,
     Algorithm,
     Curves,
     EvaluationProtocol,
@@ -36,6 +39,7 @@ from srs_eval.nouns import (
     FloatArray,
     Fold,
     IntArray,
+    Learned,
     MemoryModel,
     Predictions,
     Reviews,
@@ -119,53 +123,52 @@ class EvaluateUser:
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
             return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
         fits, parts = [], []
-        model: MemoryModel | None = None
+        cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
+        previous: MemoryModel | None = None
         # One thread per user: the same sums in the same order wherever the user is evaluated.
-        with threadpool_limits(1):
+        with _thread_pools(len(sys.modules)).limit(limits=1):
             for fold in task.folds:
-                fit, predictions, model = self._fold(task, fold, previous=model)
+                fit, predictions, model = self._fold(task, fold, cuts, previous)
+                # What took the place of a fit was not learned, and is nothing to go on from.
+                previous = model if fit.status == "ok" else None
                 fits.append(fit)
                 parts += [predictions] if predictions is not None else []
                 tick()
         return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
 
     def _fold(
-        self, task: Task, fold: Fold, previous: MemoryModel | None
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
     ) -> tuple[Fit, Predictions | None, MemoryModel | None]:
         """Fit and predict one fold; what did not work leaves nothing but its status."""
         user = task.reviews.user
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
         began = time.process_time()
         try:
-            # What comes later is not there to be seen.
-            to_test = self._visible(task, fold.test)
-            model = self._model(task, fold, previous)
+            model = self._model(task, fold, cuts.after(fold.train), previous)
             fit = replace(fit, seconds=time.process_time() - began)
+            # What comes later is not there to be seen.
+            to_test = cuts.after(fold.test)
             p = np.asarray(model.predict(to_test, fold.test))
             _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
             curves = self._curves(model, to_test, task, fold)
             fit = replace(fit, parameters=tuple(float(value) for value in model.parameters))
+            fit = _with_what_was_learned(fit, model)
         except FitSkipped as skipped:
             return replace(fit, status="skipped", reason=str(skipped)), None, None
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
             return _failed(fit, error), None, None
         return fit, _predictions(task, fold, p, curves), model
 
-    def _model(self, task: Task, fold: Fold, previous: MemoryModel | None) -> MemoryModel:
+    def _model(
+        self, task: Task, fold: Fold, to_train: Reviews, previous: MemoryModel | None
+    ) -> MemoryModel:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
-        to_train = self._visible(task, fold.train)
         rng = self._rng(task.reviews.user, fold)
         refit = getattr(self.algorithm, "refit", None)
         if task.warm_start and previous is not None and refit is not None:
             model: MemoryModel = refit(to_train, fold.train, rng, previous)
             return model
         return self.algorithm.fit(to_train, fold.train, rng)
-
-    def _visible(self, task: Task, rows: IntArray) -> Reviews:
-        """Cut the log off after the last of `rows`, and keep the truth from all but oracles."""
-        until = int(rows[-1]) + 1 if len(rows) else 0
-        visible = task.reviews.take(np.arange(until))
-        return visible if self.algorithm.sees_truth else replace(visible, truth=None)
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
         seeds = (self.seed, zlib.crc32(str(user).encode()), fold.number, *purpose)
@@ -204,8 +207,52 @@ class EvaluateUser:
         )
 
 
+class _Cuts:
+    """A user's log, cut off where an algorithm must see no further.
+
+    Cuts are copies, which share nothing with what comes later. The last one is kept: most
+    folds are learned from just what the fold before was tested on.
+    """
+
+    def __init__(self, task: Task, *, sees_truth: bool) -> None:
+        self._reviews = task.reviews if sees_truth else replace(task.reviews, truth=None)
+        self._last: Reviews | None = None
+
+    def after(self, rows: IntArray) -> Reviews:
+        """Cut the log off after the last of `rows`."""
+        until = int(rows[-1]) + 1 if len(rows) else 0
+        if self._last is None or len(self._last) != until:
+            whole = {name: getattr(self._reviews, name) for name in REVIEW_COLUMNS}
+            cut = {name: c[:until].copy() for name, c in whole.items() if c is not None}
+            self._last = replace(self._reviews, **cut)
+        return self._last
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(_loaded: int) -> ThreadpoolController:
+    """Find the libraries with threads of their own; again once more modules are loaded."""
+    return ThreadpoolController()
+
+
+def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
+    """Add what the model tells of how it was fitted, if it does."""
+    learned = getattr(model, "learned", None)
+    if not isinstance(learned, Learned):
+        return fit
+    return replace(
+        fit,
+        status="fallback" if learned.fallback else "ok",
+        reason=learned.note,
+        standard_errors=tuple(float(value) for value in learned.standard_errors),
+    )
+
+
 def _failed(fit: Fit, error: Exception) -> Fit:
     """Record a failure; what nobody announced keeps its traceback."""
+    if isinstance(error, FitError) and fit.fold >= 0:
+        where = f"user {fit.user}, fold {fit.fold}"
+        reason = str(error) if where in str(error) else f"{where}: {error}"
+        return replace(fit, status="failed", reason=reason)
     if isinstance(error, SrsEvalError):
         return replace(fit, status="failed", reason=str(error))
     reason = f"{type(error).__name__}: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 
 from tqdm import tqdm
@@ -12,14 +13,22 @@ from tqdm import tqdm
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.log_items import facts_after, facts_before, run_tags
-from srs_eval.nouns import Fit, User
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Fit, Predictions, User
 from srs_eval.plan import Plan
 from srs_eval.predictions import reviews_fingerprint
-from srs_eval.report import files, plots, tables
+from srs_eval.report import files, tables
 from srs_eval.report.console import facts, say
+from srs_eval.report.finished import FinishedUsers
 from srs_eval.report.jobs import JobOutcome
-from srs_eval.report.single import places, scores_text
-from srs_eval.scoring import Evaluation, score_evaluations
+from srs_eval.report.single import places, scores_text, told
+from srs_eval.scoring import (
+    EvaluateAndScore,
+    Evaluation,
+    ScoredUser,
+    score_user,
+    summarise_users,
+)
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
@@ -44,16 +53,23 @@ def run_job(plan: Plan) -> JobOutcome:
     say(_announcement(plan, users))
     with _tracked(plan) as run:
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
-        evaluation = score_evaluations(_evaluate(plan, users), plan.panel)
+        kept = _kept_users(plan)
+        scored = _evaluate(plan, users, kept)
+        complete = [number for number, user in enumerate(scored) if user.is_complete]
+        together = cache(lambda: kept.predictions(complete))
+        evaluation = summarise_users(scored, plan.panel, together)
         fingerprint = evaluation.scores.fingerprint
+        _remove_results(plan.folder)
+        kept.gather(range(len(users)), plan.folder)
         _save(plan, evaluation, fingerprint)
-        drawn = _draw(plan, evaluation) if plan.figures else {}
+        predictions = together() if plan.figures else None
+        drawn = {} if predictions is None else _draw(plan, evaluation, predictions)
         say()
         say(scores_text(plan.panel, evaluation, brief=plan.sweep_id is not None))
         plan.tracker.log(facts_after(plan, evaluation, fingerprint, drawn))
         run.end = "failed" if evaluation.count("failed") else "finished"
     # Only now: if the tracker failed, nothing needs to be fitted again.
-    _kept_users(plan).remove()
+    kept.remove()
     say()
     if plan.sweep_id is None:
         say(_where(plan, evaluation, run.links, has_figures=bool(drawn)))
@@ -76,8 +92,8 @@ def _is_finished(plan: Plan) -> bool:
     return bool(content["failed"] == 0)
 
 
-def _kept_users(plan: Plan) -> files.FinishedUsers:
-    return files.FinishedUsers(plan.folder / USERS, _stamp(run_tags(plan)))
+def _kept_users(plan: Plan) -> FinishedUsers:
+    return FinishedUsers(plan.folder / USERS, _stamp(run_tags(plan)))
 
 
 def _stamp(tags: Mapping[str, str]) -> str:
@@ -107,18 +123,20 @@ def _reviews(plan: Plan, users: Sequence[User]) -> str:
     return ""
 
 
-def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
-    """Evaluate every user that is not yet done, keeping each as soon as it is."""
+def _evaluate(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> list[ScoredUser]:
+    """Evaluate every user that is not yet done; what was predicted is kept in files alone."""
     if not users:
         raise ReviewLogError(plan.source.location, ["no users"])
-    kept = _kept_users(plan)
     kept.open(resume=plan.resume)
     number = {user: position for position, user in enumerate(users)}
     done = _done_before(plan, kept, users) if plan.resume else {}
     if done:
         say(f"{len(done)} of {len(users)} users were done before")
-    work = EvaluateUser(
-        plan.source, plan.algorithm, plan.protocol, seed=plan.seed, curves=plan.curves_per_user
+    work = EvaluateAndScore(
+        EvaluateUser(
+            plan.source, plan.algorithm, plan.protocol, seed=plan.seed, curves=plan.curves_per_user
+        ),
+        plan.panel,
     )
     folds = plan.protocol.folds
     with tqdm(
@@ -134,56 +152,57 @@ def _evaluate(plan: Plan, users: Sequence[User]) -> list[UserEvaluation]:
         def tick() -> None:
             bar.update()
 
-        for evaluation in plan.compute.map(work, todo, on_crash=_crashed, tick=tick):
-            kept.save(number[evaluation.user], evaluation)
-            done[evaluation.user] = evaluation
+        crashed = partial(_crashed, plan.panel)
+        for scored in plan.compute.map(work, todo, on_crash=crashed, tick=tick):
+            kept.save(number[scored.user], scored)
+            done[scored.user] = scored.put_away()
             bar.update(len(done) * folds - bar.n)
     return [done[user] for user in users]
 
 
-def _done_before(
-    plan: Plan, kept: files.FinishedUsers, users: Sequence[User]
-) -> dict[User, UserEvaluation]:
+def _done_before(plan: Plan, kept: FinishedUsers, users: Sequence[User]) -> dict[User, ScoredUser]:
     """Find the users that are finished and whose log is still what it was."""
     done = {}
     for number, user in enumerate(users):
-        evaluation = kept.load(number, user)
-        if evaluation is not None and evaluation.log.fingerprint:
+        scored = kept.load(number, user)
+        if scored is not None and scored.log.fingerprint:
             with suppress(SrsEvalError):  # what cannot be read now is evaluated, and fails, now
-                if reviews_fingerprint(plan.source.read(user)) == evaluation.log.fingerprint:
-                    done[user] = evaluation
+                if reviews_fingerprint(plan.source.read(user)) == scored.log.fingerprint:
+                    done[user] = scored
     return done
 
 
-def _crashed(user: User, reason: str) -> UserEvaluation:
+def _crashed(panel: Panel, user: User, reason: str) -> ScoredUser:
     fit = Fit(user, -1, "failed", f"user {user}: {reason}")
-    return UserEvaluation(user, (fit,), None, ReviewLog())
+    return score_user(UserEvaluation(user, (fit,), None, ReviewLog()), panel)
+
+
+def _remove_results(folder: Path) -> None:
+    """Leave nothing of another run in the folder."""
+    for name in (files.PREDICTIONS, files.CURVES):
+        (folder / name).unlink(missing_ok=True)
+    for name in _FIGURES:
+        for ending in ("png", "svg"):
+            (folder / files.FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
 
 
 def _save(plan: Plan, evaluation: Evaluation, fingerprint: str) -> None:
-    """Write the results, and leave nothing of another run in the folder."""
-    for name in (files.PREDICTIONS, files.CURVES):
-        (plan.folder / name).unlink(missing_ok=True)
-    for name in _FIGURES:
-        for ending in ("png", "svg"):
-            (plan.folder / files.FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
+    """Write what is small; the summary comes last and marks the run as finished."""
     files.write_fits(plan.folder, evaluation.fits)
-    if evaluation.predictions is not None:
-        files.write_predictions(plan.folder, evaluation.predictions)
     files.write_table(plan.folder / files.SCORES, tables.scores_table(evaluation.scores))
     files.write_json(plan.folder / files.SUMMARY, _summary(plan, evaluation, fingerprint))
 
 
 def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, object]:
-    scored = evaluation.scored
     return {
         "algo": plan.algo,
         "label": plan.label,
         "data": plan.data,
         "protocol": plan.protocol.name,
-        "users": len(scored.users) if scored else 0,
-        "reviews": len(scored) if scored else 0,
+        "users": evaluation.users_scored,
+        "reviews": evaluation.reviews_scored,
         "failed": evaluation.count("failed"),
+        "fallback": evaluation.count("fallback"),
         "skipped": evaluation.count("skipped"),
         "metrics": {name: asdict(summary) for name, summary in evaluation.summary.items()},
         "interval_over": evaluation.interval_over,
@@ -197,10 +216,10 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
     }
 
 
-def _draw(plan: Plan, evaluation: Evaluation) -> dict[str, list[Path]]:
+def _draw(plan: Plan, evaluation: Evaluation, predictions: Predictions) -> dict[str, list[Path]]:
     """Draw the figures into the output folder."""
-    if evaluation.scored is None:
-        return {}
+    from srs_eval.report import plots  # matplotlib: not where nothing is drawn
+
     title = f"{plan.label} on {plan.source.name}"
     scores = evaluation.scores
     shown = {
@@ -210,10 +229,10 @@ def _draw(plan: Plan, evaluation: Evaluation) -> dict[str, list[Path]]:
     }
     better = {metric.name: metric.better for metric in plan.panel}
     figures = {
-        "calibration": plots.calibration_figure(evaluation.scored, title=title),
-        "roc": plots.roc_figure(evaluation.scored, title=title),
+        "calibration": plots.calibration_figure(predictions, title=title),
+        "roc": plots.roc_figure(predictions, title=title),
         "users": plots.users_figure(shown, better=better, title=title),
-        "forgetting": plots.forgetting_figure(evaluation.scored, title=title),
+        "forgetting": plots.forgetting_figure(predictions, title=title),
     }
     folder = plan.folder / files.FIGURES
     return {
@@ -256,7 +275,7 @@ def _where(plan: Plan, evaluation: Evaluation, links: RunLinks, *, has_figures: 
             "MLflow UI": links.ui_command,
             "this run": links.run_url,
             "all runs": links.view_url,
-            "next": compare if evaluation.scored else None,
+            "next": compare if evaluation.users_scored else None,
         }
     )
 
@@ -265,12 +284,9 @@ def _outcome(plan: Plan, evaluation: Evaluation) -> JobOutcome:
     failed = evaluation.count("failed")
     if failed:
         first = next(fit for fit in evaluation.fits if fit.status == "failed")
-        where = f"user {first.user}" + (f", fold {first.fold}" if first.fold >= 0 else "")
-        reason = (
-            f"{failed} of {len(evaluation.fits)} fits failed, the first {where}: {first.reason}"
-        )
+        reason = f"{failed} of {len(evaluation.fits)} fits failed, the first {told(first)}"
         return JobOutcome(plan.label, "failed", reason, 1)
-    if evaluation.scored is None:
+    if not evaluation.users_scored:
         reason = next(fit.reason for fit in evaluation.fits)
         return JobOutcome(plan.label, "skipped", reason)
     return JobOutcome(plan.label, "ok")

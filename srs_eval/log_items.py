@@ -7,11 +7,12 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Metric
+from srs_eval.nouns import FitStatus, Metric
 from srs_eval.plan import Plan
 from srs_eval.report.files import RESULTS
 from srs_eval.scoring import Evaluation, Scores
@@ -85,8 +86,8 @@ def facts_after(
         name=plan.source.name,
         digest=fingerprint,
         location=plan.source.location,
-        users=_complete_users(evaluation),
-        reviews=int(evaluation.scores.reviews.sum()),
+        users=evaluation.users_scored,
+        reviews=evaluation.reviews_scored,
     )
     yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
     yield TableRows("users", _users_table(evaluation.scores))
@@ -114,7 +115,7 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     ]
     fits = ", ".join(
         f"{count} {status}"
-        for status in ("ok", "skipped", "failed")
+        for status in get_args(FitStatus)
         if (count := sum(fit.status == status for fit in evaluation.fits))
     )
     online = " It goes on learning while it is tested." if plan.algorithm.online else ""
@@ -122,8 +123,8 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
         f"**{plan.label}** on {plan.source.location}, protocol {plan.protocol.name} "
         f"(version {plan.protocol.version}), seed {plan.seed}.{online}",
         "",
-        f"{int(evaluation.scores.reviews.sum()):,} scored reviews of "
-        f"{_complete_users(evaluation)} users; fits: {fits}.",
+        f"{evaluation.reviews_scored:,} scored reviews of "
+        f"{evaluation.users_scored} users; fits: {fits}.",
         "",
         f"| metric | mean over users | 99 % over {evaluation.interval_over} | pooled | users |",
         "|---|---:|---:|---:|---:|",
@@ -134,14 +135,11 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def _complete_users(evaluation: Evaluation) -> int:
-    return len(evaluation.scored.users) if evaluation.scored else 0
-
-
 def _counts(evaluation: Evaluation) -> Iterator[Item]:
-    yield Value("users/n", float(_complete_users(evaluation)))
-    yield Value("users/reviews", float(evaluation.scores.reviews.sum()))
+    yield Value("users/n", float(evaluation.users_scored))
+    yield Value("users/reviews", float(evaluation.reviews_scored))
     yield Value("users/failed", float(evaluation.count("failed")))
+    yield Value("users/fallback", float(evaluation.count("fallback")))
     yield Value("users/skipped", float(evaluation.count("skipped")))
     yield Value("cost/fit_seconds", sum(fit.seconds for fit in evaluation.fits))
 

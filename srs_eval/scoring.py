@@ -5,18 +5,69 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.evaluate import UserEvaluation
+from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.resample import single_user_intervals
+from srs_eval.metrics.resample import ReviewMean, single_user_intervals
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
 from srs_eval.predictions import concatenate, rows_fingerprint
+
+Together = Callable[[], Predictions | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredUser:
+    """What came of one user, and how it scored.
+
+    Attributes
+    ----------
+    fits, log
+        As in `UserEvaluation`.
+    reviews : int
+        Scored reviews; 0 where any fold is missing.
+    rows : str
+        Digest of the scored reviews; "" where a fold is missing.
+    values : tuple of float
+        The panel; NaN where a metric is not defined, and throughout where any fold is
+        missing: the others would be other reviews than those other algorithms are scored on.
+    predictions : Predictions or None
+        Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+    """
+
+    user: User
+    fits: tuple[Fit, ...]
+    log: ReviewLog
+    reviews: int
+    rows: str
+    values: tuple[float, ...]
+    predictions: Predictions | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no fold is missing."""
+        return self.rows != ""
+
+    def put_away(self) -> ScoredUser:
+        """Let go of the predictions; what is left is small."""
+        return replace(self, predictions=None)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateAndScore:
+    """Evaluate a user and score what came of it, where the work is done."""
+
+    evaluate: EvaluateUser
+    panel: Panel
+
+    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> ScoredUser:
+        """Evaluate one user, calling `tick` after each fold."""
+        return score_user(self.evaluate(user, tick), self.panel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +85,7 @@ class Scores:
     names : tuple of str
         Metrics.
     values : float64 [n_users, n_metrics]
-        NaN where a metric is not defined, and throughout where any fold of the user is
-        missing: the others would be other reviews than those other algorithms are scored on.
+        As in `ScoredUser`.
     """
 
     users: tuple[User, ...]
@@ -53,14 +103,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All that is known of an algorithm on a set of users.
+    """All that is known of an algorithm on a set of users, apart from its predictions.
 
     Attributes
     ----------
-    predictions : Predictions or None
-        Of every fold that worked; None if none did.
-    scored : Predictions or None
-        Those of users without a missing fold, which is what the summary is about.
     reviews_read : int
         Reviews in the logs, scored or not.
     interval_over : str
@@ -68,8 +114,6 @@ class Evaluation:
     """
 
     fits: tuple[Fit, ...]
-    predictions: Predictions | None
-    scored: Predictions | None
     scores: Scores
     summary: Mapping[str, MetricSummary]
     reviews_read: int
@@ -77,13 +121,36 @@ class Evaluation:
     data_fingerprint: str
     interval_over: str
 
+    @property
+    def users_scored(self) -> int:
+        """Count the users without a missing fold, which is whom the summary is about."""
+        return sum(rows != "" for rows in self.scores.rows)
+
+    @property
+    def reviews_scored(self) -> int:
+        """Count the scored reviews of these users."""
+        return int(self.scores.reviews.sum())
+
     def count(self, status: FitStatus) -> int:
         """Count the fits of a status."""
         return sum(fit.status == status for fit in self.fits)
 
 
+def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
+    """Score what was predicted for one user; nothing is fitted again."""
+    predictions = evaluation.predictions
+    reviews, rows, values = 0, "", (math.nan,) * len(panel.names)
+    if predictions is not None and all(fit.predicts for fit in evaluation.fits):
+        values = tuple(panel.score(predictions).values())
+        rows = rows_fingerprint(predictions)
+        reviews = len(predictions)
+    return ScoredUser(
+        evaluation.user, evaluation.fits, evaluation.log, reviews, rows, values, predictions
+    )
+
+
 def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Evaluation:
-    """Score what was predicted; nothing is fitted again.
+    """Score evaluations that are in memory.
 
     Parameters
     ----------
@@ -92,64 +159,81 @@ def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Ev
     panel : Panel
         What to compute.
     """
-    fits = tuple(fit for evaluation in evaluations for fit in evaluation.fits)
-    parts = [e.predictions for e in evaluations if e.predictions is not None]
-    whole = [
-        e.predictions
-        for e in evaluations
-        if e.predictions is not None and all(fit.status == "ok" for fit in e.fits)
-    ]
-    scored = concatenate(whole)
-    scores = _score_users(evaluations, panel)
-    summary, interval_over = _summary(scores, scored, panel)
-    logs = [evaluation.log for evaluation in evaluations]
+    users = [score_user(evaluation, panel) for evaluation in evaluations]
+    complete = [u.predictions for u in users if u.is_complete and u.predictions is not None]
+    return summarise_users(users, panel, lambda: concatenate(complete))
+
+
+def summarise_users(users: Sequence[ScoredUser], panel: Panel, together: Together) -> Evaluation:
+    """Put the scores of all users together.
+
+    Parameters
+    ----------
+    users : sequence of ScoredUser
+        In the order of the source; their predictions are not looked at.
+    panel : Panel
+        What was computed.
+    together : callable
+        Fetches the predictions of the users that are complete, in the same order. Only called
+        for a single user, and for a panel that wants pooled values of whatever metric.
+    """
+    scores = _scores(users, panel)
+    summary, interval_over = _summary(scores, panel, together)
     left_out: Counter[str] = Counter()
-    for log in logs:
-        left_out.update(log.left_out)
-    fingerprints = "".join(log.fingerprint for log in logs)
+    for user in users:
+        left_out.update(user.log.left_out)
+    fingerprints = "".join(user.log.fingerprint for user in users)
     return Evaluation(
-        fits=fits,
-        # Usually the same: no second copy of what may be millions of rows.
-        predictions=scored if len(whole) == len(parts) else concatenate(parts),
-        scored=scored,
+        fits=tuple(fit for user in users for fit in user.fits),
         scores=scores,
         summary=summary,
-        reviews_read=sum(log.reviews for log in logs),
+        reviews_read=sum(user.log.reviews for user in users),
         left_out=dict(left_out),
         data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
         interval_over=interval_over,
     )
 
 
-def _score_users(evaluations: Sequence[UserEvaluation], panel: Panel) -> Scores:
-    tried = [e for e in evaluations if any(fit.status != "skipped" for fit in e.fits)]
-    values = np.full((len(tried), len(panel.names)), math.nan)
-    reviews = np.zeros(len(tried), np.int64)
-    rows = [""] * len(tried)
-    for number, evaluation in enumerate(tried):
-        complete = all(fit.status == "ok" for fit in evaluation.fits)
-        if complete and evaluation.predictions is not None:
-            values[number] = list(panel.score(evaluation.predictions).values())
-            rows[number] = rows_fingerprint(evaluation.predictions)
-            reviews[number] = len(evaluation.predictions)
-    users = tuple(e.user for e in tried)
-    return Scores(users, reviews, tuple(rows), panel.names, values)
+def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
+    tried = [user for user in users if any(fit.status != "skipped" for fit in user.fits)]
+    values = np.array([user.values for user in tried]).reshape(len(tried), len(panel.names))
+    reviews = np.array([user.reviews for user in tried], np.int64)
+    rows = tuple(user.rows for user in tried)
+    return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
 
 
 def _summary(
-    scores: Scores, scored: Predictions | None, panel: Panel
+    scores: Scores, panel: Panel, together: Together
 ) -> tuple[Mapping[str, MetricSummary], str]:
     """Summarise over users; with a single one, resample that user's cards instead."""
-    if scored is None:
+    complete = np.array([rows != "" for rows in scores.rows], bool)
+    if not complete.any():
         nothing = dict.fromkeys(panel.names, math.nan)
         return summarise(scores.names, scores.values, scores.reviews, nothing), "users"
-    complete = np.array([rows != "" for rows in scores.rows])
-    single = len(scores.users) == 1
+    predictions = together() if len(scores.users) == 1 else None
+    values, reviews = scores.values[complete], scores.reviews[complete]
     summary = summarise(
         scores.names,
-        scores.values[complete],
-        scores.reviews[complete],
-        panel.score(scored),
-        single_user=single_user_intervals(panel, scored) if single else None,
+        values,
+        reviews,
+        _pooled(values, reviews, panel, together),
+        single_user=None if predictions is None else single_user_intervals(panel, predictions),
     )
-    return summary, "cards and days" if single else "users"
+    return summary, "users" if predictions is None else "cards and days"
+
+
+def _pooled(
+    values: NDArray[np.float64], reviews: IntArray, panel: Panel, together: Together
+) -> dict[str, float]:
+    """Score the predictions of all users put together, as far as the panel wants it."""
+    if len(values) == 1:
+        return dict(zip(panel.names, values[0].tolist(), strict=True))
+    predictions = together() if panel.pooled else None
+    if predictions is not None:
+        return panel.score(predictions)
+    weighted = reviews @ values / reviews.sum()
+    return {
+        metric.name: float(mean)
+        for metric, mean in zip(panel, weighted, strict=True)
+        if isinstance(metric, ReviewMean)
+    }

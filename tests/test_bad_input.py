@@ -276,16 +276,19 @@ def test_an_output_folder_that_cannot_be_made_is_told(here: Here, words: list[st
 def test_a_disk_that_fills_up_loses_no_finished_user(
     here: Here, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
-    write = pq.write_table
+    def full(write: Callable[..., object]) -> Callable[..., object]:
+        def until_full(*args: object, **options: object) -> object:
+            for where in (Path(arg) for arg in args if isinstance(arg, str | Path)):
+                if where.name.startswith(file) and where.parent.name == "out":
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
+            return write(*args, **options)
 
-    def full(table: object, where: Path, **options: object) -> None:
-        if Path(where).name.startswith(file) and Path(where).parent.name == "out":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
-        write(table, where, **options)
+        return until_full
 
     words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
     with monkeypatch.context() as patched:
-        patched.setattr(pq, "write_table", full)
+        for name in ("write_table", "ParquetWriter"):
+            patched.setattr(pq, name, full(getattr(pq, name)))
         done = here(*words)
     assert done.status == 1
     assert "No space left on device" in done.err

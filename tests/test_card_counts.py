@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.cards import earlier_on_card, first_of_card
+from srs_eval.cards import earlier_on_card, first_of_card, order_by_card, rows_by_card
 
 REVIEWS = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60)
 
@@ -36,6 +36,30 @@ def test_the_first_review_of_a_card_is_found_like_a_loop_finds_it(reviews):
     rows = first_of_card(card)
     assert rows.tolist() == [first[which] for which in card.tolist()]
     assert rows.dtype == np.int64
+
+
+@given(REVIEWS)
+def test_counts_along_cards_are_those_of_loops(reviews):
+    card, event = columns(reviews)
+    earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
+    same = [np.flatnonzero(card == which) for which in card]
+    rows = rows_by_card(card)
+    assert rows.nth().tolist() == [len(before) for before in earlier]
+    assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
+    assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
+    assert rows.any(event).dtype == bool
+    assert {rows.nth().dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}
+
+
+EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1, 2**63 - 1])
+
+
+@given(st.lists(EDGES | st.integers(0, 3) | st.integers(65_530, 65_540), max_size=40))
+def test_cards_are_sorted_alike_whatever_their_numbers(cards):
+    card = np.array(cards, np.int64)
+    expected = sorted(range(len(cards)), key=lambda row: cards[row])
+    assert order_by_card(card).tolist() == expected
+    assert order_by_card(card).dtype == np.int64
 
 
 def test_a_million_reviews_take_no_loop():

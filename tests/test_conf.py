@@ -24,6 +24,7 @@ PRESETS = {
     "data/py_fsrs": {"card", "rating", "time", "duration_ms"},
     "panel/full": {"bins", "kind"},
     "panel/default": {"kind"},
+    "panel/quick": {"pooled"},
 }
 
 

@@ -13,7 +13,7 @@ from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluate import EvaluateUser, ReviewLog
-from srs_eval.nouns import Fold, WarmStarting
+from srs_eval.nouns import Fold, Learned, WarmStarting
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -27,6 +27,14 @@ class Told:
 
     def predict(self, reviews, rows):
         return self.p(rows) if callable(self.p) else np.full(len(rows), self.p)
+
+
+class Fitted(Told):
+    """A model that tells how it was fitted."""
+
+    def __init__(self, learned):
+        super().__init__()
+        object.__setattr__(self, "learned", learned)
 
 
 class Tells:
@@ -209,6 +217,53 @@ def test_after_predictions_that_did_not_work_too(evaluate):
     algorithm = Unsure()
     evaluate(algorithm, protocol=WARM)
     assert [call[0] for call in algorithm.calls[2:5]] == ["refit", "fit", "refit"]
+
+
+def test_what_took_the_place_of_a_fit_is_nothing_to_go_on_from(evaluate):
+    class FallsBack(Continues):
+        def learned(self, call):
+            super().learned(call)
+            if len(self.calls) == 3:
+                self.model = Fitted(Learned(fallback=True))
+            return self.model
+
+    algorithm = FallsBack()
+    fits = evaluate(algorithm, protocol=WARM).fits
+    assert [fit.status for fit in fits[1:4]] == ["ok", "fallback", "ok"]
+    assert [call[0] for call in algorithm.calls[2:5]] == ["refit", "fit", "refit"]
+
+
+def test_what_a_model_tells_of_its_fit_is_on_record(evaluate):
+    learned = Learned(standard_errors=(0.5, np.float32(0.25)), note="did not converge")
+    for fit in evaluate(Tells(Fitted(learned))).fits:
+        assert (fit.status, fit.reason) == ("ok", "did not converge")
+        assert fit.standard_errors == (0.5, 0.25)
+
+
+def test_a_fallback_predicts_and_is_no_failure(evaluate):
+    learned = Learned(note="no second reviews: defaults kept", fallback=True)
+    result = evaluate(Tells(Fitted(learned), fold=3))
+    assert [fit.status for fit in result.fits] == ["ok", "ok", "ok", "fallback", "ok"]
+    assert result.fits[3].reason == "no second reviews: defaults kept"
+    assert np.unique(result.predictions.fold).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("learned", [True, None, [1.0]])
+def test_an_attribute_of_that_name_may_be_something_else(evaluate, learned):
+    for fit in evaluate(Tells(Fitted(learned))).fits:
+        assert (fit.status, fit.reason, fit.standard_errors) == ("ok", "", ())
+
+
+@pytest.mark.parametrize(
+    ("said", "recorded"),
+    [
+        ("the loss is NaN", "user 1, fold 2: the loss is NaN"),
+        ("hlr: user 1: the loss is NaN", "user 1, fold 2: hlr: user 1: the loss is NaN"),
+        ("at user 1, fold 2 it is NaN", "at user 1, fold 2 it is NaN"),
+    ],
+)
+def test_an_error_of_a_fit_names_user_and_fold(evaluate, said, recorded):
+    assert evaluate(Tells(FitError(said), fold=2)).fits[2].reason == recorded
 
 
 def test_each_user_starts_from_nothing(evaluate):

@@ -83,7 +83,7 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
 
 
 def finished(folder: Path) -> int:
-    return len(list((folder / "users").glob("*/fits.parquet")))
+    return len(list((folder / "users").glob("*/user.json")))
 
 
 @pytest.mark.parametrize("compute", ["serial", pytest.param("processes", marks=pytest.mark.slow)])

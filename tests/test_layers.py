@@ -55,6 +55,7 @@ AT_HOME = {
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = {
     "run.py",
+    "job.py",
     "tracking/mlflow_tracker.py",
     "data/hub.py",
     "algorithms/fsrs6.py",

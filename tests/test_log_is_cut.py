@@ -72,6 +72,37 @@ def test_predictions_see_nothing_after_the_last_test_row(
     assert [len(log) for log in seen[what]] == [fold.test[-1] + 1 for fold in task.folds]
 
 
+def test_a_cut_shares_nothing_with_what_comes_later(seen: dict[str, list[Reviews]]) -> None:
+    evaluated(Watching(seen))
+    for log in seen["fit"] + seen["predict"]:
+        for column in (log.card, log.day, log.rating, log.elapsed, log.elapsed_days, log.row):
+            assert column.base is None
+            assert column.flags.writeable
+
+
+def test_an_algorithm_that_writes_into_its_log_changes_no_facts() -> None:
+    @dataclass(frozen=True)
+    class Scribbles(Watched):
+        def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+            p = super().predict(reviews, rows)
+            for column in (reviews.rating, reviews.day, reviews.card, reviews.elapsed_days):
+                column[:] = 3
+            return p
+
+    class Scribbling(Watching):
+        def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Watched:
+            return Scribbles(self.seen)
+
+    plain, scribbled = (
+        evaluated(kind({"fit": [], "predict": [], "predict_at": []})).predictions
+        for kind in (Watching, Scribbling)
+    )
+    assert plain is not None
+    assert scribbled is not None
+    for name in ("card", "day", "recalled", "elapsed_days", "lapses", "row"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(scribbled, name))
+
+
 def test_the_truth_is_for_oracles_only(seen: dict[str, list[Reviews]]) -> None:
     evaluated(Watching(seen))
     assert all(log.truth is None for logs in seen.values() for log in logs)

@@ -107,7 +107,7 @@ def test_every_metric_is_a_number_in_a_section(run):
     assert found["pooled/log_loss"] == evaluation.summary["log_loss"].pooled
     assert found["users/log_loss_low"] <= found["test/log_loss"] <= found["users/log_loss_high"]
     assert found["users/n"] == 5
-    assert found["users/reviews"] == len(evaluation.scored)
+    assert found["users/reviews"] == evaluation.reviews_scored
     assert found["users/failed"] == 0
 
 
@@ -115,11 +115,11 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
     _, evaluation, _, after = run(FailsForUser2(), 1, 2, 3)
     found = values(after)
     assert (found["users/n"], found["users/failed"]) == (2, 5)
-    assert found["users/reviews"] == len(evaluation.scored)
+    assert found["users/reviews"] == evaluation.reviews_scored
     (dataset,) = of_kind(DatasetInfo, after)
-    assert (dataset.users, dataset.reviews) == (2, len(evaluation.scored))
+    assert (dataset.users, dataset.reviews) == (2, evaluation.reviews_scored)
     (text,) = of_kind(Description, after)
-    assert f"{len(evaluation.scored):,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
+    assert f"{evaluation.reviews_scored:,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
         text.markdown
     )
 

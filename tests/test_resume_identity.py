@@ -12,19 +12,23 @@ from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.errors import ConfigError
-from srs_eval.evaluate import EvaluateUser, UserEvaluation
+from srs_eval.evaluate import EvaluateUser
 from srs_eval.job import _done_before
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import User
 from srs_eval.plan import Plan
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.report.files import FinishedUsers
+from srs_eval.report.finished import FinishedUsers
 from srs_eval.run import command
+from srs_eval.scoring import ScoredUser, score_user
 
 LOGS = {2: invented_log(user=2, seed=2), 3: invented_log(user=3, seed=3)}
 
 
-def evaluated(user: User) -> UserEvaluation:
-    return EvaluateUser(Logs(LOGS), Average(), SrsBenchmark(), seed=1, curves=0)(user)
+def evaluated(user: User) -> ScoredUser:
+    work = EvaluateUser(Logs(LOGS), Average(), SrsBenchmark(), seed=1, curves=0)
+    return score_user(work(user), Panel([LogLoss()]))
 
 
 @pytest.fixture

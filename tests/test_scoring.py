@@ -1,5 +1,8 @@
 """From what became of each user to the numbers that are reported."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -12,10 +15,15 @@ from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.resample import bca_interval, resampled_means, single_user_intervals
-from srs_eval.nouns import Fit
+from srs_eval.nouns import Fit, Learned
 from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.scoring import score_evaluations
+from srs_eval.scoring import (
+    EvaluateAndScore,
+    score_evaluations,
+    score_user,
+    summarise_users,
+)
 
 PANEL = Panel([LogLoss(), Brier(), Auc(), RmseBins()])
 
@@ -36,6 +44,29 @@ class FailsAt:
             if self.fold in (None, self.fits - 1):
                 raise self.error
         return Average().fit(reviews, rows, rng)
+
+
+class FallsBackAt(FailsAt):
+    """Average, but the model of one user in one fold was not fitted."""
+
+    def __init__(self, user, fold):
+        super().__init__(user, fold, FitError("no"))
+
+    def fit(self, reviews, rows, rng):
+        try:
+            return super().fit(reviews, rows, rng)
+        except FitError:
+            return Kept(0.9)
+
+
+@dataclass(frozen=True)
+class Kept:
+    p: float
+    parameters: tuple = ()
+    learned: ClassVar[Learned] = Learned(fallback=True, note="the default was kept")
+
+    def predict(self, reviews, rows):
+        return np.full(len(rows), self.p)
 
 
 @pytest.fixture
@@ -85,6 +116,54 @@ def test_pooled_is_the_panel_of_all_predictions_together(scored):
     assert summary.mean_reviews == pytest.approx(summary.pooled)
 
 
+def test_without_pooling_no_predictions_are_asked_for(scored):
+    evaluations, evaluation = scored(Fsrs6(fit="default"), 1, 2, 3)
+    panel = Panel(PANEL.metrics, pooled=False)
+    users = [score_user(one, panel).put_away() for one in evaluations]
+
+    def together():
+        raise AssertionError("nobody needs them")
+
+    found = summarise_users(users, panel, together)
+    for name in ("log_loss", "brier"):  # means over reviews follow from the users' scores
+        pooled = evaluation.summary[name].pooled
+        assert found.summary[name].pooled == pytest.approx(pooled, rel=1e-12)
+    for name in ("auc", "rmse_bins"):
+        assert np.isnan(found.summary[name].pooled)
+    for name, summary in evaluation.summary.items():
+        assert found.summary[name].mean_users == summary.mean_users
+        assert (found.summary[name].lo, found.summary[name].hi) == (summary.lo, summary.hi)
+    assert found.fits == evaluation.fits
+    assert found.data_fingerprint == evaluation.data_fingerprint
+
+
+def test_users_whose_predictions_were_put_away_give_the_same_numbers(scored):
+    evaluations, evaluation = scored(Fsrs6(fit="default"), 1, 2)
+    users = [score_user(one, PANEL) for one in evaluations]
+    found = summarise_users(
+        [user.put_away() for user in users],
+        PANEL,
+        lambda: concatenate([user.predictions for user in users]),
+    )
+    assert repr(found) == repr(evaluation)
+
+
+def test_work_that_scores_at_once_gives_what_scoring_gives(scored, logs_of):
+    evaluations, _ = scored(Average(), 1)
+    work = EvaluateUser(logs_of(1), Average(), SrsBenchmark(), seed=0, curves=20)
+    found = EvaluateAndScore(work, PANEL)(1)
+    expected = score_user(evaluations[0], PANEL)
+    assert (found.user, found.values, found.rows) == (1, expected.values, expected.rows)
+    assert found.reviews == len(evaluations[0].predictions)
+
+
+def test_a_user_with_a_fallback_is_complete(scored):
+    _, evaluation = scored(FallsBackAt(2, 1), 1, 2)
+    assert (evaluation.count("fallback"), evaluation.count("ok")) == (1, 9)
+    assert evaluation.users_scored == 2
+    assert not np.isnan(evaluation.scores.values).any()
+
+
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
     _, evaluation = scored(FailsAt(2, 3, FitError("it diverged")), 1, 2, 3)
     assert evaluation.count("failed") == 1
@@ -93,8 +172,7 @@ def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
     assert np.isnan(evaluation.scores.values[1]).all()
     assert not np.isnan(evaluation.scores.values[[0, 2]]).any()
     assert evaluation.scores.reviews[1] == 0
-    assert evaluation.scored.users == (1, 3)
-    assert evaluation.predictions.users == (1, 2, 3)
+    assert evaluation.users_scored == 2
     _, without = scored(Average(), 1, 3)
     assert evaluation.summary["log_loss"].n_users == 2
     assert evaluation.summary["log_loss"].mean_users == without.summary["log_loss"].mean_users
@@ -107,7 +185,7 @@ def test_a_user_with_a_skipped_fold_is_not_in_the_means_either(scored, fold):
     assert evaluation.count("skipped") == 1
     assert evaluation.scores.users == (1, 2)
     assert np.isnan(evaluation.scores.values[0]).all()
-    assert evaluation.scored.users == (2,)
+    assert evaluation.users_scored == 1
 
 
 def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
@@ -159,8 +237,7 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
     results = [UserEvaluation(fit.user, (fit,), None, ReviewLog(5)) for fit in fits]
     evaluation = score_evaluations(results, PANEL)
     assert evaluation.fits == tuple(fits)
-    assert evaluation.predictions is None
-    assert evaluation.scored is None
+    assert (evaluation.users_scored, evaluation.reviews_scored) == (0, 0)
     assert evaluation.reviews_read == 10
     for summary in evaluation.summary.values():
         assert summary.n_users == 0

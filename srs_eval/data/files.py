@@ -120,7 +120,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     """Read one parquet file, without guessing columns from the names of its folders."""
     try:
         with pq.ParquetFile(path) as file:
-            table: pd.DataFrame = file.read().to_pandas()
+            # Columns are taken one by one: no need to gather them by their types.
+            table: pd.DataFrame = file.read().to_pandas(split_blocks=True)
     except pa.ArrowException as error:
         raise _not_parquet(path, error) from error
     return table

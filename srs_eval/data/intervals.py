@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numpy as np
-
+from srs_eval.cards import rows_by_card
 from srs_eval.nouns import FloatArray, IntArray
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
@@ -22,11 +21,7 @@ def previous_review(card: IntArray) -> IntArray:
     >>> previous_review(np.array([7, 9, 7, 7])).tolist()
     [-1, -1, 0, 2]
     """
-    order = np.argsort(card, kind="stable")
-    again = np.flatnonzero(card[order[1:]] == card[order[:-1]]) + 1
-    previous = np.full(len(card), FIRST, np.int64)
-    previous[order[again]] = order[again - 1]
-    return previous
+    return rows_by_card(card).previous()
 
 
 def since_previous(clock: Clock, previous: IntArray) -> Clock:

@@ -41,6 +41,10 @@ class Panel:
     metrics : sequence or mapping of Metric, or of families of them
         Families, such as `confusion_statistics`, are opened up. The keys of a mapping
         only give a configuration something to override.
+    pooled : bool
+        Whether to score all users' predictions put together as well. Without, that is done
+        where it follows from the users' scores (means over reviews), and no more than one
+        user's predictions are ever in memory.
 
     Raises
     ------
@@ -56,6 +60,7 @@ class Panel:
     """
 
     metrics: Sequence[Metric | Family] | Mapping[str, Metric | Family]
+    pooled: bool = True
 
     def __post_init__(self) -> None:
         """Open up the families and refuse names that would not work."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import STATISTICS, Confusion
+from srs_eval.nouns import Fit, FitStatus
 from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
 ENOUGH_USERS = 30
+
+_REASONS_SHOWN = 5
+_WORST_FIRST = ("failed", "skipped", "fallback", "ok")
+_TITLES = {"ok": "note"}
 
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
@@ -23,8 +29,7 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     brief : bool
         Leave out the panel, for one job of many.
     """
-    scored = evaluation.scored
-    users, reviews = (len(scored.users), len(scored)) if scored else (0, 0)
+    users, reviews = evaluation.users_scored, evaluation.reviews_scored
     asked_for = len({fit.user for fit in evaluation.fits})
     lines = [
         f"scored {reviews:,} of {evaluation.reviews_read:,} reviews; "
@@ -32,7 +37,7 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     ]
     lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
     lines += _reasons(evaluation)
-    if scored and not brief:
+    if users and not brief:
         lines += ["", _panel_table(panel, evaluation)]
         if 1 < users < ENOUGH_USERS:
             lines += [f"Fewer than {ENOUGH_USERS} users: take the intervals as a rough guide"]
@@ -40,24 +45,40 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     return "\n".join(lines).rstrip()
 
 
+def told(fit: Fit) -> str:
+    """Give the reason of a fit, with its user and fold named once."""
+    where = _where(fit)
+    return f"{where}: {_bare(fit)}" if _bare(fit) else where
+
+
 def _fits(evaluation: Evaluation) -> str:
-    counts = {status: evaluation.count(status) for status in ("ok", "skipped", "failed")}
+    counts = {status: evaluation.count(status) for status in get_args(FitStatus)}
     return ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
-    """Say why the first fits are missing, and how many more are."""
-    missing = [fit for fit in evaluation.fits if fit.status != "ok"]
-    if len({fit.reason for fit in missing}) == 1:  # one reason for all is told once
-        fit = missing[0]
-        return [f"{fit.status}: {fit.reason}"]
-    fold = [f", fold {fit.fold}" if fit.fold >= 0 else "" for fit in missing]
+    """Say what is to be said of fits, the worst first, and each reason once."""
+    alike: dict[tuple[str, str], list[Fit]] = {}
+    for fit in evaluation.fits:
+        if fit.reason or fit.status != "ok":
+            alike.setdefault((fit.status, _bare(fit)), []).append(fit)
+    groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
     shown = [
-        f"{fit.status}: user {fit.user}{of_fold}: {fit.reason}"
-        for fit, of_fold in zip(missing[:5], fold[:5], strict=True)
+        f"{_TITLES.get(status, status)}: {told(fits[0])}"
+        + (f" (and {len(fits) - 1:,} more)" if len(fits) > 1 else "")
+        for (status, _), fits in groups[:_REASONS_SHOWN]
     ]
-    more = [f"… and {len(missing) - 5:,} more, all in fits.parquet"] if len(missing) > 5 else []
-    return shown + more
+    more = sum(len(fits) for _, fits in groups[_REASONS_SHOWN:])
+    return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
+
+
+def _where(fit: Fit) -> str:
+    return f"user {fit.user}" + (f", fold {fit.fold}" if fit.fold >= 0 else "")
+
+
+def _bare(fit: Fit) -> str:
+    """Take the reason without the user and fold it may begin with."""
+    return fit.reason.removeprefix(f"{_where(fit)}: ").removeprefix(f"user {fit.user}: ")
 
 
 def _panel_table(panel: Panel, evaluation: Evaluation) -> str:

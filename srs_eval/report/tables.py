@@ -13,6 +13,7 @@ from srs_eval.nouns import Curves, Fit, IntArray, Predictions, User
 from srs_eval.scoring import Scores
 
 _FACTS = ("day", "elapsed_days", "nth_review", "lapses")
+_LISTS = ("parameters", "standard_errors")
 
 
 def user_column(users: Sequence[User]) -> pa.Array:
@@ -66,12 +67,13 @@ def read_predictions(table: pa.Table, curves: pa.Table | None = None) -> Predict
 
 def fits_table(fits: Sequence[Fit]) -> pa.Table:
     """One row per fit; `fold` is -1 where a whole user was skipped or failed."""
-    names = [f.name for f in fields(Fit) if f.name not in ("user", "parameters")]
+    names = [f.name for f in fields(Fit) if f.name not in ("user", *_LISTS)]
+    numbers = pa.list_(pa.float64())
     return pa.table(
         {
             "user": user_column([fit.user for fit in fits]),
             **{name: [getattr(fit, name) for fit in fits] for name in names},
-            "parameters": pa.array([fit.parameters for fit in fits], pa.list_(pa.float64())),
+            **{name: pa.array([getattr(fit, name) for fit in fits], numbers) for name in _LISTS},
         }
     )
 
@@ -86,7 +88,8 @@ def scores_table(scores: Scores) -> pa.Table:
 def read_fits(table: pa.Table) -> tuple[Fit, ...]:
     """Turn the table of fits back into fits."""
     return tuple(
-        Fit(**{**row, "parameters": tuple(row["parameters"])}) for row in table.to_pylist()
+        Fit(**{**row, **{name: tuple(row[name]) for name in _LISTS if name in row}})
+        for row in table.to_pylist()
     )
 
 

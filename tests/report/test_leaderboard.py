@@ -14,7 +14,7 @@ from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.resample import bca_interval, resampled_means
-from srs_eval.predictions import select
+from srs_eval.predictions import concatenate, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files, tables
 from srs_eval.report.leaderboard import Difference, leaderboards, load_run, paired_difference
@@ -47,23 +47,24 @@ def finished(tmp_path, logs_of):
     def run(algorithm, *users, panel=PANEL, data="synthetic"):
         source = logs_of(*users)
         work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=0)
-        evaluation = score_evaluations([work(user) for user in source.users()], panel)
+        evaluated = [work(user) for user in source.users()]
+        evaluation = score_evaluations(evaluated, panel)
         folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
+        predictions = concatenate([one.predictions for one in evaluated if one.predictions])
+        if predictions is not None:
+            files.write_predictions(folder, predictions)
         save(folder, evaluation, label=type(algorithm).__name__, online=algorithm.online, data=data)
         return folder, evaluation
 
     def save(folder, evaluation, *, label, online, data):
-        scored = evaluation.scored
-        if evaluation.predictions is not None:
-            files.write_predictions(folder, evaluation.predictions)
         files.write_table(folder / files.SCORES, tables.scores_table(evaluation.scores))
         summary = {
             "label": label,
             "data": data,
             "protocol": "srs_benchmark",
-            "users": len(scored.users) if scored else 0,
-            "reviews": len(scored) if scored else 0,
+            "users": evaluation.users_scored,
+            "reviews": evaluation.reviews_scored,
             "failed": evaluation.count("failed"),
             "metrics": {name: asdict(row) for name, row in evaluation.summary.items()},
             "interval_over": evaluation.interval_over,
@@ -100,7 +101,7 @@ def test_the_best_run_is_first(finished):
     assert shown == sorted(losses, key=losses.get)
     for loss in losses.values():
         assert f"{loss:.4f}" in text
-    assert f"3 users; {len(next(iter(runs.values()))[1].scored):,} scored reviews" in text
+    assert f"3 users; {next(iter(runs.values()))[1].reviews_scored:,} scored reviews" in text
     assert text.count("  best  ") == 1
 
 
@@ -139,22 +140,23 @@ def clustered_interval(gaps, card):
 
 
 def test_the_difference_on_one_user_is_robust_to_likeness_of_cards_and_of_days(finished):
-    (ours, mine), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
-    gaps = LogLoss().per_review(mine.scored) - LogLoss().per_review(other.scored)
+    ours, theirs = (finished(a, 1)[0] for a in (Fsrs6(), Average()))
+    mine, other = (files.load_predictions(folder) for folder in (ours, theirs))
+    gaps = LogLoss().per_review(mine) - LogLoss().per_review(other)
     difference = difference_of(ours, theirs)
     by_card, by_day = (
-        clustered_interval(gaps.tolist(), clusters.tolist())
-        for clusters in (mine.scored.card, mine.scored.day)
+        clustered_interval(gaps.tolist(), clusters.tolist()) for clusters in (mine.card, mine.day)
     )
     expected = max(by_card, by_day, key=lambda interval: interval[2])
     assert (difference.mean, difference.lo, difference.hi) == pytest.approx(expected)
 
 
 def test_predictions_are_paired_by_review_whatever_order_they_were_saved_in(finished):
-    (ours, _), (theirs, other) = (finished(a, 1) for a in (Fsrs6(), Average()))
+    ours, theirs = (finished(a, 1)[0] for a in (Fsrs6(), Average()))
     expected = difference_of(ours, theirs)
-    shuffled = np.random.default_rng(0).permutation(len(other.predictions))
-    files.write_predictions(theirs, select(other.predictions, shuffled))
+    other = files.load_predictions(theirs)
+    shuffled = np.random.default_rng(0).permutation(len(other))
+    files.write_predictions(theirs, select(other, shuffled))
     found = difference_of(ours, theirs)
     assert asdict(found) == pytest.approx(asdict(expected))
 

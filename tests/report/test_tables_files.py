@@ -2,26 +2,35 @@
 
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from same import assert_same
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.errors import ConfigError
-from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.nouns import Curves, Fit, Predictions
+from srs_eval.evaluate import EvaluateUser
+from srs_eval.nouns import Fit
 from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files, tables
 from srs_eval.scoring import Scores
 
 FITS = (
-    Fit(3, 0, "ok", seconds=0.25, n_train=7, n_test=5, parameters=(0.5, -2.0)),
+    Fit(
+        3,
+        0,
+        "ok",
+        seconds=0.25,
+        n_train=7,
+        n_test=5,
+        parameters=(0.5, -2.0),
+        standard_errors=(0.1, 0.2),
+    ),
     Fit(3, 1, "failed", "ValueError: no", n_train=7, n_test=5, traceback="Traceback …\n  x"),
+    Fit(3, 2, "fallback", "too few second reviews: the parameters were kept", parameters=(1.0,)),
     Fit(4, -1, "skipped", "user 4: too few"),
 )
 
@@ -45,39 +54,24 @@ def predicted(evaluated):
     return run
 
 
-def assert_equal(found, expected):
-    for f in fields(Predictions):
-        here, there = getattr(found, f.name), getattr(expected, f.name)
-        if f.name == "curves" and there is not None:
-            for inner in fields(Curves):
-                column = getattr(there, inner.name)
-                np.testing.assert_array_equal(getattr(here, inner.name), column)
-                assert getattr(here, inner.name).dtype == column.dtype
-        elif isinstance(there, np.ndarray):
-            np.testing.assert_array_equal(here, there)
-            assert here.dtype == there.dtype
-        else:
-            assert here == there
-
-
 @pytest.mark.parametrize("users", [(1,), (7, 3), ("ann", "ben"), ("10", "9")])
 def test_predictions_come_back_as_they_were(predicted, tmp_path, users):
     predictions = predicted(*users)
     files.write_predictions(tmp_path, predictions)
-    assert_equal(files.load_predictions(tmp_path), predictions)
+    assert_same(files.load_predictions(tmp_path), predictions)
 
 
 def test_users_of_both_kinds_come_back_as_text(predicted, tmp_path):
     predictions = predicted(1, "ann")
     files.write_predictions(tmp_path, predictions)
-    assert_equal(files.load_predictions(tmp_path), replace(predictions, users=("1", "ann")))
+    assert_same(files.load_predictions(tmp_path), replace(predictions, users=("1", "ann")))
 
 
 def test_single_precision_comes_back_as_single_precision(predicted, tmp_path):
     predictions = predicted(1)
     predictions = replace(predictions, p=predictions.p.astype(np.float32))
     files.write_predictions(tmp_path, predictions)
-    assert_equal(files.load_predictions(tmp_path), predictions)
+    assert_same(files.load_predictions(tmp_path), predictions)
 
 
 def test_without_curves_and_facts_there_are_none(predicted, tmp_path):
@@ -85,7 +79,7 @@ def test_without_curves_and_facts_there_are_none(predicted, tmp_path):
     bare = replace(predictions, elapsed_days=None, nth_review=None, lapses=None)
     files.write_predictions(tmp_path, bare)
     assert not (tmp_path / files.CURVES).exists()
-    assert_equal(files.load_predictions(tmp_path), bare)
+    assert_same(files.load_predictions(tmp_path), bare)
 
 
 def test_curves_of_some_users_only_stay_with_their_users(predicted, tmp_path):
@@ -93,7 +87,7 @@ def test_curves_of_some_users_only_stay_with_their_users(predicted, tmp_path):
     without = predicted(5, algorithm=MovingAverage())
     predictions = concatenate([without, with_curves])
     files.write_predictions(tmp_path, predictions)
-    assert_equal(files.load_predictions(tmp_path), predictions)
+    assert_same(files.load_predictions(tmp_path), predictions)
 
 
 def test_anybody_can_read_the_predictions(predicted, tmp_path):
@@ -162,70 +156,3 @@ def test_json_that_cannot_be_written_leaves_no_file(tmp_path):
     with pytest.raises(TypeError):
         files.write_json(tmp_path / "it.json", {"a": object()})
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def kept(tmp_path):
-    finished = files.FinishedUsers(tmp_path / "run" / "users", "settings-1")
-    finished.open(resume=False)
-    return finished
-
-
-def test_finished_users_come_back_whole(kept, evaluated):
-    for number, result in enumerate(evaluated(7, "ann")):
-        log = ReviewLog(result.log.reviews, {"cards": 2}, result.log.fingerprint)
-        result = replace(result, log=log)
-        kept.save(number, result)
-        loaded = kept.load(number, result.user)
-        assert (loaded.user, loaded.fits, loaded.log) == (result.user, result.fits, result.log)
-        assert_equal(loaded.predictions, result.predictions)
-
-
-def test_failed_and_skipped_users_are_finished_too(kept):
-    result = UserEvaluation(4, (FITS[2],), None, ReviewLog(3))
-    kept.save(0, result)
-    assert kept.load(0, 4) == result
-
-
-def test_a_user_who_was_not_finished_is_done_again(kept, evaluated):
-    assert kept.load(0, 1) is None
-    (result,) = evaluated(1)
-    kept.save(0, result)
-    (kept.folder / "000000" / files.FITS).unlink()  # written last
-    assert kept.load(0, 1) is None
-    failed = UserEvaluation(1, (Fit(1, -1, "failed", "crash"),), None, ReviewLog())
-    kept.save(0, failed)
-    assert kept.load(0, 1) == failed
-
-
-def test_a_run_can_be_continued_with_the_same_settings(kept, evaluated):
-    (result,) = evaluated(1, algorithm=Average())
-    kept.save(3, result)
-    again = files.FinishedUsers(kept.folder, "settings-1")
-    again.open(resume=True)
-    assert again.load(3, 1).fits == result.fits
-
-
-def test_a_run_cannot_be_continued_with_other_settings(kept, evaluated):
-    (result,) = evaluated(1, algorithm=Average())
-    kept.save(3, result)
-    other = files.FinishedUsers(kept.folder, "settings-2")
-    with pytest.raises(ConfigError, match="other settings"):
-        other.open(resume=True)
-    assert kept.load(3, 1) is not None
-
-
-def test_a_new_run_begins_with_nobody_finished(kept, evaluated):
-    (result,) = evaluated(1, algorithm=Average())
-    kept.save(3, result)
-    kept.open(resume=False)
-    assert kept.load(3, 1) is None
-
-
-def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path):
-    finished = files.FinishedUsers(tmp_path / "users", "settings-1")
-    finished.open(resume=True)
-    assert finished.load(0, 1) is None
-    finished.remove()
-    assert not (tmp_path / "users").exists()
-    finished.remove()

@@ -1,0 +1,184 @@
+"""What is kept of each user while a run goes on, and the predictions file made of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from srs_eval.errors import ConfigError
+from srs_eval.evaluate import ReviewLog
+from srs_eval.nouns import Fit, Predictions, User
+from srs_eval.predictions import concatenate
+from srs_eval.report import files, tables
+from srs_eval.scoring import ScoredUser
+
+# The file that a user has once it is finished.
+FINISHED = "user.json"
+
+_STAMP = "stamp.json"
+_PREDICTIONS = "predictions.arrow"
+_CURVES = "curves.arrow"
+# Row groups of the results: many users of few reviews share one.
+_ROWS_IN_GROUP = 100_000
+_TUPLES = ("parameters", "standard_errors")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedUsers:
+    """What is kept of each user as soon as it is done.
+
+    So a run can be continued, and never more than a few users are in memory. The files are
+    made to be written and read quickly, not to stay.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of its own; removed when the run is complete.
+    stamp : str
+        Digest of settings and code; continuing under another one is refused.
+    """
+
+    folder: Path
+    stamp: str
+
+    def open(self, *, resume: bool) -> None:
+        """Begin, or continue where an interrupted run of the same settings stopped."""
+        begun = self.folder / _STAMP
+        if self.folder.is_dir() and not begun.is_file() and any(self.folder.iterdir()):
+            raise ConfigError(
+                f"{self.folder} holds files that are not of a run; give another hydra.run.dir"
+            )
+        if resume and begun.is_file():
+            if files.read_json(begun)["stamp"] != self.stamp:
+                raise ConfigError(
+                    f"resume=true: {self.folder.parent} was begun with other settings or other "
+                    "code; give the same, or another hydra.run.dir"
+                )
+            return
+        self.remove()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        files.write_json(begun, {"stamp": self.stamp})
+
+    def save(self, number: int, scored: ScoredUser) -> None:
+        """Keep a user; its scores are written last and mark it as complete."""
+        place = self._place(number)
+        if place.is_dir():  # what an interrupted attempt left there
+            shutil.rmtree(place)
+        place.mkdir()
+        if scored.predictions is not None:
+            _write(place / _PREDICTIONS, tables.predictions_table(scored.predictions))
+            curves = tables.curves_table(scored.predictions)
+            if curves is not None:
+                _write(place / _CURVES, curves)
+        with files.whole_file(place / FINISHED) as partial:
+            partial.write_text(json.dumps(_as_json(scored)), encoding="utf-8")
+
+    def load(self, number: int, user: User) -> ScoredUser | None:
+        """Read a finished user, without the predictions.
+
+        None if the user is not finished, or if it is another user's place.
+        """
+        try:
+            content = files.read_json(self._place(number) / FINISHED)
+        except FileNotFoundError:
+            return None
+        return _from_json(content) if content["user"] == user else None
+
+    def predictions(self, numbers: Iterable[int]) -> Predictions | None:
+        """Read what was predicted for some users, all of it; None if it is nothing."""
+        parts = [self._predictions_of(number) for number in numbers]
+        return concatenate([part for part in parts if part is not None])
+
+    def gather(self, numbers: Iterable[int], folder: Path) -> None:
+        """Write what was predicted for some users, in order, into the folder of the run."""
+        numbers = list(numbers)
+        for name, result in ((_PREDICTIONS, files.PREDICTIONS), (_CURVES, files.CURVES)):
+            kept = self._files(numbers, name)
+            if kept:
+                schema = _common_schema([_schema(file) for file in kept])
+                parts = (_read(file).cast(schema) for file in kept)
+                files.write_reviews(folder / result, schema, _grouped(parts))
+
+    def remove(self) -> None:
+        """Delete the folder, if it is one that this class made."""
+        if (self.folder / _STAMP).is_file():
+            shutil.rmtree(self.folder)
+
+    def _place(self, number: int) -> Path:
+        return self.folder / f"{number:06d}"
+
+    def _predictions_of(self, number: int) -> Predictions | None:
+        files_of = [self._place(number) / name for name in (_PREDICTIONS, _CURVES)]
+        predictions, curves = (_read(file) if file.is_file() else None for file in files_of)
+        return None if predictions is None else tables.read_predictions(predictions, curves)
+
+    def _files(self, numbers: Iterable[int], name: str) -> list[Path]:
+        """Files of this name, of the users that have one."""
+        return [file for number in numbers if (file := self._place(number) / name).is_file()]
+
+
+def _as_json(scored: ScoredUser) -> dict[str, Any]:
+    """Everything but the predictions; the numbers come back as they are, NaN included."""
+    small = {f.name: getattr(scored, f.name) for f in fields(ScoredUser) if f.name != "predictions"}
+    rows = [{f.name: getattr(fit, f.name) for f in fields(Fit)} for fit in scored.fits]
+    return {**small, "fits": rows, "log": asdict(scored.log)}
+
+
+def _from_json(content: Mapping[str, Any]) -> ScoredUser:
+    fits = [{**fit, **{name: tuple(fit[name]) for name in _TUPLES}} for fit in content["fits"]]
+    whole = {
+        "fits": tuple(Fit(**fit) for fit in fits),
+        "log": ReviewLog(**content["log"]),
+        "values": tuple(content["values"]),
+    }
+    return ScoredUser(**{**content, **whole})
+
+
+def _write(file: Path, table: pa.Table) -> None:
+    """Write a table quickly rather than small; halves are told by the file that comes last."""
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with (
+        pa.OSFile(str(file), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table)
+
+
+def _read(file: Path) -> pa.Table:
+    with pa.OSFile(str(file)) as source:
+        options = pa.ipc.IpcReadOptions(use_threads=False)
+        return pa.ipc.open_file(source, options=options).read_all()
+
+
+def _schema(file: Path) -> pa.Schema:
+    with pa.OSFile(str(file)) as source:
+        return pa.ipc.open_file(source).schema
+
+
+def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Find a schema that holds all: text if any user has a name, the highest precision of p."""
+    common = schemas[0]
+    for position, field in enumerate(common):
+        kinds = {schema.field(field.name).type for schema in schemas}
+        if len(kinds) > 1:
+            wider = pa.string() if pa.string() in kinds else pa.float64()
+            common = common.set(position, field.with_type(wider))
+    return common
+
+
+def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Put small tables together, a few at a time."""
+    group: list[pa.Table] = []
+    for part in parts:
+        group.append(part)
+        if sum(map(len, group)) >= _ROWS_IN_GROUP:
+            yield pa.concat_tables(group)
+            group = []
+    if group:
+        yield pa.concat_tables(group)
