@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+
+_WIDTH = 96
 
 
 def conf_folder() -> Path:
@@ -14,6 +17,22 @@ def conf_folder() -> Path:
     package = Path(__file__).resolve().parent
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
+
+
+def help_page(extra_folders: Iterable[Path] = ()) -> str:
+    """Return what ``--help`` tells: the texts of config.yaml around the options there are."""
+    help_texts = OmegaConf.load(conf_folder() / "config.yaml").hydra.help
+    extra = list(extra_folders)
+    listed = [in_lines(f"{group}: ", options(group, extra)) for group in sorted(_groups(extra))]
+    middle = "\n".join(["Groups and their options (group=option):", "", *listed])
+    return "\n".join([help_texts.header, middle, "", help_texts.footer])
+
+
+def in_lines(before: str, names: Iterable[str], *, indent: int = 2) -> str:
+    """List names after a text, on as many lines as that takes."""
+    return textwrap.fill(
+        before + ", ".join(names), _WIDTH, subsequent_indent=" " * indent, break_long_words=False
+    )
 
 
 def options(group: str, extra_folders: Iterable[Path] = ()) -> list[str]:
@@ -31,6 +50,15 @@ def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[s
     return {path.stem: _arguments(path) for path in _files(group, extra_folders)}
 
 
+def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
+    """Top-level arguments of an option as its file has them."""
+    content: Any = {}
+    for path in _files(group, extra_folders):
+        if path.stem == name:
+            content = OmegaConf.to_container(OmegaConf.load(path))
+    return content if isinstance(content, dict) else {}
+
+
 def defaults() -> dict[str, str]:
     """Name the option of each group that is taken unless another is chosen."""
     loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
@@ -45,6 +73,11 @@ def paths(node: Any, prefix: str = "") -> list[str]:
     names = [str(name) for name in node if not str(name).startswith("_")]
     below = [path for name in names for path in paths(node._get_node(name), f"{prefix}{name}.")]
     return [prefix + name for name in names] + below
+
+
+def _groups(extra_folders: Iterable[Path]) -> set[str]:
+    folders = [conf_folder(), *extra_folders]
+    return {path.parent.name for folder in folders for path in folder.glob("*/*.yaml")}
 
 
 def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:

@@ -69,6 +69,7 @@ def make_plan(
     content: Mapping[str, Any],
     choices: Mapping[str, str],
     *,
+    usual: Mapping[str, Any],
     folder: Path,
     sweep_folder: Path | None,
 ) -> Plan:
@@ -81,6 +82,8 @@ def make_plan(
         The resolved configuration.
     choices : mapping of group to str
         Name of the option chosen in each group.
+    usual : mapping
+        Arguments of the algorithm as its option has them.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def make_plan(
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
     _require_declarations(built["algo"], choices["algo"])
-    label = choices["algo"] + _arguments(built["algo"], content["algo"])
+    label = choices["algo"] + _arguments(built["algo"], content["algo"], usual)
     return Plan(
         algo=choices["algo"],
         data=choices["data"],
@@ -129,13 +132,13 @@ def _require_declarations(algorithm: object, name: str) -> None:
         )
 
 
-def _arguments(algorithm: object, given: Mapping[str, Any]) -> str:
-    """Those arguments that are not at their defaults, as ``(fit=s0)``."""
+def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """Those arguments that are not what the option has, or else the class, as ``(fit=s0)``."""
     known = inspect.signature(type(algorithm)).parameters
     changed = [
         f"{name}={value}"
         for name, value in given.items()
-        if name in known and value != known[name].default
+        if name in known and value != usual.get(name, known[name].default)
     ]
     return f"({', '.join(changed)})" if changed else ""
 

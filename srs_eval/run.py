@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -33,10 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Command:
-    """What the current command has started: Hydra tells a callback, and us nothing."""
+    """What the current command has started, and where it finds further options.
+
+    Hydra tells a callback, and us nothing.
+    """
 
     folder: Path | None = None
     is_sweep: bool = False
+    folders: Sequence[Path] = ()
 
 
 _command = _Command()
@@ -75,7 +79,10 @@ def job(cfg: DictConfig) -> float:
     def plan() -> Plan:
         content = settings.resolved(cfg, choices)
         built = settings.build(cfg, choices)
-        return make_plan(built, content, choices, folder=folder, sweep_folder=sweep_folder)
+        usual = option_files.values("algo", choices["algo"], _command.folders)
+        return make_plan(
+            built, content, choices, usual=usual, folder=folder, sweep_folder=sweep_folder
+        )
 
     return attempt(plan, label=choices["algo"], folder=folder, sweep_folder=sweep_folder)
 
@@ -101,6 +108,9 @@ def command(words: list[str]) -> int:
     if asked and all(group in settings.GROUPS for group in asked):
         for group in asked:
             say(facts(option_files.described(group, folders)))
+        return 0
+    if given.help and not (given.config_path or given.config_name):
+        say(option_files.help_page(folders))
         return 0
     flags = [word for word in words if word not in given.overrides]
     given.overrides = [
@@ -133,7 +143,7 @@ def _not_understood(problems: list[str]) -> int:
 
 def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
-    _command.folder, _command.is_sweep = None, False
+    _command.folder, _command.is_sweep, _command.folders = None, False, folders
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
     )(job)

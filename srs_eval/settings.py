@@ -19,10 +19,18 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.option_files import arguments, conf_folder, defaults, options, paths
+from srs_eval.option_files import (
+    arguments,
+    conf_folder,
+    defaults,
+    in_lines,
+    options,
+    paths,
+)
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
+_SHORT_LIST = 80  # characters
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = ("data.path", "name", "notes", "tracking.uri", "tracking.artifacts", "tracking.experiment")
 _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
@@ -162,8 +170,7 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] 
     if found:
         return "\n".join(found)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        listed = f"; there are {', '.join(error.options)}" if error.options else ""
-        return f"{error.missing_cfg_file}: no such option{listed}"
+        return f"{error.missing_cfg_file}: no such option{_there_are(error.options or [])}"
     if str(error).startswith("Ambiguous value for argument"):
         several = [word for word in overrides if "," in word and "[" not in word]
         return "\n".join(f"{word}: several values need the flag -m" for word in several)
@@ -175,7 +182,7 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] 
 
 def _unreadable(word: str, error: HydraException, folders: Sequence[Path]) -> str:
     if word in GROUPS:
-        return f"{word}: write {word}=OPTION; there are {', '.join(options(word, folders))}"
+        return f"{word}: write {word}=OPTION{_there_are(options(word, folders))}"
     if "=" not in word:
         return f"{word}: write KEY=VALUE, such as algo=lstm"
     key, _, value = word.partition("=")
@@ -219,12 +226,22 @@ def _unknown_options(word: str, override: Override, folders: Sequence[Path]) -> 
     group, known = override.key_or_group, options(override.key_or_group, folders)
     names = ["null"] if override.is_delete() else _named(override)
     if group in BUILT_GROUPS and "null" in names:
-        return [f"{word}: {group} cannot be left out; there are {', '.join(known)}"]
+        return [f"{word}: {group} cannot be left out{_there_are(known)}"]
     return [
-        f"{group}={name}: no such option{_meant(name, known)}; there are {', '.join(known)}"
+        f"{group}={name}: no such option{_meant(name, known)}{_there_are(known)}"
         for name in names
         if name not in {*known, "null"}
     ]
+
+
+def _there_are(known: Sequence[str]) -> str:
+    """List what there is, on lines of its own if it is much."""
+    if not known:
+        return ""
+    listed = ", ".join(known)
+    if len(listed) <= _SHORT_LIST:
+        return f"; there are {listed}"
+    return "; there are\n" + in_lines("  ", known)
 
 
 def _named(override: Override) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from srs_eval import settings
+from srs_eval import option_files, settings
 from srs_eval.errors import ConfigError
 from srs_eval.plan import make_plan
 
@@ -38,7 +38,10 @@ def plan_of():
         cfg = settings.composed([*words_of(choices), *others])
         content = settings.resolved(cfg, choices)
         built = settings.build(cfg, choices)
-        return make_plan(built, content, choices, folder=folder, sweep_folder=sweep_folder)
+        usual = option_files.values("algo", choices["algo"])
+        return make_plan(
+            built, content, choices, usual=usual, folder=folder, sweep_folder=sweep_folder
+        )
 
     return build
 
@@ -59,7 +62,8 @@ def test_a_plan_holds_what_was_chosen(plan_of):
     [
         (["algo=fsrs6"], "fsrs6"),
         (["algo=hlr", "algo.fit=default"], "hlr(fit=default)"),
-        (["algo=hlr", "algo.fit=lbfgs"], "hlr"),
+        (["algo=hlr", "algo.fit=newton"], "hlr"),
+        (["algo=fsrs45_default", "algo.fit=s0"], "fsrs45_default(fit=s0)"),
         (["algo=moving_avg", "algo.rate=0.1"], "moving_avg(rate=0.1)"),
         (["algo=moving_avg", "algo.rate=0.1", "algo.start=0"], "moving_avg(start=0, rate=0.1)"),
         (["algo=fsrs45_default"], "fsrs45_default"),

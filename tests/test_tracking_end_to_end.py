@@ -114,7 +114,7 @@ def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
     assert params["algo"] == "fsrs6"
     assert params["data"] == "synthetic"
     assert params["data.users"] == "2"
-    assert params["algo.fit"] == "default"
+    assert params["algo.fit"] == "newton"
     assert params["seed"] == "2026"
     assert params["protocol"] == "srs_benchmark"
     assert not any("_target_" in name for name in params)
