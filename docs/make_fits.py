@@ -96,7 +96,9 @@ def ways() -> Iterator[Way]:
         published = "steep" if version == "FSRS-7" else "mild"
         for refits in REFITS:
             protocol: EvaluationProtocol = (
-                SrsBenchmarkRefit(refits) if clock == "days" else SrsBenchmarkEqualised(refits=refits)
+                SrsBenchmarkRefit(refits)
+                if clock == "days"
+                else SrsBenchmarkEqualised(refits=refits)
             )
             for fit, recency in (
                 ("reference", "none"),
@@ -134,7 +136,6 @@ def main(josh: Path, others: Path) -> None:
             against = first.setdefault((way.version + way.clock, number), losses)
             cells += _scores(predictions, losses, against)
         rows.append(cells)
-        print(*cells, flush=True)
     headers = ["version", "clock", "fit", "recency", "fits"]
     for log in ("josh", "two"):
         headers += [f"{log}: log loss", "RMSE(bins)", "difference", "99 % interval"]
@@ -161,7 +162,7 @@ def _scores(
 
 
 def _together(codes: list[np.ndarray]) -> np.ndarray:
-    """Number clusters of several users apart."""
+    """Give clusters of different users different numbers."""
     pairs = [
         np.column_stack([np.full(len(code), number), code]) for number, code in enumerate(codes)
     ]
