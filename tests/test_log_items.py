@@ -60,7 +60,9 @@ def run(tmp_path, logs_of):
             "compute": None,
         }
         choices = dict.fromkeys(built, "chosen")
-        plan = make_plan(built, CONTENT, choices, folder=tmp_path, sweep_folder=sweep_folder)
+        plan = make_plan(
+            built, CONTENT, choices, usual={}, folder=tmp_path, sweep_folder=sweep_folder
+        )
         work = EvaluateUser(source, algorithm, plan.protocol, seed=1, curves=5)
         evaluation = score_evaluations([work(user) for user in source.users()], plan.panel)
         after = facts_after(plan, evaluation, "abc", figures or {})

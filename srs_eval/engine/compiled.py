@@ -145,10 +145,11 @@ class CompiledModel:
         tiles = 1 + quantities * self.size
         chain = out[1:tiles].reshape(quantities, self.size)
         products = out[tiles:][places]
-        by_w = products @ chain
-        information = chain.T @ by_w[:quantities]
-        # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
-        noise = np.finfo(packed.reviews.dtype).eps * (chain**2).T @ products.diagonal()
+        with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
+            by_w = products @ chain
+            information = chain.T @ by_w[:quantities]
+            # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
+            noise = np.finfo(packed.reviews.dtype).eps * (chain**2).T @ products.diagonal()
         on_diagonal = np.diag_indices(self.size)
         information[on_diagonal] = np.maximum(information[on_diagonal], noise)
         return Fisher(float(out[0]), by_w[quantities], information)

@@ -22,6 +22,8 @@ LEAVES = frozenset({"number", "parameter", "state", "review", "adjoint", "sensit
 # What is true or false, rather than a number.
 _CONDITIONS = frozenset({"less", "at_most", "equal"})
 
+_MOST_FACTORS = 8
+
 _FOLD: dict[str, Callable[..., float]] = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -156,17 +158,21 @@ class Graph:
         root = self._expression(base)
         power = self._expression(exponent)
         if power.operation == "number":
-            if power.value == 0.0:
-                return self.constant(1.0)
-            if power.value == 1.0:
-                return root
-            if power.value == 2.0:
-                return self.make("multiply", root, root)
-            if power.value == 0.5:
+            number = float(power.value)
+            if number == 0.5:
                 return self.make("sqrt", root)
-            if power.value == -1.0:
-                return self.make("divide", 1.0, root)
+            if number.is_integer() and abs(number) <= _MOST_FACTORS:
+                product = self._product(root, abs(int(number)))
+                return product if number >= 0 else self.make("divide", 1.0, product)
         return self.make("exp", self.make("multiply", power, self.make("log", root)))
+
+    def _product(self, factor: Expression, count: int) -> Expression:
+        """Multiply a factor by itself, in as few steps as squaring allows."""
+        if count == 0:
+            return self.constant(1.0)
+        half = self._product(factor, count // 2)
+        square = self.make("multiply", half, half)
+        return self.make("multiply", square, factor) if count % 2 else square
 
     def _expression(self, value: Value) -> Expression:
         if isinstance(value, Expression):

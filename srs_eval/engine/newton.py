@@ -69,7 +69,7 @@ def newton(
     Raises
     ------
     FitError
-        If the objective is not a finite number at the start.
+        If the objective is not a finite number at the start, or no step can be computed.
     """
     box = _Box(space)
     w = feasible(start, space)
@@ -81,7 +81,16 @@ def newton(
     seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
     for evaluated in range(1, most_steps + 1):
         curvature = _corrected(here.information, seen)
-        step, predicted = box.step(here.gradient, curvature, w, damping)
+        found = box.step(here.gradient, curvature, w, damping)
+        if found is None:  # too flat or too steep for the solver: keep closer
+            damping = _next_damping(damping, 0.0)
+            if damping > _MOST_DAMPING:
+                raise FitError(
+                    f"no step could be computed at the parameters {w.tolist()}, "
+                    f"where the gradient is {here.gradient.tolist()}"
+                )
+            continue
+        step, predicted = found
         if predicted < tolerance * here.loss * (1.0 if trusted else _NEGLIGIBLE):
             return Minimum(w, here.loss, here.information, evaluated, converged=True)
         trial = objective.fisher(w + step)
@@ -152,7 +161,7 @@ class _Box:
         information: NDArray[np.float64],
         w: NDArray[np.float64],
         damping: float,
-    ) -> tuple[NDArray[np.float64], float]:
+    ) -> tuple[NDArray[np.float64], float] | None:
         """Minimise the damped quadratic model of the objective around `w`.
 
         Returns
@@ -160,9 +169,11 @@ class _Box:
         step : float64 [parameters]
         predicted : float
             By how much the quadratic model without damping falls.
+
+        None if the solver found no minimum.
         """
         # In units in which every parameter has a curvature of 1.
-        scale = np.sqrt(information.diagonal())
+        scale = np.sqrt(np.maximum(information.diagonal(), 0.0))
         scale[scale <= 0] = 1.0
         curvature = information / (scale[:, None] * scale)
         slope = gradient / scale
@@ -180,10 +191,7 @@ class _Box:
             np.zeros(len(w) + len(pairs), np.int32),
         )
         if flag != _SOLVED or not np.isfinite(solution).all():
-            raise FitError(
-                f"no step could be computed at the parameters {w.tolist()} "
-                f"(gradient {gradient.tolist()}, solver's flag {flag})"
-            )
+            return None
         # The solver keeps bounds to within its tolerance; models want them kept exactly.
         moved = np.minimum(np.maximum(w + solution / scale, self.lower), self.upper)
         if len(pairs):

@@ -121,9 +121,12 @@ def _tuple(equations: Equations, what: str, values: object) -> tuple[object, ...
 
 
 def _expressions(graph: Graph, values: tuple[object, ...]) -> tuple[Expression, ...]:
-    """Turn plain numbers, which an author may return, into expressions."""
+    """Turn plain numbers, which an author may return, into expressions.
+
+    Adding 0 changes nothing, and refuses conditions as all arithmetic does.
+    """
     return tuple(
-        value if isinstance(value, Expression) else graph.constant(float(value))  # type: ignore[arg-type]
+        value + 0.0 if isinstance(value, Expression) else graph.constant(float(value))  # type: ignore[arg-type]
         for value in values
     )
 

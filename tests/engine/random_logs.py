@@ -1,0 +1,84 @@
+"""Invented histories for the engine: short and long cards, no time and a century between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+LONGEST_ELAPSED = 36500.0
+
+
+def log_of(
+    card: Sequence[int] | IntArray,
+    rating: Sequence[int] | IntArray,
+    elapsed: Sequence[float] | FloatArray,
+) -> Reviews:
+    """Make a log of columns, without asking whether anybody could have made it."""
+    days = np.asarray(elapsed, float)
+    n = len(days)
+    return Reviews(
+        user=1,
+        card=np.asarray(card, np.int64),
+        day=np.arange(n),
+        rating=np.asarray(rating, np.int64),
+        elapsed_days=days.astype(np.int64),
+        elapsed=days,
+        row=np.arange(n),
+    )
+
+
+def random_log(
+    rng: np.random.Generator, cards: int, longest: int, *, exponent: float = 2.0
+) -> Reviews:
+    """Draw cards of 1 to `longest` reviews, mixed with each other.
+
+    Elapsed times are 0 in one of five reviews, a fraction of a day in another, whole days up to
+    10**`exponent` otherwise.
+    """
+    lengths = rng.integers(1, longest + 1, cards)
+    card = rng.permutation(np.repeat(rng.permutation(1000)[:cards], lengths))
+    n = len(card)
+    kind = rng.integers(0, 5, n)
+    elapsed = np.where(kind == 1, rng.random(n), np.round(10 ** (exponent * rng.random(n))))
+    elapsed[kind == 0] = 0.0
+    elapsed[np.unique(card, return_index=True)[1]] = 0.0
+    rating = rng.choice([1, 2, 3, 4], n, p=[0.2, 0.15, 0.5, 0.15])
+    return log_of(card, rating, np.minimum(elapsed, LONGEST_ELAPSED))
+
+
+def further_rows(reviews: Reviews) -> IntArray:
+    """Rows that are not the first of their card."""
+    first = np.unique(reviews.card, return_index=True)[1]
+    return np.setdiff1d(np.arange(len(reviews)), first)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLog:
+    """A log that is shown by what it is made of."""
+
+    seed: int
+    cards: int
+    longest: int
+    exponent: float
+
+    def reviews(self) -> Reviews:
+        """Make the log; it has something to predict."""
+        rng = np.random.default_rng(self.seed)
+        log = random_log(rng, self.cards, self.longest, exponent=self.exponent)
+        return log if len(further_rows(log)) else log_of([1, 1], [3, 1], [0, 2])
+
+
+def logs(*, cards: int = 40, reviews: int = 60) -> st.SearchStrategy[DrawnLog]:
+    """Logs of 1 to `cards` cards of 1 to `reviews` reviews."""
+    return st.builds(
+        DrawnLog,
+        st.integers(0, 2**32 - 1),
+        st.integers(1, cards),
+        st.integers(2, reviews),
+        st.sampled_from([1.0, 2.0, 4.6]),
+    )

@@ -1,0 +1,192 @@
+"""Both fitters, against scipy and against each other."""
+
+import numpy as np
+import pytest
+from published import PUBLISHED
+from random_logs import further_rows, log_of, random_log
+from scipy.optimize import LinearConstraint, minimize
+from small_models import small_model, space_of
+
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.lbfgs import lbfgs
+from srs_eval.engine.newton import newton
+from srs_eval.engine.objective import Objective, stiffness
+from srs_eval.engine.packing import pack
+from srs_eval.errors import FitError
+
+
+def logistic_curve(m, w, state, elapsed):
+    """Logistic regression, which is convex, on three things about a review."""
+    score = w[0] + w[1] * m.log(1 + elapsed) + w[2] * state[0] + w[3] * state[1]
+    return 1 / (1 + m.exp(-score))
+
+
+LOGISTIC = small_model(
+    curve_of=logistic_curve,
+    state_names=("last", "count"),
+    init_of=lambda m, w, r: (r - 2.5, 0.0),
+    step_of=lambda m, w, s, t, r, p: (r - 2.5, s[1] + 0.1),
+    space=space_of((0.0,) * 4),
+)
+SPACES = {
+    "free": space_of((0.0,) * 4),
+    "within narrow bounds": space_of((0.0,) * 4, -0.2, 0.2),
+    "within lopsided bounds": space_of((0.0,) * 4, -0.05, 3.0),
+    "in order": space_of((0.0,) * 4, ordered=((0, 1), (1, 2))),
+    "in order and within bounds": space_of((0.0,) * 4, -0.3, 0.3, ordered=((3, 2), (2, 0))),
+}
+
+
+def logistic_objective(seed, *, pull=0.5, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    reviews = random_log(rng, 60, 12, exponent=1.5)
+    rows = further_rows(reviews)
+    packed = pack(reviews, rows, weight=rng.uniform(0.5, 1.5, len(rows)), dtype=dtype)
+    return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), np.full(4, pull))
+
+
+def by_scipy(objective, space):
+    order = np.zeros((len(space.ordered), len(space)))
+    for number, (low, high) in enumerate(space.ordered):
+        order[number, low], order[number, high] = -1.0, 1.0
+    return minimize(
+        lambda w: tuple(objective.gradient(w)),
+        np.zeros(len(space)),
+        jac=True,
+        method="SLSQP",
+        bounds=list(zip(space.lower, space.upper, strict=True)),
+        constraints=[LinearConstraint(order, 0, np.inf)] if space.ordered else [],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_newton_finds_the_minimum_that_scipy_finds(space, seed):
+    objective = logistic_objective(seed)
+    expected = by_scipy(objective, space)
+    found = newton(objective, np.full(4, 0.1), space, tolerance=1e-10)
+    assert found.converged
+    assert found.value <= expected.fun * (1 + 1e-6)
+    np.testing.assert_allclose(found.parameters, expected.x, atol=1e-3)
+    assert found.value == objective.fisher(found.parameters).loss
+    assert (found.parameters >= space.lower).all()
+    assert (found.parameters <= space.upper).all()
+    assert all(found.parameters[low] <= found.parameters[high] for low, high in space.ordered)
+
+
+def test_these_problems_do_end_at_bounds():
+    for name in ("within narrow bounds", "within lopsided bounds", "in order and within bounds"):
+        space = SPACES[name]
+        w = newton(logistic_objective(0), np.zeros(4), space).parameters
+        assert ((w == space.lower) | (w == space.upper)).any()
+    space = SPACES["in order"]
+    w = newton(logistic_objective(0), np.zeros(4), space).parameters
+    assert any(w[low] == pytest.approx(w[high], abs=1e-9) for low, high in space.ordered)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lbfgs_agrees_with_newton(seed):
+    objective = logistic_objective(seed)
+    for name in ("free", "within narrow bounds"):
+        space = SPACES[name]
+        slow = lbfgs(objective, np.full(4, 0.1), space)
+        fast = newton(objective, np.full(4, 0.1), space, tolerance=1e-10)
+        assert slow.converged
+        assert slow.value == pytest.approx(fast.value, rel=1e-6)
+        np.testing.assert_allclose(slow.parameters, fast.parameters, atol=2e-3)
+
+
+def test_lbfgs_refuses_ordered_parameters():
+    with pytest.raises(ValueError, match="use newton for ordered parameters"):
+        lbfgs(logistic_objective(0), np.zeros(4), SPACES["in order"])
+
+
+@pytest.mark.parametrize("fitter", [newton, lbfgs])
+def test_two_fits_are_the_same_bit_for_bit(fitter):
+    first, second = (
+        fitter(logistic_objective(1, dtype=np.float32), np.zeros(4), SPACES["free"])
+        for _ in range(2)
+    )
+    assert first.parameters.tobytes() == second.parameters.tobytes()
+    assert first.value == second.value
+    assert first.information.tobytes() == second.information.tobytes()
+    assert first.steps == second.steps
+
+
+def test_single_precision_finds_the_same_minimum():
+    single, double = (
+        newton(logistic_objective(2, dtype=dtype), np.zeros(4), SPACES["free"])
+        for dtype in (np.float32, np.float64)
+    )
+    assert single.value == pytest.approx(double.value, rel=1e-5)
+    np.testing.assert_allclose(single.parameters, double.parameters, atol=1e-2)
+
+
+@pytest.mark.parametrize("fitter", [newton, lbfgs])
+def test_a_start_outside_of_the_bounds_is_moved_inside(fitter):
+    space = SPACES["within narrow bounds"]
+    objective = logistic_objective(0)
+    inside, outside = (fitter(objective, np.full(4, at), space) for at in (0.1, 99.0))
+    assert outside.value == pytest.approx(inside.value, rel=1e-4)
+
+
+@pytest.mark.parametrize("fitter", [newton, lbfgs])
+def test_a_start_without_a_loss_is_an_error_that_says_where(fitter):
+    start = np.array([0.1, np.nan, 0.2, 0.3])
+    with pytest.raises(FitError, match=r"(?s)loss.* nan .*parameters \[0\.1, nan"):
+        fitter(logistic_objective(0), start, SPACES["free"])
+
+
+def test_a_model_that_gives_no_number_is_an_error():
+    def endless_over_endless(m, w, state, elapsed):
+        endless = (w[0] * 1e200) * (elapsed * 1e200)
+        return endless / (endless + 1)
+
+    model = small_model(curve_of=endless_over_endless)
+    packed = pack(log_of([1, 1], [3, 1], [0, 2]), np.array([1]), weight=np.ones(1))
+    objective = Objective(model, packed, np.zeros(1), np.zeros(1))
+    with pytest.raises(FitError, match=r"the loss is nan at the parameters \[0\.5\]"):
+        newton(objective, np.array([0.5]), model.equations.parameters)
+
+
+def test_a_fit_that_may_not_end_says_that_it_did_not():
+    found = newton(logistic_objective(0), np.zeros(4), SPACES["free"], most_steps=1)
+    assert not found.converged
+
+
+def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_further():
+    reviews = log_of([1] * 40, [3] * 40, [0] + [2] * 39)
+    packed = pack(reviews, np.arange(1, 40), weight=np.ones(39))
+    objective = Objective(LOGISTIC, packed, np.zeros(4), np.zeros(4))
+    found = newton(objective, np.zeros(4), SPACES["within narrow bounds"])
+    assert found.parameters[0] == pytest.approx(0.2)
+    assert np.isfinite(found.value)
+
+
+@pytest.mark.parametrize("name", ["fsrs6", "fsrs7", "sbd", "hlr"])
+def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
+    equations = PUBLISHED[name]
+    space = equations.parameters
+    reviews = random_log(np.random.default_rng(4), 150, 8)
+    rows = further_rows(reviews)
+    centre = np.array(space.defaults)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)))
+    objective = Objective(compiled(equations), packed, centre, stiffness(space, 1.0))
+    start = objective.gradient(centre).loss
+    found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
+    slow = minimize(
+        lambda w: tuple(objective.gradient(np.clip(w, space.lower, space.upper))),
+        centre,
+        jac=True,
+        method="SLSQP",
+        bounds=list(zip(space.lower, space.upper, strict=True)),
+        constraints=[
+            LinearConstraint(np.eye(len(centre))[high] - np.eye(len(centre))[low], 0, np.inf)
+            for low, high in space.ordered
+        ],
+        options={"ftol": 1e-10, "maxiter": 300},
+    )
+    assert found.value < start
+    # Objectives of several valleys: either may end in the better one, but not far above.
+    assert found.value <= slow.fun * 1.001

@@ -1,0 +1,153 @@
+"""Packing: every review once, in order, and nothing else that counts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis_settings import SEEDS, few
+from random_logs import log_of, logs, random_log
+
+from srs_eval.engine.packing import FACTS, LANES, pack
+
+
+def lanes_of(packed):
+    """For each lane of each block the rows that lie in it, in order."""
+    row_at = np.full((len(packed.reviews), LANES), -1)
+    row_at.ravel()[packed.places] = packed.rows
+    return [
+        [int(row) for row in column if row >= 0]
+        for start, length in zip(packed.starts, packed.lengths, strict=True)
+        for column in row_at[start : start + length].T
+    ]
+
+
+@few(50)
+@given(logs())
+def test_every_review_lands_once_with_its_facts(log):
+    reviews = log.reviews()
+    packed = pack(reviews)
+    assert sorted(packed.rows) == list(range(len(reviews)))
+    assert len(np.unique(packed.places)) == len(reviews)
+    place, lane = np.divmod(packed.places, LANES)
+    np.testing.assert_array_equal(packed.reviews[place, 0, lane], reviews.elapsed[packed.rows])
+    np.testing.assert_array_equal(packed.reviews[place, 1, lane], reviews.rating[packed.rows])
+    assert (packed.reviews[:, 2] == 0).all()
+
+
+@few(50)
+@given(logs())
+def test_a_lane_is_a_card_from_its_first_review_on(log):
+    reviews = log.reviews()
+    packed = pack(reviews)
+    found = sorted(lane for lane in lanes_of(packed) if lane)
+    expected = sorted(
+        np.flatnonzero(reviews.card == card).tolist() for card in np.unique(reviews.card)
+    )
+    assert found == expected
+    begins = {row for row, place in zip(packed.rows, packed.places, strict=True)
+              if place // LANES in packed.starts}  # fmt: skip
+    assert begins == {lane[0] for lane in expected}
+
+
+@few(50)
+@given(logs())
+def test_blocks_lie_one_after_the_other_and_waste_little(log):
+    reviews = log.reviews()
+    packed = pack(reviews)
+    ends = packed.starts + packed.lengths
+    assert packed.starts.tolist() == [0, *ends[:-1]]
+    assert ends[-1] == len(packed.reviews)
+    assert packed.reviews.shape[1:] == (FACTS, LANES)
+    assert packed.longest == np.unique(reviews.card, return_counts=True)[1].max()
+    cards = len(np.unique(reviews.card))
+    assert len(packed.starts) == -(-cards // LANES)
+    assert (np.diff(packed.lengths) >= 0).all()
+
+
+@few(50)
+@given(logs(), st.floats(0, 1), SEEDS)
+def test_until_cuts_cards_after_their_last_wanted_row(log, share, seed):
+    reviews = log.reviews()
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(len(reviews)) < share)
+    expected = []
+    for card in np.unique(reviews.card[rows]):
+        last = rows[reviews.card[rows] == card].max()
+        expected.append(np.flatnonzero(reviews.card[: last + 1] == card).tolist())
+    packed = pack(reviews, until=rng.permutation(rows))
+    assert sorted(lane for lane in lanes_of(packed) if lane) == sorted(expected)
+
+
+@few(50)
+@given(logs(), SEEDS, st.sampled_from([np.float32, np.float64]))
+def test_weights_are_those_of_the_wanted_rows_and_fillers_weigh_nothing(log, seed, dtype):
+    reviews = log.reviews()
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(len(reviews)) < 0.5)
+    weight = rng.uniform(0.1, 2.0, len(rows))
+    packed = pack(reviews, rows, weight=weight, dtype=dtype)
+    assert packed.reviews.dtype == dtype
+    given_weight = np.zeros(len(reviews))
+    given_weight[rows] = weight
+    found = packed.reviews[:, 2].copy()
+    np.testing.assert_array_equal(
+        found.ravel()[packed.places], given_weight[packed.rows].astype(dtype)
+    )
+    found.ravel()[packed.places] = 0
+    assert (found == 0).all()
+
+
+@few(50)
+@given(logs(), SEEDS)
+def test_places_of_rows_are_where_the_rows_are(log, seed):
+    reviews = log.reviews()
+    rows = np.random.default_rng(seed).integers(0, len(reviews), 7)
+    packed = pack(reviews, until=rows)
+    found = packed.places_of(rows)
+    assert packed.rows[[packed.places.tolist().index(place) for place in found]].tolist() == (
+        rows.tolist()
+    )
+
+
+def test_fillers_are_reviews_like_any_other():
+    packed = pack(log_of([1, 1, 2], [1, 2, 4], [0, 9, 0]))
+    is_filler = np.ones(2 * LANES, bool)
+    is_filler[packed.places] = False
+    filler = packed.reviews.transpose(0, 2, 1).reshape(-1, FACTS)[is_filler]
+    assert filler.tolist() == [[0.0, 3.0, 0.0]] * (2 * LANES - 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_reviews_start_where_the_widest_loads_want_them(dtype):
+    for seed in range(20):
+        packed = pack(random_log(np.random.default_rng(seed), 20, 9), dtype=dtype)
+        assert packed.reviews.ctypes.data % 64 == 0
+        assert packed.reviews.flags.c_contiguous
+
+
+NOTHING = np.array([], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("reviews", "until"),
+    [(log_of([], [], []), None), (log_of([], [], []), NOTHING), (log_of([1], [3], [0]), NOTHING)],
+)
+def test_of_nothing_nothing_is_packed(reviews, until):
+    packed = pack(reviews, until)
+    assert packed.reviews.shape == (0, FACTS, LANES)
+    assert len(packed.starts) == len(packed.lengths) == len(packed.rows) == packed.longest == 0
+    assert packed.places_of(NOTHING).tolist() == []
+
+
+def test_one_card_of_5000_reviews_is_one_lane():
+    n = 5000
+    packed = pack(log_of(np.ones(n, int), np.full(n, 3), np.arange(n)))
+    assert packed.longest == n
+    assert packed.places.tolist() == list(range(0, n * LANES, LANES))
+    assert packed.reviews[:, 0, 0].tolist() == list(range(n))
+
+
+def test_cards_of_equal_length_share_blocks_in_the_order_of_their_numbers():
+    packed = pack(log_of(np.arange(20)[::-1], np.full(20, 3), np.zeros(20)))
+    assert packed.lengths.tolist() == [1, 1]
+    assert packed.rows[np.argsort(packed.places)].tolist() == list(range(20))[::-1]

@@ -1,0 +1,151 @@
+"""Absurd parameters and histories: finite numbers, or NaN that is noticed, and no crash."""
+
+import itertools
+
+import numpy as np
+import pytest
+from published import PUBLISHED, ordinary_bounds
+from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
+
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.newton import newton
+from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.packing import pack
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.errors import FitError
+
+MODELS = ["fsrs6", "fsrs7"]
+DTYPES = [np.float32, np.float64]
+
+
+def corners(equations, count=40):
+    """Parameters at their bounds: all at one end, and random choices of ends."""
+    rng = np.random.default_rng(0)
+    lower, upper = ordinary_bounds(equations)
+    ends = [np.zeros(len(lower), bool), np.ones(len(lower), bool)]
+    ends += [rng.random(len(lower)) < 0.5 for _ in range(count)]
+    return [feasible(np.where(end, upper, lower), equations.parameters) for end in ends]
+
+
+def long_card(rating, elapsed, n=5000):
+    """One card of so many reviews, its ratings and elapsed times taken in turns."""
+    rows = np.arange(n)
+    return log_of(np.ones(n), np.resize(rating, n), np.where(rows, np.resize(elapsed, n), 0.0))
+
+
+HISTORIES = {
+    "all sorts": random_log(np.random.default_rng(1), 25, 30, exponent=4.6),
+    "nothing but same-day reviews": long_card([3, 1, 4, 2], [0.0], n=100),
+    "nothing but a century": long_card([3, 1, 4, 2, 3], [LONGEST_ELAPSED], n=100),
+    "5000 passes at once": long_card([4], [0.0]),
+    "5000 failures at once": long_card([1], [0.0]),
+    "5000 passes after a century": long_card([3], [LONGEST_ELAPSED]),
+    "5000 failures after a century": long_card([1], [LONGEST_ELAPSED]),
+    "5000 of everything": long_card([3, 1, 4, 2, 3], [0.0, 1.0, LONGEST_ELAPSED, 0.2, 30, 7, 0]),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("name", MODELS)
+def test_loss_gradient_and_information_are_finite(name, history, dtype):
+    reviews = HISTORIES[history]
+    rows = further_rows(reviews)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=dtype)
+    model = compiled(PUBLISHED[name])
+    few = 4 if len(reviews) >= 5000 else 40
+    for w in [np.array(PUBLISHED[name].parameters.defaults), *corners(PUBLISHED[name], few)]:
+        found = (*model.gradient(w, packed), *model.fisher(w, packed))
+        assert np.isfinite(found[0])
+        assert np.isfinite(found[2])
+        if all(np.isfinite(part).all() for part in found):
+            continue
+        # Elapsed time over stability leaves the range of single precision: a fit says so.
+        assert dtype is np.float32
+        assert LONGEST_ELAPSED in reviews.elapsed
+        objective = Objective(model, packed, w, np.zeros(model.size))
+        with pytest.raises(FitError, match="parameters"):
+            newton(objective, w, PUBLISHED[name].parameters)
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_are_probabilities_and_states_are_finite(name, history):
+    reviews = HISTORIES[history]
+    rows = further_rows(reviews)
+    for w in corners(PUBLISHED[name], 4):
+        model = RecurrentModel(PUBLISHED[name], tuple(w))
+        p = model.predict(reviews, rows)
+        assert ((p > 0) & (p < 1)).all(), w
+        assert all(np.isfinite(column).all() for column in model.states(reviews).values())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_histories_of_one_review_cost_nothing_and_disturb_nobody(dtype):
+    model = compiled(PUBLISHED["fsrs6"])
+    w = np.array(PUBLISHED["fsrs6"].parameters.defaults)
+    single = log_of([1, 2, 3], [1, 2, 4], [0, 0, 0])
+    packed = pack(single, np.arange(3), weight=np.ones(3), dtype=dtype)
+    assert model.fisher(w, packed).loss == 0.0
+    assert not model.fisher(w, packed).information.any()
+    mixed = log_of([1, 2, 2, 3], [1, 3, 3, 4], [0, 0, 5, 0])
+    alone = log_of([2, 2], [3, 3], [0, 5])
+    together, apart = (
+        model.gradient(w, pack(log, row, weight=np.ones(1), dtype=dtype))
+        for log, row in ((mixed, np.array([2])), (alone, np.array([1])))
+    )
+    assert together.loss == apart.loss
+    np.testing.assert_array_equal(together.gradient, apart.gradient)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
+    reviews = HISTORIES["all sorts"]
+    rows = further_rows(reviews)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=dtype)
+    model = compiled(PUBLISHED[name])
+    w = np.full(model.size, np.nan)
+    assert np.isnan(model.gradient(w, packed).loss)
+    assert np.isnan(model.fisher(w, packed).loss)
+    space = PUBLISHED[name].parameters
+    objective = Objective(model, packed, np.array(space.defaults), np.zeros(model.size))
+    with pytest.raises(FitError, match="nan"):
+        newton(objective, w, space)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
+    reviews = HISTORIES["all sorts"]
+    rows = further_rows(reviews)
+    packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=dtype)
+    model = compiled(PUBLISHED[name])
+    default = np.array(PUBLISHED[name].parameters.defaults)
+    for index, value in itertools.product(range(model.size), (np.inf, -np.inf, 0.0, -1e30, 1e30)):
+        w = default.copy()
+        w[index] = value
+        gradient, fisher = model.gradient(w, packed), model.fisher(w, packed)
+        assert not gradient.loss < 0
+        assert np.isnan(gradient.loss) == np.isnan(fisher.loss)
+        model.walk(w, pack(reviews))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cards_of_one_review_beside_one_of_5000_change_nothing(dtype):
+    # The short ones are filled up with 4999 reviews that must not count.
+    long = long_card([3, 1, 4, 3], [0.0, 3.0, 40.0])
+    both = log_of(
+        np.r_[long.card, np.arange(2, 12)],
+        np.r_[long.rating, np.resize([1, 2, 3, 4], 10)],
+        np.r_[long.elapsed, np.zeros(10)],
+    )
+    rows = np.arange(1, 5000)
+    for name in MODELS:
+        model, w = compiled(PUBLISHED[name]), corners(PUBLISHED[name])[1]
+        alone, beside = (
+            model.fisher(w, pack(log, rows, weight=np.ones(4999), dtype=dtype))
+            for log in (long, both)
+        )
+        for a, b in zip(alone, beside, strict=True):
+            np.testing.assert_array_equal(a, b)

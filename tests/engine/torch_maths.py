@@ -1,0 +1,152 @@
+"""The oracle for kernels: a model's own equations on PyTorch tensors, and automatic derivatives."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from plain_walk import plain_walk
+
+from srs_eval.engine.equations import Equations, Value
+from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
+
+
+@dataclass
+class TorchMaths:
+    """`Maths` on float64 tensors.
+
+    Slopes at a kink are those of the engine: what is chosen has all the influence. As close
+    to one, rounding chooses: `nearest_kink` is the smallest relative distance that was met,
+    exact ties apart.
+    """
+
+    nearest_kink: float = field(default=np.inf)
+
+    def exp(self, value: Value) -> Value:
+        return torch.exp(torch.as_tensor(value, dtype=torch.float64))
+
+    def log(self, value: Value) -> Value:
+        return torch.log(torch.as_tensor(value, dtype=torch.float64))
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        yes, no = (torch.as_tensor(value, dtype=torch.float64) for value in (yes, no))
+        return torch.where(torch.as_tensor(condition), yes, no)
+
+    def minimum(self, left: Value, right: Value) -> Value:
+        self.notice(left, right)
+        return self.where(right < left, right, left)
+
+    def maximum(self, left: Value, right: Value) -> Value:
+        self.notice(left, right)
+        return self.where(left < right, right, left)
+
+    def clip(self, value: Value, low: Value, high: Value) -> Value:
+        return self.minimum(self.maximum(value, low), high)
+
+    def rint(self, value: Value) -> Value:
+        return torch.round(value)
+
+    def notice(self, left: Value, right: Value) -> None:
+        """Remember how near two numbers came to each other that are compared."""
+        a, b = (np.asarray(_plain(value), dtype=float) for value in (left, right))
+        size = np.maximum(np.maximum(np.abs(a), np.abs(b)), 1e-30)
+        distance = np.abs(a - b) / size
+        self.nearest_kink = min(self.nearest_kink, distance[distance > 0].min(initial=np.inf))
+
+
+class Oracle(NamedTuple):
+    """What must come out.
+
+    Attributes
+    ----------
+    p : float64 [rows]
+        Predictions.
+    slopes : float64 [rows, parameters]
+        Their derivatives.
+    loss, gradient, information
+        Weighted log loss, its gradient by reverse mode, Fisher information.
+    shares : float64 [parameters]
+        Sum of the absolute values of the reviews' parts of the gradient: what rounding
+        errors are proportional to.
+    nearest_kink : float
+        See `TorchMaths`.
+    """
+
+    p: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    loss: float
+    gradient: NDArray[np.float64]
+    information: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    nearest_kink: float
+
+
+def predictions(m: TorchMaths, equations: Equations, w: Value, reviews: Reviews) -> Value:
+    """Tensor of predictions of all reviews; 0.5 at first ones, which nothing depends on."""
+    moments = plain_walk(equations, m, w, reviews, column=torch.as_tensor)
+    first = torch.full((len(moments[0].rows),), 0.5, dtype=torch.float64)
+    p = torch.cat([first, *(moment.p for moment in moments[1:])])
+    rows = np.concatenate([moment.rows for moment in moments])
+    return p[torch.as_tensor(np.argsort(rows))]
+
+
+def weighted_loss(p: Value, recalled: Value, weight: Value) -> Value:
+    """Sum of weight * log loss."""
+    clipped = torch.clamp(p, SMALLEST_P, LARGEST_P)
+    return -(weight * torch.log(torch.where(recalled, clipped, 1 - clipped))).sum()
+
+
+def oracle(
+    equations: Equations,
+    w: FloatArray,
+    reviews: Reviews,
+    rows: IntArray,
+    weight: FloatArray,
+) -> Oracle:
+    """Compute by PyTorch what the kernels are to compute."""
+    m = TorchMaths()
+    index, weights = torch.as_tensor(rows), torch.as_tensor(np.asarray(weight, float))
+    recalled = torch.as_tensor(reviews.recalled)[index]
+    leaf = torch.tensor(np.asarray(w, float), requires_grad=True)
+    predicted = predictions(m, equations, leaf, reviews)[index]
+    # A model may leave out all its parameters.
+    loss = weighted_loss(predicted, recalled, weights) + 0 * leaf.sum()
+    (gradient,) = torch.autograd.grad(loss, leaf)
+    p = _plain(predicted)
+    with warnings.catch_warnings():
+        # PyTorch's own, the first time that forward mode is asked for.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        differentiated = torch.func.jacfwd(
+            lambda v: predictions(_Unwatched(), equations, v, reviews)
+        )
+        slopes = _plain(differentiated(leaf.detach())[index])
+    residual = p - reviews.recalled[rows]
+    # Where nothing counts, p may be 0 or 1.
+    precision = weight / np.where(weight > 0, p * (1 - p), 1.0)
+    return Oracle(
+        p,
+        slopes,
+        float(loss.detach()),
+        _plain(gradient),
+        (slopes * precision[:, None]).T @ slopes,
+        np.abs(slopes * (precision * residual)[:, None]).sum(axis=0),
+        m.nearest_kink,
+    )
+
+
+class _Unwatched(TorchMaths):
+    """Without a look at the numbers, which a transformed tensor does not give."""
+
+    def notice(self, left: Value, right: Value) -> None:
+        pass
+
+
+def _plain(value: Value) -> NDArray[np.float64]:
+    return value.detach().numpy() if isinstance(value, torch.Tensor) else value
