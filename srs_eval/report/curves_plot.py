@@ -122,7 +122,11 @@ def plot_forgetting_curves(
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
     axes.plot(times, median, color=INK, lw=2.4, zorder=4, label="median curve")
     axes.plot([], [], color=MUTED, lw=0.8, label=f"{counted(len(drawn), 'sampled curve')}")
-    axes.legend(loc="lower left", handlelength=1.6)
+    # Above all curves, and readable over them.
+    legend = axes.legend(
+        loc="lower left", handlelength=1.6, frameon=True, framealpha=0.85, edgecolor="none"
+    )
+    legend.set_zorder(5)
     axes.autoscale_view(scaley=False)
     return shades
 
