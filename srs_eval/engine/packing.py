@@ -27,6 +27,7 @@ def pack(
     *,
     weight: FloatArray | None = None,
     dtype: type[np.float32] | type[np.float64] = np.float64,
+    cards: CardRows | None = None,
 ) -> Packed:
     """Pack the reviews of a log.
 
@@ -37,9 +38,11 @@ def pack(
         a card's last of them. By default everything is packed.
     weight : float [m], optional
         What the loss of each review in `until` counts; all other reviews count nothing.
+    cards : CardRows, optional
+        The rows of each card, for those who pack one log many times.
     """
     cut, fill = _functions("float" if dtype is np.float32 else "double")
-    cards = rows_by_card(reviews.card)
+    cards = rows_by_card(reviews.card) if cards is None else cards
     needed = cards.lengths if until is None else _needed(cut, cards, until)
     places_of_cards, starts, lengths = _blocks(needed)
     weights = np.zeros(len(reviews))

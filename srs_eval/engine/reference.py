@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.cards import earlier_on_card
+from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.objective import Objective, feasible
 from srs_eval.engine.packing import pack
@@ -65,14 +65,13 @@ class Recipe:
     penalty: float = 0.0
     decimals: int | None = 4
 
-    def trains_on(self, reviews: Reviews, rows: IntArray) -> BoolArray:
+    def trains_on(self, reviews: Reviews, rows: IntArray, cards: CardRows) -> BoolArray:
         """Mark the rows that are trained on."""
         kept = np.ones(len(rows), bool)
         if self.longest_history is not None:
-            kept &= _history_length(reviews)[rows] <= self.longest_history
+            kept &= cards.nth()[rows] <= self.longest_history
         if self.later_only:
-            later_day = reviews.elapsed_days > 0
-            kept &= earlier_on_card(reviews.card, later_day)[rows] > 0
+            kept &= cards.earlier(reviews.elapsed_days > 0)[rows] > 0
         return kept
 
 
@@ -104,7 +103,8 @@ def train(
     FitError
         If the training loss is not a finite number at any time.
     """
-    kept = recipe.trains_on(reviews, rows)
+    cards = rows_by_card(reviews.card)
+    kept = recipe.trains_on(reviews, rows, cards)
     rows, weight = rows[kept], weight[kept]
     w = feasible(start, space)
     if len(rows) == 0:
@@ -112,10 +112,10 @@ def train(
     pull = recipe.penalty * stiffness
 
     def objective(some: IntArray) -> Objective:
-        packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32)
+        packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32, cards=cards)
         return Objective(model, packed, start, pull * len(some) / len(rows), public=True)
 
-    by_length = np.argsort(_history_length(reviews)[rows], kind="stable")
+    by_length = np.argsort(cards.nth()[rows], kind="stable")
     order = by_length if recipe.sort else np.arange(len(rows))
     cuts = range(0, len(rows), recipe.batch)
     batches = [objective(np.sort(order[cut : cut + recipe.batch])) for cut in cuts]
@@ -173,7 +173,3 @@ def shuffles(count: int) -> Iterator[list[int]]:
             other = place + drawn % (count - place)
             order[place], order[other] = order[other], order[place]
         yield order
-
-
-def _history_length(reviews: Reviews) -> IntArray:
-    return earlier_on_card(reviews.card, np.ones(len(reviews), bool))

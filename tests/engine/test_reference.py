@@ -6,6 +6,7 @@ from random_logs import log_of, random_log
 from small_models import small_model, space_of
 from torch_maths import TorchMaths, predictions, torch
 
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.reference import Recipe, shuffles, train
 
@@ -85,10 +86,13 @@ def test_a_recipe_says_what_is_trained_on():
     n = 70
     reviews = log_of(np.ones(n), np.full(n, 3), np.r_[0, 0, np.full(n - 2, 2)])
     rows = np.arange(1, n)
-    assert rows[Recipe(longest_history=64).trains_on(reviews, rows)].tolist() == [*range(1, 65)]
-    later = Recipe(longest_history=None, later_only=True).trains_on(reviews, rows)
+    cards = rows_by_card(reviews.card)
+    assert rows[Recipe(longest_history=64).trains_on(reviews, rows, cards)].tolist() == [
+        *range(1, 65)
+    ]
+    later = Recipe(longest_history=None, later_only=True).trains_on(reviews, rows, cards)
     assert rows[later][0] == 3
-    assert Recipe(longest_history=None).trains_on(reviews, rows).all()
+    assert Recipe(longest_history=None).trains_on(reviews, rows, cards).all()
 
 
 def test_nothing_to_train_on_leaves_the_start():
