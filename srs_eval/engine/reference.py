@@ -120,7 +120,7 @@ def train(
     cuts = range(0, len(rows), recipe.batch)
     batches = [objective(np.sort(order[cut : cut + recipe.batch])) for cut in cuts]
     everything = objective(np.arange(len(rows)))
-    adam = _Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
+    adam = Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
     best, lowest = w, everything.gradient(w).loss
     shuffled = shuffles(len(batches))
     for _ in range(recipe.epochs):
@@ -136,8 +136,16 @@ def train(
     return best if recipe.decimals is None else np.round(best, recipe.decimals)
 
 
-class _Adam:
-    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine."""
+class Adam:
+    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine.
+
+    Parameters
+    ----------
+    size : int
+        Number of parameters.
+    steps : int
+        Steps until the rate is 0.
+    """
 
     def __init__(self, recipe: Recipe, size: int, steps: int) -> None:
         self._recipe = recipe
