@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.lbfgs import lbfgs
@@ -170,6 +171,7 @@ class Fitted(ABC):
             if self.method == "newton" or self.method == "lbfgs":
                 w, learned = self._minimise(equations, space, reviews, rows, centre, previous, rng)
                 return RecurrentModel(equations, _tuple(w), learned)
+            missing = missing or self._untrainable(reviews, rows)
             if missing:
                 learned = Learned(note=f"{missing}: the parameters were kept", fallback=True)
                 return RecurrentModel(equations, _tuple(given), learned)
@@ -177,6 +179,14 @@ class Fitted(ABC):
             return RecurrentModel(equations, _tuple(w))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
+
+    def _untrainable(self, reviews: Reviews, rows: IntArray) -> str:
+        """Say why the public trainer has nothing to train on, "" if it has."""
+        if self.method != "reference":
+            return ""
+        if self.recipe.trains_on(reviews, rows, rows_by_card(reviews.card)).any():
+            return ""
+        return f"none of the {len(rows)} training reviews is one that the public trainer trains on"
 
     def _minimise(
         self,

@@ -90,7 +90,7 @@ def train(
     Parameters
     ----------
     rows : int [n]
-        Training reviews, in time order.
+        Training reviews, in time order; the recipe must train on one of them at least.
     weight : float [n]
         What each counts.
     start : float64 [parameters]
@@ -107,8 +107,6 @@ def train(
     kept = recipe.trains_on(reviews, rows, cards)
     rows, weight = rows[kept], weight[kept]
     w = feasible(start, space)
-    if len(rows) == 0:
-        return w
     pull = recipe.penalty * stiffness
 
     def objective(some: IntArray) -> Objective:

@@ -8,6 +8,7 @@ import pytest
 from srs_eval.algorithms.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs45 import Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.hlr import Hlr
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.trial import trial_task
@@ -108,6 +109,18 @@ def test_what_needs_second_reviews_keeps_its_parameters_without_them_and_says_so
     assert model.learned.fallback
     assert "no card has a first later-day review" in model.learned.note
     assert not fitted(Fsrs6(), rows=rows).learned.fallback
+
+
+def test_what_the_public_trainer_cannot_train_on_is_told():
+    later_day = REVIEWS.elapsed_days > 0
+    _, first = np.unique(REVIEWS.card[later_day], return_index=True)
+    second_reviews = np.intersect1d(FOLD.train, np.flatnonzero(later_day)[first])
+    model = fitted(Fsrs45(fit="reference"), rows=second_reviews)
+    assert model.parameters == Fsrs45Equations.parameters.defaults
+    assert model.learned.fallback
+    assert (
+        "is one that the public trainer trains on: the parameters were kept" in model.learned.note
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -95,17 +95,6 @@ def test_a_recipe_says_what_is_trained_on():
     assert Recipe(longest_history=None).trains_on(reviews, rows, cards).all()
 
 
-def test_nothing_to_train_on_leaves_the_start():
-    reviews = log_of([1], [3], [0])
-    nothing = np.array([], np.int64)
-    start = np.array([-1.0, 0.5])
-    found = train(
-        MODEL, reviews, nothing, np.array([]), start, np.zeros(2),
-        MODEL.equations.parameters, Recipe(),
-    )  # fmt: skip
-    assert found.tolist() == start.tolist()
-
-
 def test_frozen_parameters_keep_their_start_and_the_rest_is_rounded():
     reviews = random_log(np.random.default_rng(0), 40, 12, exponent=1.3)
     rows = np.flatnonzero(reviews.elapsed >= 1)
