@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.log_items import facts_after, facts_before, run_tags
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit, Predictions, User
+from srs_eval.nouns import Fit, Predictions, Source, User
 from srs_eval.plan import Plan
 from srs_eval.predictions import reviews_fingerprint
 from srs_eval.report import files, tables
@@ -49,7 +50,7 @@ def run_job(plan: Plan) -> JobOutcome:
     if plan.resume and _is_finished(plan):
         say(f"{plan.label} was finished before: {plan.folder}")
         return JobOutcome(plan.label, "ok", "finished before")
-    users = plan.source.users()
+    users = checked_users(plan.source)
     say(_announcement(plan, users))
     with _tracked(plan) as run:
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
@@ -76,6 +77,31 @@ def run_job(plan: Plan) -> JobOutcome:
     return replace(
         _outcome(plan, evaluation), ui_command=run.links.ui_command, view_url=run.links.view_url
     )
+
+
+def checked_users(source: Source) -> list[User]:
+    """Name the users of a source, as Python's own numbers or texts, each once.
+
+    Raises
+    ------
+    ReviewLogError
+        Listing every name that is of another type, or that comes again.
+    """
+    users: list[User] = []
+    known: set[User] = set()
+    problems = []
+    for user in source.users():
+        name = user.item() if isinstance(user, np.generic) else user
+        if not isinstance(name, int | str) or isinstance(name, bool):
+            problems.append(f"user {user!r} is {type(user).__name__}, expected a number or a text")
+        elif name in known:
+            problems.append(f"user {user!r} is named more than once")
+        else:
+            users.append(name)
+            known.add(name)
+    if problems:
+        raise ReviewLogError(source.location, problems)
+    return users
 
 
 def _is_finished(plan: Plan) -> bool:

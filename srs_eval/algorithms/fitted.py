@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
@@ -23,11 +23,12 @@ from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.engine.two_buttons import TwoButtons, with_two_buttons
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
 
+_HALF_LIFE = 0.5
 _NOT_CONVERGED = "the fit stopped before it had converged"
 
 
@@ -77,26 +78,53 @@ class Fitted(ABC):
         fit: str = "newton",
         parameters: Sequence[float] | None = None,
         recency: Recency | None = None,
-        half_life: float = 0.5,
+        half_life: float = _HALF_LIFE,
         prior_weight: float | None = None,
         binary: bool = False,
     ) -> None:
         require_choice(self.name, "fit", fit, self.methods)
-        require_choice(self.name, "recency", recency or RECENCIES[0], RECENCIES)
+        if recency is not None:
+            require_choice(self.name, "recency", recency, RECENCIES)
         require_above_zero(self.name, "half_life", half_life)
         if prior_weight is not None:
             require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
+        require_bool(self.name, "binary", binary)
+        minimises = fit in ("newton", "lbfgs")
+        self._refuse_without_effect(
+            {
+                f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
+                f"recency={recency}": recency is not None and not (minimises or fit == "reference"),
+                f"half_life={half_life}": half_life != _HALF_LIFE and recency != "exponential",
+            },
+            fit,
+            recency,
+        )
+        if fit == "lbfgs" and self.widest_space().ordered:
+            raise ConfigError(
+                f"{self.name}: fit=lbfgs knows bounds only, and these parameters have an order: "
+                "use fit=newton"
+            )
         # The option is called fit, as the method that carries it out is.
         self.method = fit
         self.parameters = (
             None if parameters is None else self.widest_space().checked(parameters, self.name)
         )
-        self.recency: Recency = recency or (
-            self.own_recency if fit in ("newton", "lbfgs") else "none"
-        )
+        usual: Recency = self.own_recency if minimises else "none"
+        self.recency: Recency = usual if recency is None else recency
         self.half_life = half_life
         self.prior_weight = self.own_prior_weight if prior_weight is None else prior_weight
         self.binary = binary
+
+    def _refuse_without_effect(
+        self, given: Mapping[str, bool], fit: str, recency: str | None
+    ) -> None:
+        """Refuse options that would change nothing, and be shown as if they did."""
+        idle = [option for option, is_idle in given.items() if is_idle]
+        if idle:
+            raise ConfigError(
+                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
+                f"recency={'null' if recency is None else recency}: leave it out"
+            )
 
     @abstractmethod
     def equations(self, *, whole_days: bool) -> Equations:
@@ -202,8 +230,7 @@ class Fitted(ABC):
         minimise = newton if self.method == "newton" else lbfgs
         begin = centre if previous is None else previous
         starts = [begin] if previous is not None else self._starts(begin, space, rng)
-        ends: list[Minimum] = [minimise(objective, start, space) for start in starts]
-        best = min(ends, key=lambda end: end.value)
+        best = _best(lambda start: minimise(objective, start, space), starts)
         errors = standard_errors(best.information, best.parameters, space)
         note = "" if best.converged else _NOT_CONVERGED
         return best.parameters, Learned(_tuple(errors), note=note)
@@ -249,6 +276,20 @@ class Fitted(ABC):
         weight = recency_weights(len(rows), self.recency, self.half_life)
         pull = stiffness(space, 1.0)
         return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)
+
+
+def _best(minimise: Callable[[Vector], Minimum], starts: Sequence[Vector]) -> Minimum:
+    """Minimise from every start; the error of the first counts if all of them fail."""
+    ends: list[Minimum] = []
+    errors: list[FitError] = []
+    for start in starts:
+        try:
+            ends.append(minimise(start))
+        except FitError as error:
+            errors.append(error)
+    if not ends:
+        raise errors[0]
+    return min(ends, key=lambda end: end.value)
 
 
 def _tuple(values: Vector) -> tuple[float, ...]:

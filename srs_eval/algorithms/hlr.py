@@ -18,7 +18,12 @@ class HlrEquations:
 
     state_names: ClassVar[tuple[str, ...]] = ("passes", "failures")
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
-        defaults=(2.5819, -0.8674, 2.7245), lower=(-math.inf,) * 3, upper=(math.inf,) * 3
+        defaults=(2.5819, -0.8674, 2.7245),
+        lower=(-math.inf,) * 3,
+        upper=(math.inf,) * 3,
+        # None is published. Of the size of the defaults: without any, few reviews that are all
+        # recalled would send half-lives to infinity.
+        spread=(2.5,) * 3,
     )
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:

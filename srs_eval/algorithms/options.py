@@ -37,3 +37,15 @@ def require_above_zero(owner: str, option: str, value: object, *, or_zero: bool 
     if not usable:
         least = "0 or more" if or_zero else "above 0"
         raise ConfigError(f"{owner}: {option}={value} is not a number {least}")
+
+
+def require_bool(owner: str, option: str, value: object) -> None:
+    """Refuse an option that is not true or false.
+
+    Raises
+    ------
+    ConfigError
+        Naming the option and the value.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(f"{owner}: {option}={value} is not one of: true, false")

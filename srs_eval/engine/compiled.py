@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -46,16 +46,19 @@ def compiled(equations: Equations) -> CompiledModel:
     Raises
     ------
     TypeError
-        If the equations have attributes but cannot be told apart by them.
+        If the equations have attributes but cannot be told apart by them: they would be
+        compiled anew for every fit.
     """
-    if type(equations).__hash__ is object.__hash__ and not getattr(equations, "__dict__", None):
-        return _compiled_class(type(equations))
-    if type(equations).__hash__ is None:
+    kind = type(equations)
+    if kind.__hash__ is not object.__hash__ and kind.__hash__ is not None:
+        return _compiled(cast(Hashable, equations))
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    if kind.__hash__ is None or slots or getattr(equations, "__dict__", None):
         raise TypeError(
-            f"{type(equations).__name__} cannot be compiled once for all equal equations: "
+            f"{kind.__name__} has attributes, and equal ones cannot be told to be equal: "
             "make it a frozen dataclass, @dataclass(frozen=True)"
         )
-    return _compiled(cast(Hashable, equations))
+    return _compiled_class(kind)
 
 
 @lru_cache(maxsize=_MODELS_KEPT)
@@ -79,6 +82,8 @@ class CompiledModel:
         self.equations = equations
         self.states = len(equations.state_names)
         self.size = len(equations.parameters)
+        self._gradients: dict[tuple[Precision, bool], CompiledKernel] = {}
+        self._fishers: dict[Precision, tuple[CompiledKernel, int, IntArray]] = {}
 
     @cached_property
     def _traced(self) -> Traced:
@@ -88,12 +93,18 @@ class CompiledModel:
     def _walk(self) -> CompiledKernel:
         return CompiledKernel(walk_kernel(self._traced, "double"))
 
-    @cache  # noqa: B019 - models are few and kept anyway
     def _gradient(self, precision: Precision, *, public: bool) -> CompiledKernel:
-        return CompiledKernel(gradient_kernel(self._traced, precision, public=public))
+        if (precision, public) not in self._gradients:
+            code = gradient_kernel(self._traced, precision, public=public)
+            self._gradients[precision, public] = CompiledKernel(code)
+        return self._gradients[precision, public]
 
-    @cache  # noqa: B019
     def _fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
+        if precision not in self._fishers:
+            self._fishers[precision] = self._compile_fisher(precision)
+        return self._fishers[precision]
+
+    def _compile_fisher(self, precision: Precision) -> tuple[CompiledKernel, int, IntArray]:
         code = fisher_kernel(self._traced, precision, tile=_TILE)
         # All derivatives and the residual, without what fills the last tile.
         places = _places_in_tiles(code.columns)[: code.quantities + 1, : code.quantities]

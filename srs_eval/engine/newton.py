@@ -22,6 +22,7 @@ from srs_eval.errors import FitError
 _FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-9
 _MOST_DAMPING = 1e9
 _NEGLIGIBLE = 0.01
+_LITTLE_DAMPING = 0.1
 _REMEMBERED = 2
 _SOLVED = 1
 _UNBOUNDED = 1e30
@@ -64,7 +65,8 @@ def newton(
     Parameters
     ----------
     tolerance : float
-        The fit ends when a step lowers the objective by less than this share of it.
+        The fit ends when a step lowers the objective by less than this share of it, and, if
+        the step was held short, so does starting afresh from there.
 
     Raises
     ------
@@ -79,9 +81,10 @@ def newton(
     damping = _FIRST_DAMPING
     trusted = False
     seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
+    before = here.loss  # when damping last began anew
     for evaluated in range(1, most_steps + 1):
-        curvature = _corrected(here.information, seen)
-        found = box.step(here.gradient, curvature, w, damping)
+        found = box.step(here.gradient, _corrected(here.information, seen), w, damping)
+        small = tolerance * here.loss
         if found is None:  # too flat or too steep for the solver: keep closer
             damping = _next_damping(damping, 0.0)
             if damping > _MOST_DAMPING:
@@ -91,23 +94,26 @@ def newton(
                 )
             continue
         step, predicted = found
-        if predicted < tolerance * here.loss * (1.0 if trusted else _NEGLIGIBLE):
-            return Minimum(w, here.loss, here.information, evaluated, converged=True)
-        trial = objective.fisher(w + step)
-        gained = here.loss - trial.loss
-        damping = _next_damping(damping, gained / predicted)
-        trusted = gained >= 0.5 * predicted
-        if trusted:
-            seen.clear()
-        else:
-            seen.append(_Seen(step, trial.gradient - here.gradient))
-        if gained > 0:  # not where the loss is not finite
-            w, here = w + step, trial
-            if gained < tolerance * here.loss:
+        ending = predicted < small * (1.0 if trusted else _NEGLIGIBLE)
+        if not ending:
+            trial = objective.fisher(w + step)
+            gained = here.loss - trial.loss
+            damping = _next_damping(damping, gained / predicted)
+            trusted = gained >= 0.5 * predicted
+            if trusted:
+                seen.clear()
+            else:
+                seen.append(_Seen(step, trial.gradient - here.gradient))
+            ending = 0 < gained < small or damping > _MOST_DAMPING
+            if gained > 0:  # not where the loss is not finite
+                w, here = w + step, trial
+        if ending:
+            # Damping makes any step small: only an end that comes again without it is one.
+            if (trusted and damping <= _LITTLE_DAMPING) or before - here.loss < small:
                 return Minimum(w, here.loss, here.information, evaluated + 1, converged=True)
-        elif damping > _MOST_DAMPING:
-            break
-    return Minimum(w, here.loss, here.information, evaluated, converged=False)
+            damping, trusted, before = _FIRST_DAMPING, False, here.loss
+            seen.clear()
+    return Minimum(w, here.loss, here.information, most_steps, converged=False)
 
 
 class _Seen(NamedTuple):

@@ -71,17 +71,19 @@ def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float6
 def standard_errors(
     information: NDArray[np.float64], w: NDArray[np.float64], space: ParameterSpace
 ) -> NDArray[np.float64]:
-    """Say how well the data determine each parameter (Laplace's approximation).
+    """Say how well data and prior determine each parameter (Laplace's approximation).
+
+    A parameter that the data say nothing of has the prior's, its spread over sqrt(2).
 
     Parameters
     ----------
     information : float64 [parameters, parameters]
-        Curvature of the objective at its minimum, prior included.
+        Curvature of the objective at its minimum in the sense of Fisher, prior included.
 
     Returns
     -------
     float64 [parameters]
-        NaN for a parameter at a bound, and where the data say nothing.
+        NaN for a parameter at a bound, and where some combination changes nothing.
     """
     free = (w > np.asarray(space.lower)) & (w < np.asarray(space.upper))
     errors = np.full(len(w), np.nan)

@@ -18,9 +18,9 @@ class ParameterSpace:
     defaults, lower, upper : tuple of float
         Of equal length; bounds are inclusive and may be infinite.
     spread : tuple of float
-        How far users lie from the defaults, as a standard deviation: fits are drawn towards
-        the defaults by ``((w - default) / spread)**2``. Infinite where nothing is known,
-        which is also what leaving it out means.
+        How far users lie from the defaults: fits are drawn towards them by
+        ``((w - default) / spread)**2``, which makes the spread sqrt(2) standard deviations of
+        the prior. Infinite where nothing is known, which is also what leaving it out means.
     ordered : tuple of pairs of int
         Pairs (i, j) of parameters that must satisfy ``w[i] <= w[j]``.
     """
@@ -41,6 +41,12 @@ class ParameterSpace:
                 f"{len(self.defaults)} defaults, {len(self.lower)} lower and "
                 f"{len(self.upper)} upper bounds, {len(self.spread)} spreads: give one of each"
             )
+        columns = zip(self.defaults, self.lower, self.upper, self.spread, strict=True)
+        for number, (default, low, high, spread) in enumerate(columns):
+            if not low <= default <= high:
+                raise ValueError(f"parameter {number}: {default} is outside {low} to {high}")
+            if not spread > 0:
+                raise ValueError(f"parameter {number}: a spread of {spread} is not above 0")
 
     def __len__(self) -> int:
         """Count the parameters."""

@@ -68,7 +68,10 @@ class RecurrentModel:
         # An overflow is the limit 0 or 1 of the curve, or NaN, which is refused later.
         with np.errstate(over="ignore"):
             p = self.equations.curve(_MATHS, w, state, np.asarray(elapsed, np.float64))
-        return uncertain(p)
+        # A curve may leave out what it does not depend on.
+        curves = np.array(np.broadcast_to(p, elapsed.shape), np.float64)
+        curves[np.isnan(before).all(axis=0)] = np.nan
+        return uncertain(curves)
 
     def states(self, reviews: Reviews) -> dict[str, NDArray[np.float64]]:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""

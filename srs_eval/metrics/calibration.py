@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, Predictions
+from srs_eval.nouns import Better, FloatArray, Predictions
 
 DEFAULT_BINS = 10
 
@@ -83,6 +83,12 @@ class MeanBias:
     def __call__(self, predictions: Predictions) -> float:
         """Score the predictions."""
         return mbe(predictions.p, predictions.recalled)
+
+    def per_review(self, predictions: Predictions) -> FloatArray:
+        """Prediction less outcome of each review [n]."""
+        p, recalled = paired(predictions.p, predictions.recalled)
+        errors: FloatArray = p - recalled
+        return errors
 
 
 @dataclass(frozen=True, slots=True)

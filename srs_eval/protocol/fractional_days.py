@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
-from srs_eval.protocol.split import expanding_folds, expanding_refits, require_refits
+from srs_eval.protocol.split import (
+    expanding_folds,
+    expanding_refits,
+    require_bool,
+    require_refits,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,10 @@ class SrsBenchmarkSecs:
     """
 
     answer_time: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what only looks like true or false."""
+        require_bool("answer_time", self.answer_time)
 
     @property
     def name(self) -> str:
@@ -78,7 +87,7 @@ class SrsBenchmarkEqualised:
     Raises
     ------
     ConfigError
-        If `refits` is not a whole number from 5.
+        If `refits` is not a whole number from 5, or `answer_time` not true or false.
     """
 
     answer_time: bool = False
@@ -87,6 +96,7 @@ class SrsBenchmarkEqualised:
     def __post_init__(self) -> None:
         """Refuse fewer fits than the public protocol has."""
         require_refits(self.refits)
+        require_bool("answer_time", self.answer_time)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from srs_eval.nouns import Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
-from srs_eval.protocol.split import expanding_refits, require_refits
+from srs_eval.protocol.split import expanding_refits, require_bool, require_refits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SrsBenchmarkRefit:
     ----------
     refits : int
         Fits per user, 5 or more: the test rows are cut into so many blocks of nearly equal
-        size, one for each row where there are fewer rows.
+        size, one for each row where there are fewer rows. With 5 it is `SrsBenchmark`.
     warm_start : bool
         Whether algorithms that can (`WarmStarting`) start each fit from the one before.
 
@@ -38,6 +38,7 @@ class SrsBenchmarkRefit:
     def __post_init__(self) -> None:
         """Refuse fewer fits than the public protocol has."""
         require_refits(self.refits)
+        require_bool("warm_start", self.warm_start)
 
     @property
     def name(self) -> str:
@@ -64,4 +65,5 @@ class SrsBenchmarkRefit:
         """
         candidates = in_whole_days(reviews, same_day=same_day)
         folds = expanding_refits(candidates.targets, FOLDS, self.refits)
-        return candidates.task(folds, warm_start=self.warm_start)
+        # With the five fits of the public protocol, every one starts from nothing as there.
+        return candidates.task(folds, warm_start=self.warm_start and self.refits > FOLDS)

@@ -63,3 +63,15 @@ def require_refits(refits: object, least: int = 5) -> None:
     """
     if not isinstance(refits, int) or refits < least:
         raise ConfigError(f"refits={refits}, expected a whole number, {least} or more")
+
+
+def require_bool(option: str, value: object) -> None:
+    """Refuse an option that is not true or false.
+
+    Raises
+    ------
+    ConfigError
+        Naming the option and the value.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(f"{option}={value} is not one of: true, false")

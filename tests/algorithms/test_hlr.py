@@ -10,13 +10,13 @@ ROWS = TASK.folds[0].train
 
 
 def objective(method):
-    hlr = Hlr(fit=method, recency="none")
+    hlr = Hlr(fit=method, recency="none", prior_weight=0.0)
     space = HlrEquations.parameters
     return hlr.objective(HlrEquations(), space, TASK.reviews, ROWS, np.array(space.defaults))
 
 
 def fitted(method, rows=ROWS):
-    return Hlr(fit=method, recency="none").fit(TASK.reviews, rows, np.random.default_rng(0))
+    return Hlr(fit=method, recency="none", prior_weight=0.0).fit(TASK.reviews, rows, np.random.default_rng(0))
 
 
 def test_the_objective_is_the_log_loss_of_the_models_predictions():
@@ -46,3 +46,9 @@ def test_both_ways_to_fit_find_the_same_minimum():
 def test_the_fit_does_not_depend_on_the_order_of_rows(method):
     forwards, backwards = fitted(method), fitted(method, ROWS[::-1])
     np.testing.assert_allclose(forwards.parameters, backwards.parameters, rtol=1e-3)
+
+
+def test_few_reviews_that_are_all_recalled_do_not_send_half_lives_to_infinity():
+    rows = ROWS[TASK.reviews.recalled[ROWS]][:12]
+    parameters = Hlr().fit(TASK.reviews, rows, np.random.default_rng(0)).parameters
+    assert np.abs(np.array(parameters) - HlrEquations.parameters.defaults).max() < 5

@@ -108,3 +108,36 @@ def test_algorithms_can_be_sent_to_other_processes(algorithm):
 @pytest.mark.parametrize("algorithm", [Fsrs7(recency="steep"), Hlr(fit="lbfgs", binary=True)])
 def test_fitted_algorithms_can_be_sent_to_other_processes(algorithm):
     assert vars(pickle.loads(pickle.dumps(algorithm))) == vars(algorithm)
+
+
+@pytest.mark.parametrize("given", ["no", 0, 3, None])
+def test_what_only_looks_like_true_or_false_is_refused(given):
+    with pytest.raises(ConfigError, match=f"fsrs6: binary={given} is not one of: true, false"):
+        Fsrs6(binary=given)
+
+
+@pytest.mark.parametrize("recency", [0, False, ""])
+def test_an_empty_recency_is_not_taken_for_the_usual_one(recency):
+    with pytest.raises(ConfigError, match=r"recency=.* is not one of: none, mild"):
+        Fsrs6(recency=recency)
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        ({"fit": "reference", "prior_weight": 5}, "prior_weight=5"),
+        ({"fit": "s0", "recency": "mild"}, "recency=mild"),
+        ({"half_life": 0.1}, "half_life=0.1"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(options, idle):
+    with pytest.raises(ConfigError, match=f"fsrs6: {idle} has no effect with fit="):
+        Fsrs6(**options)
+
+
+def test_parameters_with_an_order_cannot_be_fitted_by_bounds_alone():
+    class Ordered(Fsrs7):
+        methods = ("lbfgs",)
+
+    with pytest.raises(ConfigError, match="fit=lbfgs knows bounds only"):
+        Ordered(fit="lbfgs")

@@ -35,3 +35,18 @@ def test_what_is_no_list_of_numbers_is_refused(given):
 def test_an_entry_that_is_no_number_is_refused():
     with pytest.raises(ConfigError, match="parameter 1 is '2', not a number"):
         SPACE.checked([1.0, "2"], "example")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"defaults": (5.0,)}, "parameter 0: 5.0 is outside 0.0 to 2.0"),
+        ({"lower": (3.0,)}, "parameter 0: 1.0 is outside 3.0 to 2.0"),
+        ({"spread": (0.0,)}, "parameter 0: a spread of 0.0 is not above 0"),
+        ({"upper": (1.0, 2.0)}, "give one of each"),
+    ],
+)
+def test_a_space_that_makes_no_sense_is_refused(columns, message):
+    usual = {"defaults": (1.0,), "lower": (0.0,), "upper": (2.0,), "spread": (1.0,)}
+    with pytest.raises(ValueError, match=message):
+        ParameterSpace(**(usual | columns))

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from srs_eval.engine.compiled import compiled
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel, states_before
@@ -124,3 +125,53 @@ def test_no_prediction_is_certain(elapsed, certain):
     p = MODEL.predict(reviews, np.array([1]))
     assert 0 < p[0] < 1
     assert abs(p[0] - certain) < 1e-15
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A model whose curve depends on nothing."""
+
+    state_names = ("nothing",)
+    parameters = ParameterSpace((), (), ())
+    p: float = 0.9
+
+    def init(self, m, w, rating):
+        return (0.0,)
+
+    def curve(self, m, w, state, elapsed):
+        return self.p
+
+    def step(self, m, w, state, elapsed, rating, p):
+        return (0.0,)
+
+
+def test_a_curve_may_leave_out_what_it_does_not_depend_on():
+    reviews = random_log()
+    rows = np.arange(len(reviews))
+    p = RecurrentModel(Constant(), ()).predict_at(reviews, rows, np.ones((len(rows), 3)))
+    first = np.isin(rows, np.unique(reviews.card, return_index=True)[1])
+    assert p.shape == (len(rows), 3)
+    assert np.isnan(p[first]).all()
+    assert (p[~first] == 0.9).all()
+
+
+class WithAttributes(Constant):
+    __hash__ = object.__hash__
+
+    def __init__(self, p):
+        object.__setattr__(self, "p", p)
+
+
+class WithSlots:
+    __slots__ = ("p",)
+
+
+@pytest.mark.parametrize("equations", [WithAttributes(0.8), WithSlots()])
+def test_equations_that_cannot_be_told_apart_are_refused(equations):
+    with pytest.raises(TypeError, match="make it a frozen dataclass"):
+        compiled(equations)
+
+
+def test_equal_equations_are_compiled_once():
+    assert compiled(Constant(0.7)) is compiled(Constant(0.7))
+    assert compiled(Constant(0.7)) is not compiled(Constant(0.6))

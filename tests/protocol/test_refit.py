@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.split import expanding_folds, expanding_refits
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -69,3 +70,17 @@ def test_fewer_refits_than_the_public_protocol_has_are_refused(refits):
 def test_too_few_reviews_are_a_reason_to_skip_the_user(make_log):
     with pytest.raises(FitSkipped, match="6 are needed"):
         SrsBenchmarkRefit()(make_log(cards=1), same_day=True)
+
+
+def test_five_refits_start_from_nothing_as_the_public_ones_do(make_log):
+    log = make_log(cards=60)
+    assert not SrsBenchmarkRefit(5)(log, same_day=True).warm_start
+    assert SrsBenchmarkRefit(6)(log, same_day=True).warm_start
+
+
+@pytest.mark.parametrize("value", ["no", 0])
+def test_what_only_looks_like_true_or_false_is_refused(value):
+    with pytest.raises(ConfigError, match=f"warm_start={value} is not one of: true, false"):
+        SrsBenchmarkRefit(warm_start=value)
+    with pytest.raises(ConfigError, match=f"answer_time={value} is not one of: true, false"):
+        SrsBenchmarkSecs(answer_time=value)
