@@ -34,7 +34,7 @@ MISTAKES = [
     (["+algo.nonsense=1"], ["algo=fsrs6: there is no argument 'nonsense'", "fit, parameters"]),
     (["~algo"], ["algo cannot be left out"]),
     (["~panel.metrics.eec"], ["did you mean 'panel.metrics.ece'?"]),
-    (["algo"], ["algo: write algo=OPTION; there are\n  avg, constant"]),
+    (["algo"], ["algo: write algo=OPTION; there are\n  ", " constant,"]),
     (["fsrs6"], ["fsrs6: write KEY=VALUE"]),
     (["tags.who=me"], ["tags.who=me: write +tags.who=me"]),
     (["algo.parameters=[1"], ["cannot be read", "close every bracket"]),

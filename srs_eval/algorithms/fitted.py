@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
+from srs_eval.algorithms.fit_options import HALF_LIFE, NOT_CONVERGED, FitOptions
+from srs_eval.algorithms.options import require_bool
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
@@ -19,57 +20,25 @@ from srs_eval.engine.newton import Minimum, newton
 from srs_eval.engine.objective import Objective, feasible, standard_errors, stiffness
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
+from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.engine.reference import Recipe, train
+from srs_eval.engine.reference import train
 from srs_eval.engine.two_buttons import TwoButtons, with_two_buttons
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
 
-_HALF_LIFE = 0.5
-_NOT_CONVERGED = "the fit stopped before it had converged"
 
-
-class Fitted(ABC):
-    """Base of algorithms whose parameters are fitted to one user by log loss.
+class Fitted(FitOptions):
+    """Base of algorithms that are equations: the options of `FitOptions`, and one more.
 
     Parameters
     ----------
-    fit : str
-        How it learns. ``newton`` minimises the penalised log loss of all training reviews
-        (damped Gauss-Newton, deterministic); ``lbfgs`` does so by L-BFGS-B; ``reference`` is
-        the public benchmark's trainer, batch for batch; ``default`` keeps the parameters as
-        they are. Some algorithms have fewer or further ones.
-    parameters : sequence of float, optional
-        Where the fit starts and what it is drawn to; by default the published ones.
-    recency : {"none", "mild", "steep", "exponential"}, optional
-        How much more recent reviews count; see `recency_weights`. By default what belongs to
-        the fit: that of the class for ``newton`` and ``lbfgs``, ``none`` for ``reference``.
-    half_life : float
-        Of ``exponential``, as a share of all training reviews.
-    prior_weight : float, optional
-        Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
-        the class. Weights have mean 1, so that it means the same whatever the recency.
     binary : bool
         Whether Hard and Easy are taken for Good.
-
-    Raises
-    ------
-    ConfigError
-        If an option is not one of its choices, or parameters are out of bounds.
     """
 
-    same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
-    sees_truth: ClassVar[bool] = False
-
-    name: ClassVar[str]
-    methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
-    recipe: ClassVar[Recipe] = Recipe()
-    own_recency: ClassVar[Recency] = "mild"
-    own_prior_weight: ClassVar[float] = 1.0
     starts: ClassVar[int] = 1
 
     def __init__(
@@ -78,53 +47,19 @@ class Fitted(ABC):
         fit: str = "newton",
         parameters: Sequence[float] | None = None,
         recency: Recency | None = None,
-        half_life: float = _HALF_LIFE,
+        half_life: float = HALF_LIFE,
         prior_weight: float | None = None,
         binary: bool = False,
     ) -> None:
-        require_choice(self.name, "fit", fit, self.methods)
-        if recency is not None:
-            require_choice(self.name, "recency", recency, RECENCIES)
-        require_above_zero(self.name, "half_life", half_life)
-        if prior_weight is not None:
-            require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
+        super().__init__(
+            fit=fit,
+            parameters=parameters,
+            recency=recency,
+            half_life=half_life,
+            prior_weight=prior_weight,
+        )
         require_bool(self.name, "binary", binary)
-        minimises = fit in ("newton", "lbfgs")
-        self._refuse_without_effect(
-            {
-                f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
-                f"recency={recency}": recency is not None and not (minimises or fit == "reference"),
-                f"half_life={half_life}": half_life != _HALF_LIFE and recency != "exponential",
-            },
-            fit,
-            recency,
-        )
-        if fit == "lbfgs" and self.widest_space().ordered:
-            raise ConfigError(
-                f"{self.name}: fit=lbfgs knows bounds only, and these parameters have an order: "
-                "use fit=newton"
-            )
-        # The option is called fit, as the method that carries it out is.
-        self.method = fit
-        self.parameters = (
-            None if parameters is None else self.widest_space().checked(parameters, self.name)
-        )
-        usual: Recency = self.own_recency if minimises else "none"
-        self.recency: Recency = usual if recency is None else recency
-        self.half_life = half_life
-        self.prior_weight = self.own_prior_weight if prior_weight is None else prior_weight
         self.binary = binary
-
-    def _refuse_without_effect(
-        self, given: Mapping[str, bool], fit: str, recency: str | None
-    ) -> None:
-        """Refuse options that would change nothing, and be shown as if they did."""
-        idle = [option for option, is_idle in given.items() if is_idle]
-        if idle:
-            raise ConfigError(
-                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
-                f"recency={'null' if recency is None else recency}: leave it out"
-            )
 
     @abstractmethod
     def equations(self, *, whole_days: bool) -> Equations:
@@ -232,7 +167,7 @@ class Fitted(ABC):
         starts = [begin] if previous is not None else self._starts(begin, space, rng)
         best = _best(lambda start: minimise(objective, start, space), starts)
         errors = standard_errors(best.information, best.parameters, space)
-        note = "" if best.converged else _NOT_CONVERGED
+        note = "" if best.converged else NOT_CONVERGED
         return best.parameters, Learned(_tuple(errors), note=note)
 
     def objective(
@@ -244,7 +179,7 @@ class Fitted(ABC):
         centre: Vector,
     ) -> Objective:
         """Return what ``newton`` and ``lbfgs`` minimise."""
-        weight = recency_weights(len(rows), self.recency, self.half_life)
+        weight = self.weights(len(rows))
         dtype = np.float32 if self.method == "newton" else np.float64
         packed = pack(reviews, rows, weight=weight / weight.mean(), dtype=dtype)
         pull = stiffness(space, self.prior_weight)
@@ -273,7 +208,7 @@ class Fitted(ABC):
         recipe = self.recipe
         if recipe.decimals is not None and not reviews.whole_days:
             recipe = dataclasses.replace(recipe, decimals=6)
-        weight = recency_weights(len(rows), self.recency, self.half_life)
+        weight = self.weights(len(rows))
         pull = stiffness(space, 1.0)
         return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)
 

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from srs_eval.engine.newton import Minimum
-from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
 
 
 def lbfgs(
-    objective: Objective,
+    objective: Curved,
     start: NDArray[np.float64],
     space: ParameterSpace,
     *,
@@ -50,7 +50,7 @@ def lbfgs(
 
 
 def _scaled(
-    scaled: NDArray[np.float64], objective: Objective, scale: NDArray[np.float64]
+    scaled: NDArray[np.float64], objective: Curved, scale: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     loss, gradient = objective.gradient(scaled * scale)
     return loss, gradient * scale

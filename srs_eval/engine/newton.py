@@ -15,7 +15,7 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.objective import Curved, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
 
@@ -53,7 +53,7 @@ class Minimum:
 
 
 def newton(
-    objective: Objective,
+    objective: Curved,
     start: NDArray[np.float64],
     space: ParameterSpace,
     *,
@@ -73,47 +73,85 @@ def newton(
     FitError
         If the objective is not a finite number at the start, or no step can be computed.
     """
-    box = _Box(space)
-    w = feasible(start, space)
-    here = objective.fisher(w)
-    if not np.isfinite(here.loss):
-        raise FitError(f"the loss is {here.loss} at the parameters {w.tolist()}")
-    damping = _FIRST_DAMPING
-    trusted = False
-    seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
-    before = here.loss  # when damping last began anew
+    search = _Search(objective, start, space)
+    before = search.here.loss  # when damping last began anew
     for evaluated in range(1, most_steps + 1):
-        found = box.step(here.gradient, _corrected(here.information, seen), w, damping)
-        small = tolerance * here.loss
-        if found is None:  # too flat or too steep for the solver: keep closer
-            damping = _next_damping(damping, 0.0)
-            if damping > _MOST_DAMPING:
-                raise FitError(
-                    f"no step could be computed at the parameters {w.tolist()}, "
-                    f"where the gradient is {here.gradient.tolist()}"
-                )
-            continue
-        step, predicted = found
-        ending = predicted < small * (1.0 if trusted else _NEGLIGIBLE)
-        if not ending:
-            trial = objective.fisher(w + step)
-            gained = here.loss - trial.loss
-            damping = _next_damping(damping, gained / predicted)
-            trusted = gained >= 0.5 * predicted
-            if trusted:
-                seen.clear()
-            else:
-                seen.append(_Seen(step, trial.gradient - here.gradient))
-            ending = 0 < gained < small or damping > _MOST_DAMPING
-            if gained > 0:  # not where the loss is not finite
-                w, here = w + step, trial
-        if ending:
+        if search.advance(tolerance):
             # Damping makes any step small: only an end that comes again without it is one.
-            if (trusted and damping <= _LITTLE_DAMPING) or before - here.loss < small:
-                return Minimum(w, here.loss, here.information, evaluated + 1, converged=True)
-            damping, trusted, before = _FIRST_DAMPING, False, here.loss
-            seen.clear()
-    return Minimum(w, here.loss, here.information, most_steps, converged=False)
+            confirmed = search.trusted and search.damping <= _LITTLE_DAMPING
+            if confirmed or before - search.here.loss < tolerance * search.here.loss:
+                return search.ended(evaluated + 1, converged=True)
+            before = search.here.loss
+            search.begin_anew()
+    return search.ended(most_steps, converged=False)
+
+
+class _Search:
+    """Where a fit is, and how far it trusts its quadratic model.
+
+    Attributes
+    ----------
+    w : float64 [parameters]
+    here : Fisher
+        The objective there.
+    damping : float
+        How closely steps are held, as a share of the curvature.
+    trusted : bool
+        Whether the last step gained at least half of what the model foretold.
+    """
+
+    def __init__(
+        self, objective: Curved, start: NDArray[np.float64], space: ParameterSpace
+    ) -> None:
+        self.objective = objective
+        self.box = _Box(space)
+        self.w = feasible(start, space)
+        self.here = objective.fisher(self.w)
+        if not np.isfinite(self.here.loss):
+            raise FitError(f"the loss is {self.here.loss} at the parameters {self.w.tolist()}")
+        self.seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what steps have shown of the objective."""
+        self.damping = _FIRST_DAMPING
+        self.trusted = False
+        self.seen.clear()
+
+    def advance(self, tolerance: float) -> bool:
+        """Try a step; say whether there is nothing left to gain, as far as damping lets see."""
+        curvature = _corrected(self.here.information, self.seen)
+        found = self.box.step(self.here.gradient, curvature, self.w, self.damping)
+        if found is None:  # too flat or too steep for the solver: keep closer
+            self._keep_closer()
+            return False
+        step, predicted = found
+        small = tolerance * self.here.loss
+        if predicted < small * (1.0 if self.trusted else _NEGLIGIBLE):
+            return True
+        trial = self.objective.fisher(self.w + step)
+        gained = self.here.loss - trial.loss
+        self.damping = _next_damping(self.damping, gained / predicted)
+        self.trusted = gained >= 0.5 * predicted
+        if self.trusted:
+            self.seen.clear()
+        else:
+            self.seen.append(_Seen(step, trial.gradient - self.here.gradient))
+        if gained > 0:  # not where the loss is not finite
+            self.w, self.here = self.w + step, trial
+        return 0 < gained < small or self.damping > _MOST_DAMPING
+
+    def _keep_closer(self) -> None:
+        self.damping = _next_damping(self.damping, 0.0)
+        if self.damping > _MOST_DAMPING:
+            raise FitError(
+                f"no step could be computed at the parameters {self.w.tolist()}, "
+                f"where the gradient is {self.here.gradient.tolist()}"
+            )
+
+    def ended(self, steps: int, *, converged: bool) -> Minimum:
+        """Return where the search is as where it ended."""
+        return Minimum(self.w, self.here.loss, self.here.information, steps, converged)
 
 
 class _Seen(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,22 @@ from numpy.typing import NDArray
 from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.parameters import ParameterSpace
+
+
+class Sloped(Protocol):
+    """A function of parameters that knows its gradient."""
+
+    def gradient(self, w: NDArray[np.float64]) -> Gradient:
+        """Return the value and its gradient."""
+        ...
+
+
+class Curved(Sloped, Protocol):
+    """A function of parameters that knows its curvature as well: what fits minimise."""
+
+    def fisher(self, w: NDArray[np.float64]) -> Fisher:
+        """Return the value, its gradient, and its curvature in the sense of Fisher."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Recency = Literal["none", "mild", "steep", "exponential"]
+Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
 RECENCIES: tuple[Recency, ...] = get_args(Recency)
 
 
@@ -18,9 +18,10 @@ def recency_weights(count: int, recency: Recency, half_life: float) -> NDArray[n
     ----------
     count : int
         Number of reviews, in time order.
-    recency : {"none", "mild", "steep", "exponential"}
+    recency : {"none", "mild", "steep", "quartic", "exponential"}
         ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6;
         ``steep`` is 0.0667 + 0.9333 x**11.25 with x = i / count, published for FSRS-7;
+        ``quartic`` is 0.1 + 0.9 x**4, published for the logistic regression;
         ``exponential`` halves the weight every `half_life`.
     half_life : float
         As a share of all reviews.
@@ -36,6 +37,8 @@ def recency_weights(count: int, recency: Recency, half_life: float) -> NDArray[n
         return 0.25 + 0.75 * np.linspace(0, 1, count) ** 3
     if recency == "steep":
         return 0.0667 + 0.9333 * (np.arange(count) / count) ** 11.25
+    if recency == "quartic":
+        return 0.1 + 0.9 * np.linspace(0, 1, count) ** 4
     if recency == "exponential":
         return 0.5 ** (np.linspace(1, 0, count) / half_life)
     return np.ones(count)

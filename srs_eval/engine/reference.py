@@ -7,7 +7,7 @@ fall into one batch share a walk, which changes nothing but the time it takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.engine.compiled import CompiledModel
-from srs_eval.engine.objective import Objective, feasible
+from srs_eval.engine.objective import Objective, Sloped, feasible
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError
@@ -74,6 +74,16 @@ class Recipe:
             kept &= cards.earlier(reviews.elapsed_days > 0)[rows] > 0
         return kept
 
+    def order(self, history_length: IntArray) -> IntArray:
+        """Put reviews in the order they are batched in, given how many came before each."""
+        if self.sort:
+            return np.argsort(history_length, kind="stable")
+        return np.arange(len(history_length))
+
+    def cuts(self, count: int) -> list[slice]:
+        """Cut so many reviews into batches."""
+        return [slice(cut, cut + self.batch) for cut in range(0, count, self.batch)]
+
 
 def train(
     model: CompiledModel,
@@ -106,18 +116,32 @@ def train(
     cards = rows_by_card(reviews.card)
     kept = recipe.trains_on(reviews, rows, cards)
     rows, weight = rows[kept], weight[kept]
-    w = feasible(start, space)
     pull = recipe.penalty * stiffness
 
     def objective(some: IntArray) -> Objective:
         packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32, cards=cards)
         return Objective(model, packed, start, pull * len(some) / len(rows), public=True)
 
-    by_length = np.argsort(cards.nth()[rows], kind="stable")
-    order = by_length if recipe.sort else np.arange(len(rows))
-    cuts = range(0, len(rows), recipe.batch)
-    batches = [objective(np.sort(order[cut : cut + recipe.batch])) for cut in cuts]
-    everything = objective(np.arange(len(rows)))
+    order = recipe.order(cards.nth()[rows])
+    batches = [objective(np.sort(order[cut])) for cut in recipe.cuts(len(rows))]
+    return descend(batches, objective(np.arange(len(rows))), start, recipe, space)
+
+
+def descend(
+    batches: Sequence[Sloped],
+    everything: Sloped,
+    start: NDArray[np.float64],
+    recipe: Recipe,
+    space: ParameterSpace,
+) -> NDArray[np.float64]:
+    """Walk down the losses of the batches, in shuffled order, and keep what the recipe says.
+
+    Raises
+    ------
+    FitError
+        If the loss of everything is not a finite number at any time.
+    """
+    w = feasible(start, space)
     adam = Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
     best, lowest = w, everything.gradient(w).loss
     shuffled = shuffles(len(batches))
@@ -165,17 +189,18 @@ class Adam:
         return step
 
 
-def shuffles(count: int) -> Iterator[list[int]]:
+def shuffles(count: int, seed: int = _SHUFFLE_SEED) -> Iterator[list[int]]:
     """Yield the batch orders of the original, one per epoch.
 
     They are PyTorch's ``randperm`` from one generator: a Mersenne Twister, and a shuffle
     that swaps each place with a random later one.
     """
-    generator = np.random.RandomState(_SHUFFLE_SEED)
+    generator = np.random.RandomState(seed)
     while True:
         order = list(range(count))
-        for place in range(count - 1):
-            drawn = int(generator.randint(0, 2**32, dtype=np.uint32))
-            other = place + drawn % (count - place)
+        places = np.arange(max(count - 1, 0))
+        drawn = generator.randint(0, 2**32, len(places), dtype=np.uint32)
+        others = places + drawn % (count - places)
+        for place, other in enumerate(others.tolist()):
             order[place], order[other] = order[other], order[place]
         yield order

@@ -21,7 +21,7 @@ CONFIGS = {
     for path in sorted((Path(__file__).parents[2] / "conf/algo").glob("*.yaml"))
 }
 # Variants: arguments whose value in the file is not the default of the class.
-PRESETS = {"fsrs45_default": {"fit"}, "fsrs45_pretrain": {"fit"}}
+PRESETS = {"anki_sm2": {"fit"}, "fsrs45_default": {"fit"}, "fsrs45_pretrain": {"fit"}}
 
 
 def loadable(config):

@@ -7,6 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from srs_eval.algorithms.act_r import ActivationEquations
+from srs_eval.algorithms.anki_sm2 import AnkiSm2Equations
+from srs_eval.algorithms.dash import Dash, DashMcm
+from srs_eval.algorithms.dash_act_r import FadingTraces
+from srs_eval.algorithms.ebisu import EbisuModel, beliefs_before
 from srs_eval.algorithms.fsrs1 import Fsrs1Equations
 from srs_eval.algorithms.fsrs2 import Fsrs2Equations
 from srs_eval.algorithms.fsrs3 import Fsrs3Equations
@@ -15,9 +20,14 @@ from srs_eval.algorithms.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs45 import FRACTIONAL_DAYS_DEFAULTS, Fsrs45Equations
+from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.hlr import HlrEquations
+from srs_eval.algorithms.log_odds import LogOddsModel
+from srs_eval.algorithms.logistic import LogisticEquations
+from srs_eval.algorithms.logistic_features import features
 from srs_eval.algorithms.sbd import SbdEquations
 from srs_eval.algorithms.sm2 import Sm2Equations
+from srs_eval.algorithms.sm2_trainable import Sm2TrainableEquations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.nouns import Reviews
 
@@ -25,6 +35,9 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden/predictions.json").read
 
 EQUATIONS = {
     ("SM-2", "days"): Sm2Equations(),
+    ("SM-2-trainable", "days"): Sm2TrainableEquations(),
+    ("Anki-SM-2", "days"): AnkiSm2Equations(),
+    ("Anki-SM-2-swapped", "days"): AnkiSm2Equations(published_order=True),
     ("HLR", "days"): HlrEquations(),
     ("HLR", "secs"): HlrEquations(),
     ("FSRSv1", "days"): Fsrs1Equations(),
@@ -42,6 +55,18 @@ EQUATIONS = {
     ("FSRS-7", "secs"): Fsrs7Equations(),
     ("SBD", "days"): SbdEquations(),
     ("SBD", "secs"): SbdEquations(),
+}
+
+LOG_ODDS = {
+    ("DASH", "days"): Dash().log_odds(whole_days=True),
+    ("DASH", "secs"): Dash().log_odds(whole_days=True),
+    ("DASH[MCM]", "days"): DashMcm().log_odds(whole_days=True),
+    ("DASH[MCM]", "secs"): DashMcm().log_odds(whole_days=True),
+    ("DASH[ACT-R]", "days"): FadingTraces(),
+    ("DASH[ACT-R]", "secs"): FadingTraces(),
+    ("ACT-R", "days"): ActivationEquations(),
+    ("ACT-R", "secs"): ActivationEquations(),
+    ("LogisticRegression", "secs"): LogisticEquations(),
 }
 
 # HLR's golden state is the half-life, which is no state of ours: the predictions tell it.
@@ -98,11 +123,93 @@ def test_predictions_and_states_equal_the_reference(golden, vector):
             )
 
 
+LOG_ODDS_CASES = [
+    pytest.param(golden, vector, id=f"{golden['name']}-{golden['interval']}-{vector}")
+    for golden in GOLDEN["algorithms"]
+    if (golden["name"], golden["interval"]) in LOG_ODDS
+    for vector in golden["parameters"]
+]
+
+
+@pytest.mark.parametrize(("golden", "vector"), LOG_ODDS_CASES)
+def test_predictions_from_whole_histories_equal_the_reference(golden, vector):
+    reviews, nth = log_of_all_histories(golden["interval"])
+    log_odds = LOG_ODDS[golden["name"], golden["interval"]]
+    model = LogOddsModel(log_odds, tuple(golden["parameters"][vector]))
+    p = model.predict(reviews, np.arange(len(reviews)))
+    for history in GOLDEN["histories"]:
+        rows = np.flatnonzero(reviews.card == history["id"])
+        expected = np.array(golden["results"][str(history["id"])][vector]["p"], float)
+        # The regression is published without predictions at no time after the review before.
+        known = ~np.isnan(expected)
+        assert (known | (nth[rows] == 0) | (reviews.elapsed[rows] == 0)).all()
+        np.testing.assert_allclose(
+            p[rows][known], expected[known], rtol=0, atol=1e-12, err_msg=history["name"]
+        )
+        assert np.isnan(p[rows][:1]).all()
+
+
+READ = {
+    "DASH": ("final_state", Dash().log_odds(whole_days=True).counts),
+    "DASH[MCM]": ("final_state", DashMcm().log_odds(whole_days=True).counts),
+    "LogisticRegression": ("final_features", features),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("card", [history["id"] for history in GOLDEN["histories"]])
+def test_what_is_read_from_whole_histories_equals_the_reference(name, card):
+    key, read = READ[name]
+    for golden in GOLDEN["algorithms"]:
+        expected = golden["results"][str(card)].get("default", {}).get(key)
+        if golden["name"] == name and expected is not None:
+            reviews, _ = log_of_all_histories(golden["interval"])
+            last = np.flatnonzero(reviews.card == card)[-1:]
+            found = read(history_of(reviews), last, reviews.elapsed[last])
+            np.testing.assert_allclose(found, [expected], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("interval", ["days", "secs"])
+def test_ebisu_equals_the_reference(interval):
+    (golden,) = [
+        golden
+        for golden in GOLDEN["algorithms"]
+        if (golden["name"], golden["interval"]) == ("Ebisu-v2", interval)
+    ]
+    reviews, _ = log_of_all_histories(interval)
+    everything = np.arange(len(reviews))
+    p = EbisuModel().predict(reviews, everything)
+    before, surprised = beliefs_before(reviews, everything)
+    assert not surprised.any()
+    for history in GOLDEN["histories"]:
+        rows = np.flatnonzero(reviews.card == history["id"])
+        expected = golden["results"][str(history["id"])]["default"]
+        np.testing.assert_allclose(p[rows], np.array(expected["p"], float), rtol=0, atol=1e-9)
+        # The last state is that after all reviews, which is asked for by none of them.
+        np.testing.assert_allclose(
+            before[:, rows[1:]].T, np.reshape(expected["states"][:-1], (-1, 3)), rtol=1e-8
+        )
+
+
 def test_default_parameters_are_the_published_ones():
     for golden in GOLDEN["algorithms"]:
         key = (golden["name"], golden["interval"])
         if key in EQUATIONS and golden["interval"] == "days":
             assert list(EQUATIONS[key].parameters.defaults) == golden["parameters"]["default"]
+        if key in LOG_ODDS:
+            defaults = LOG_ODDS[key].parameters.defaults
+            np.testing.assert_allclose(defaults, golden["parameters"]["default"], atol=1e-13)
+
+
+def test_dash_starts_elsewhere_with_same_day_reviews_as_published():
+    (golden,) = [
+        golden
+        for golden in GOLDEN["algorithms"]
+        if (golden["name"], golden["interval"]) == ("DASH", "secs")
+    ]
+    for algorithm in (Dash(), DashMcm()):
+        space = algorithm.log_odds(whole_days=False).parameters
+        assert list(space.defaults) == golden["parameters"]["default_short"]
 
 
 def test_defaults_for_fractional_days_are_the_published_ones():

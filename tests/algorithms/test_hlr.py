@@ -16,7 +16,9 @@ def objective(method):
 
 
 def fitted(method, rows=ROWS):
-    return Hlr(fit=method, recency="none", prior_weight=0.0).fit(TASK.reviews, rows, np.random.default_rng(0))
+    return Hlr(fit=method, recency="none", prior_weight=0.0).fit(
+        TASK.reviews, rows, np.random.default_rng(0)
+    )
 
 
 def test_the_objective_is_the_log_loss_of_the_models_predictions():

@@ -7,7 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from srs_eval.algorithms.act_r import ActR
+from srs_eval.algorithms.anki_sm2 import AnkiSm2
 from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.dash import Dash, DashMcm
+from srs_eval.algorithms.dash_act_r import DashActR
+from srs_eval.algorithms.ebisu import Ebisu
 from srs_eval.algorithms.fsrs1 import Fsrs1
 from srs_eval.algorithms.fsrs2 import Fsrs2
 from srs_eval.algorithms.fsrs3 import Fsrs3
@@ -16,10 +21,16 @@ from srs_eval.algorithms.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.logistic import Logistic
 from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.rmse_bins_exploit import RmseBinsExploit
 from srs_eval.algorithms.sbd import Sbd
 from srs_eval.algorithms.sm2 import Sm2
+from srs_eval.algorithms.sm2_trainable import Sm2Trainable
+from srs_eval.metrics.bins import rmse_bins
+from srs_eval.metrics.proper import log_loss as clipped_log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -58,11 +69,14 @@ UNTRAINED = [
     ("90%", Constant(), DAYS),
     ("MOVING-AVG", MovingAverage(), DAYS),
     ("SM-2", Sm2(), DAYS),
+    ("Anki-SM-2 default", AnkiSm2(fit="default"), DAYS),
+    ("Ebisu-v2", Ebisu(), DAYS),
     ("FSRS-5 default", Fsrs5(fit="default"), DAYS),
     ("FSRS-6 default", Fsrs6(fit="default"), DAYS),
     ("FSRS-7 default (equalised rows)", Fsrs7(fit="default"), EQUALISED),
     ("FSRS-7 default (same-day included)", Fsrs7(fit="default"), SECONDS),
     ("SBD default (equalised rows)", Sbd(fit="default"), EQUALISED),
+    ("LogisticRegression default (equalised rows)", Logistic(fit="default"), EQUALISED),
 ]
 
 
@@ -79,8 +93,29 @@ def test_what_is_not_trained_equals_the_published_numbers(josh_log, name, algori
     assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
 
 
+def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
+    golden = GOLDEN["RMSE-BINS-EXPLOIT"]
+    task = DAYS(josh_log, same_day=False)
+    attack = RmseBinsExploit(skip=golden["folds"][0]["n_train"])
+    _, folds = fitted(attack, task)
+    for (p, recalled), expected in zip(folds, golden["folds"], strict=True):
+        assert clipped_log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=1e-6)
+        np.testing.assert_allclose(p[:5], expected["first_predictions"], atol=1e-6)
+    p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+    tested = np.concatenate([fold.test for fold in task.folds])
+    facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
+    assert clipped_log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=1e-6)
+    assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
+
+
 TRAINED = [
+    ("SM2-trainable", Sm2Trainable(fit="reference"), DAYS),
+    ("Anki-SM-2 trainable", AnkiSm2(fit="reference"), DAYS),
     ("HLR", Hlr(fit="reference"), DAYS),
+    ("DASH", Dash(fit="reference"), DAYS),
+    ("DASH[MCM]", DashMcm(fit="reference"), DAYS),
+    ("DASH[ACT-R]", DashActR(fit="reference"), DAYS),
+    ("ACT-R", ActR(fit="reference"), DAYS),
     ("FSRSv1", Fsrs1(fit="reference"), DAYS),
     ("FSRSv2", Fsrs2(fit="reference"), DAYS),
     ("FSRSv3", Fsrs3(fit="reference"), DAYS),
@@ -96,6 +131,7 @@ TRAINED = [
     ("FSRS-7 (equalised rows)", Fsrs7(fit="reference"), EQUALISED),
     ("FSRS-7 recency (equalised rows)", Fsrs7(fit="reference", recency="steep"), EQUALISED),
     ("FSRS-7 recency (same-day included)", Fsrs7(fit="reference", recency="steep"), SECONDS),
+    ("LogisticRegression (equalised rows)", Logistic(fit="reference"), EQUALISED),
 ]
 
 
@@ -128,6 +164,8 @@ def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log, method):
 
 
 NEWTON = [
+    ("SM2-trainable", Sm2Trainable(recency="none"), DAYS),
+    ("Anki-SM-2 trainable", AnkiSm2(recency="none"), DAYS),
     ("HLR", Hlr(recency="none"), DAYS),
     ("FSRSv1", Fsrs1(recency="none"), DAYS),
     ("FSRSv2", Fsrs2(recency="none"), DAYS),
@@ -160,6 +198,40 @@ def test_newton_finds_a_lower_objective_than_the_public_trainer(
         assert found <= reference * (1 + 1e-5)
     # One user: being better on the training rows need not help on the others.
     assert pooled(folds) <= golden["pooled"]["LogLoss"] + 0.003
+
+
+WHOLE_HISTORIES = [
+    ("DASH", Dash, DAYS),
+    ("DASH[MCM]", DashMcm, DAYS),
+    ("DASH[ACT-R]", DashActR, DAYS),
+    ("ACT-R", ActR, DAYS),
+    ("LogisticRegression (equalised rows)", Logistic, EQUALISED),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "protocol"), WHOLE_HISTORIES, ids=[case[0] for case in WHOLE_HISTORIES]
+)
+def test_models_of_whole_histories_find_a_lower_loss_than_the_public_trainer(
+    josh_log, name, algorithm, protocol
+):
+    golden = GOLDEN[name]
+    newton, lbfgs = algorithm(recency="none"), algorithm(recency="none", fit="lbfgs")
+    task = protocol(josh_log, same_day=algorithm.same_day)
+    log_odds = newton.log_odds(whole_days=task.reviews.whole_days)
+    centre = np.asarray(log_odds.parameters.defaults)
+    models, folds = fitted(newton, task)
+    others, _ = fitted(lbfgs, task)
+    history = history_of(task.reviews)
+    for model, other, fold, published in zip(
+        models, others, task.folds, golden["folds"], strict=True
+    ):
+        loss = newton.loss(log_odds, history, fold.train, centre)
+        found = loss.gradient(np.array(model.parameters)).loss
+        assert found <= loss.gradient(np.array(published["parameters"])).loss * (1 + 1e-5)
+        assert found == pytest.approx(loss.gradient(np.array(other.parameters)).loss, rel=1e-4)
+    # One user: being better on the training rows need not help on the others.
+    assert pooled(folds) <= golden["pooled"]["LogLoss"] + 0.006
 
 
 def test_half_life_regression_has_one_minimum(josh_log):

@@ -58,7 +58,7 @@ def test_first_stabilities_may_be_as_short_as_fractional_days_allow():
 
 
 def test_an_unknown_recency_lists_the_choices():
-    message = "recency=weekly is not one of: none, mild, steep, exponential"
+    message = "recency=weekly is not one of: none, mild, steep, quartic, exponential"
     with pytest.raises(ConfigError, match=message):
         Fsrs6(recency="weekly")
 

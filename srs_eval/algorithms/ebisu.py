@@ -1,0 +1,228 @@
+"""Ebisu: a belief about the half-life of each card, updated by Bayes' rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, digamma
+
+from srs_eval.cards import rows_by_card
+from srs_eval.engine.probability import uncertain
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews
+
+Vector = NDArray[np.float64]
+
+# Alpha, beta and half-life before the first review.
+_START = (0.2, 0.2, 512.0)
+_SHORTEST_ELAPSED = 0.001
+
+_MOST_STEPS = 60
+# In logarithms: what the search ends with, and how far a step may go.
+_SHORTEST_STEP, _LONGEST_STEP = 1e-7, 3.0
+_FARTHEST_FROM_HALF = 1e-6
+
+
+def recall(belief: Vector, elapsed: FloatArray) -> Vector:
+    """Return the expected probability of recall.
+
+    Parameters
+    ----------
+    belief : float64 [3, n]
+        Alpha, beta and half-life in days: one half-life after a review the probability of
+        recall is believed to follow Beta(alpha, beta).
+    elapsed : float [n]
+        Days since that review.
+    """
+    alpha, beta, half_life = belief
+    p: Vector = np.exp(betaln(alpha + elapsed / half_life, beta) - betaln(alpha, beta))
+    return p
+
+
+def updated(belief: Vector, elapsed: FloatArray, recalled: BoolArray) -> tuple[Vector, BoolArray]:
+    """Update beliefs by the outcomes of a review of each card.
+
+    The posterior is taken to the time at which its mean is one half, which is the new
+    half-life, and replaced by the Beta distribution that has its mean and variance there.
+
+    Parameters
+    ----------
+    belief : float64 [3, n]
+        As in `recall`.
+    elapsed : float [n]
+        Days since the review before.
+    recalled : bool [n]
+        Outcome.
+
+    Returns
+    -------
+    belief : float64 [3, n]
+    possible : bool [n]
+        Whether the posterior could be computed. Where an outcome is so surprising that
+        numbers end, the belief stays as it was.
+    """
+    alpha, beta, half_life = belief
+    # What is not finite is not possible, see below.
+    with np.errstate(all="ignore"):
+        weight = _Weight(alpha, beta, np.maximum(elapsed, _SHORTEST_ELAPSED) / half_life, recalled)
+        power = _half(weight)
+        whole = weight.log(np.zeros_like(power))
+        mean = np.exp(weight.log(power) - whole)
+        variance = np.exp(weight.log(2 * power) - whole) - mean**2
+        size = mean * (1 - mean) / variance - 1
+        found = np.array([mean * size, (1 - mean) * size, power * half_life])
+        possible = np.isfinite(found).all(axis=0) & (found > 0).all(axis=0)
+        possible &= np.abs(mean - 0.5) < _FARTHEST_FROM_HALF
+    return np.where(possible, found, belief), possible
+
+
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    """Integrals of p**power over prior and likelihood, p being recall after a half-life.
+
+    Recall at the review was p**when, and a failure 1 - p**when.
+    """
+
+    alpha: Vector
+    beta: Vector
+    when: Vector
+    recalled: BoolArray
+
+    def log(self, power: Vector) -> Vector:
+        """Take the logarithm of the integral, but for a constant."""
+        known = betaln(self.alpha + power, self.beta)
+        passed = betaln(self.alpha + power + self.when, self.beta)
+        return np.where(self.recalled, passed, known + np.log(-np.expm1(passed - known)))
+
+    def slope(self, power: Vector) -> Vector:
+        """Differentiate that logarithm by the power."""
+        a, b = self.alpha + power, self.beta
+        known = digamma(a) - digamma(a + b)
+        passed = digamma(a + self.when) - digamma(a + self.when + b)
+        share = np.exp(betaln(a + self.when, b) - betaln(a, b))
+        return np.where(self.recalled, passed, (known - share * passed) / (1 - share))
+
+
+def _half(weight: _Weight) -> Vector:
+    """Find the power of which the posterior mean is one half, by Newton's method.
+
+    The power is taken as its logarithm, and the mean as that of its negative logarithm, of
+    which one is nearly a straight line of the other.
+    """
+    whole = weight.log(np.zeros_like(weight.when))
+    log_power = np.zeros_like(whole)
+    for _ in range(_MOST_STEPS):
+        power = np.exp(log_power)
+        surprise = whole - weight.log(power)
+        step = np.log(surprise / math.log(2)) * surprise / (weight.slope(power) * power)
+        log_power += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        # NaN compares as False.
+        if not (np.abs(step) > _SHORTEST_STEP).any():
+            break
+    return np.exp(log_power)
+
+
+def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]:
+    """Follow the cards of some rows, the k-th reviews of all of them at once.
+
+    Returns
+    -------
+    belief : float64 [3, len(reviews)]
+        Just before each review; NaN at first ones, and where it was not needed for `rows`.
+    surprised : bool [len(reviews)]
+        Whether the belief was left as it was after a review, because it could not be updated.
+    """
+    cards = rows_by_card(reviews.card)
+    wanted = np.zeros(len(reviews), bool)
+    wanted[rows] = True
+    last = np.maximum.reduceat(np.where(wanted, cards.nth(), -1)[cards.order], cards.begins)
+    by_length = np.argsort(-last, kind="stable")
+    begins, last = cards.begins[by_length], last[by_length]
+    belief = np.tile(np.array(_START)[:, None], len(begins))
+    before = np.full((3, len(reviews)), np.nan)
+    surprised = np.zeros(len(reviews), bool)
+    for nth in range(last.max(initial=-1) + 1):
+        here = cards.order[begins[: np.searchsorted(-last, -nth, side="right")] + nth]
+        if nth > 0:
+            before[:, here] = belief[:, : len(here)]
+        going_on = here[: np.searchsorted(-last, -nth, side="left")]
+        belief, possible = updated(
+            belief[:, : len(going_on)], reviews.elapsed[going_on], reviews.recalled[going_on]
+        )
+        surprised[going_on] = ~possible
+    return before, surprised
+
+
+@dataclass(frozen=True, slots=True)
+class EbisuModel:
+    """Ebisu's beliefs, which follow from each card's own reviews alone.
+
+    Attributes
+    ----------
+    learned : Learned
+        Its note counts the updates that could not be computed up to the last training row.
+    """
+
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Nothing: there are no parameters to learn."""
+        return ()
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
+        """Predict recall at each of `rows` from the card's reviews before it.
+
+        Returns
+        -------
+        p : float64 [len(rows)], in (0, 1)
+            NaN at a card's first review, where there is nothing to forget yet.
+        """
+        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall at other elapsed times, the history staying as it is.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows), k]
+            Days since the card's previous review.
+
+        Returns
+        -------
+        p : float64 [len(rows), k], in (0, 1)
+            NaN at a card's first review.
+        """
+        before, _ = beliefs_before(reviews, rows)
+        p = recall(before[:, rows, None], np.asarray(elapsed, np.float64))
+        return uncertain(p)
+
+
+@dataclass(frozen=True, slots=True)
+class Ebisu:
+    """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
+
+    Fasih, *Ebisu: intelligent quiz scheduling*. Reads elapsed time and pass or fail, not those
+    of same-day reviews; no parameters; not online. Where an outcome is so surprising that the
+    update cannot be computed, the belief stays as it was; such reviews are counted in the
+    fit's `reason`. Published row, without same-day reviews: log loss 0.4989, RMSE(bins)
+    0.1627, AUC 0.6051.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EbisuModel:
+        """Return the algorithm, having counted what it cannot update."""
+        until = np.arange(rows.max(initial=-1) + 1)
+        _, surprised = beliefs_before(reviews, until)
+        count = int(np.count_nonzero(surprised))
+        if count == 0:
+            return EbisuModel()
+        return EbisuModel(
+            Learned(note=f"{count} of {len(until)} reviews were too surprising for an update")
+        )

@@ -1,0 +1,134 @@
+"""The whole history of a card, for models that look back at every earlier review of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+Vector = NDArray[np.float64]
+
+# Pairs of reviews, or places in a table of cards, that are held in memory at once.
+HELD = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A log card by card: the reviews of a card stand together, in time order.
+
+    Attributes
+    ----------
+    reviews : Reviews
+        The log in time order; its row numbers are what `rows` are everywhere.
+    cards : CardRows
+        The rows of each card.
+    place : int64 [n]
+        Where each row stands, card by card.
+    nth : int64 [n]
+        Earlier reviews of the card, by row.
+    clock : float64 [n]
+        Days since the card's first review, by place.
+    """
+
+    reviews: Reviews
+    cards: CardRows
+    place: IntArray
+    nth: IntArray
+    clock: Vector
+
+    def of_places(self, column: NDArray[np.generic]) -> Vector:
+        """Put a column of the log card by card."""
+        return column[self.cards.order].astype(np.float64)
+
+    def now(self, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Tell the time of a review of each card that comes `elapsed` after the one before."""
+        before = self.clock[self.place[rows] - 1]
+        return np.where(self.nth[rows] > 0, before, 0.0) + elapsed
+
+    def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
+        """Pair each row with the earlier reviews of its card, some rows at a time.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows)]
+            Days since the card's previous review, which may be other than the log's.
+        """
+        earlier, now = self.nth[rows], self.now(rows, elapsed)
+        ends = np.cumsum(earlier)
+        begin = 0
+        while begin < len(rows):
+            done = ends[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(ends, done + HELD, side="right")), begin + 1)
+            some = slice(begin, end)
+            counts = earlier[some]
+            starts = ends[some] - counts - done
+            owner = np.repeat(np.arange(end - begin), counts)
+            first = self.place[rows[some]] - counts
+            place = np.arange(len(owner)) + np.repeat(first - starts, counts)
+            age = now[some][owner] - self.clock[place]
+            yield Pairs(some, counts, starts, owner, place, age)
+            begin = end
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Some predicted reviews, each with every earlier review of its card.
+
+    Attributes
+    ----------
+    rows : slice
+        Which of the predicted reviews these are.
+    counts, starts : int64 [rows]
+        How many earlier reviews each has, and where they begin below.
+    owner : int64 [pairs]
+        Whose earlier review it is: 0 for the first of these rows.
+    place : int64 [pairs]
+        Where the earlier review stands, card by card.
+    age : float64 [pairs]
+        Days from the earlier review to the predicted one.
+    """
+
+    rows: slice
+    counts: IntArray
+    starts: IntArray
+    owner: IntArray
+    place: IntArray
+    age: Vector
+
+    def sums(self, values: NDArray[np.generic]) -> Vector:
+        """Sum over the earlier reviews of each row, 0 where there are none."""
+        total = np.zeros(len(self.counts))
+        some = self.counts > 0
+        if some.any():
+            total[some] = np.add.reduceat(values, self.starts[some], dtype=np.float64)
+        return total
+
+
+def history_of(reviews: Reviews) -> History:
+    """Arrange a log card by card."""
+    cards = rows_by_card(reviews.card)
+    place = np.empty(len(reviews), np.int64)
+    place[cards.order] = np.arange(len(reviews))
+    clock = reviews.elapsed[cards.order].astype(np.float64)
+    clock[cards.begins] = 0.0
+    for at in nth_places(cards.begins, cards.lengths):
+        clock[at] += clock[at - 1]
+    return History(reviews, cards, place, cards.nth(), clock)
+
+
+def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
+    """Yield the places of all second reviews of a card, of all third ones, and so on.
+
+    Cards come by falling length, so that those with a review number k are always the first.
+    Each card is added up by itself this way, which a running sum over all cards would not do
+    without rounding errors from one card to the next.
+    """
+    longest_first = np.argsort(-lengths, kind="stable")
+    begins, lengths = begins[longest_first], lengths[longest_first]
+    for nth in range(1, int(lengths[0]) if len(lengths) else 0):
+        yield begins[: np.searchsorted(-lengths, -nth)] + nth

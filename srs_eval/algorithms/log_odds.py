@@ -1,0 +1,170 @@
+"""Memory models whose log-odds of recall are a function of the whole history of a card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from srs_eval.algorithms.history import History, Vector, history_of
+from srs_eval.engine.compiled import Fisher, Gradient
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.engine.probability import uncertain
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+
+Slopes = NDArray[np.float64]
+# From the parameters to log-odds [rows] and their derivatives [rows, parameters].
+LogOddsOf = Callable[[Vector], tuple[Vector, Slopes]]
+
+
+class LogOdds(Protocol):
+    """A memory model as mathematics: log-odds of recall with their derivatives."""
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        """Defaults, bounds and spread of its numbers."""
+
+    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
+        """Gather what the history before each of `rows` says, whatever the parameters are.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows)]
+            Days since the card's previous review at each of them; for history it is the
+            log's own that counts.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Log-odds that are a weighted sum of features.
+
+    Attributes
+    ----------
+    features : float64 [rows, parameters]
+    """
+
+    features: Slopes
+
+    def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
+        """Return the log-odds and, as their derivatives, the features."""
+        return self.features @ w, self.features
+
+
+@dataclass(frozen=True, slots=True)
+class LogOddsModel:
+    """A function with numbers in it: a memory model with a forgetting curve.
+
+    Attributes
+    ----------
+    log_odds : LogOdds
+        The model as mathematics.
+    parameters : tuple of float
+        Its numbers.
+    learned : Learned
+        How they were found.
+    """
+
+    log_odds: LogOdds
+    parameters: tuple[float, ...]
+    learned: Learned = field(default_factory=Learned)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
+        """Predict recall at each of `rows` from the card's reviews before it.
+
+        Returns
+        -------
+        p : float64 [len(rows)], in (0, 1)
+            NaN at a card's first review, where there is nothing to forget yet.
+        """
+        return self._predicted(history_of(reviews), rows, reviews.elapsed[rows])
+
+    def predict_at(
+        self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
+    ) -> NDArray[np.float64]:
+        """Predict recall at other elapsed times, the history staying as it is.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows), k]
+            Days since the card's previous review.
+
+        Returns
+        -------
+        p : float64 [len(rows), k], in (0, 1)
+            NaN at a card's first review.
+        """
+        times = np.asarray(elapsed, np.float64)
+        repeated = np.repeat(rows, times.shape[1])
+        return self._predicted(history_of(reviews), repeated, times.ravel()).reshape(times.shape)
+
+    def _predicted(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+        with _what_is_not_finite_is_told():
+            log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
+        return uncertain(np.where(history.nth[rows] > 0, expit(log_odds), np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class LogLoss:
+    """Sum of weight * log loss + stiffness * (w - centre)**2, as a function of w.
+
+    Attributes
+    ----------
+    log_odds : function of w
+        Log-odds of the training reviews and their derivatives.
+    recalled, weight : float64 [rows]
+        Outcomes, and what each counts.
+    centre, stiffness : float64 [parameters]
+        Where the parameters are drawn to, and how strongly.
+    """
+
+    log_odds: LogOddsOf
+    recalled: Vector
+    weight: Vector
+    centre: Vector
+    stiffness: Vector
+
+    def gradient(self, w: Vector) -> Gradient:
+        """Return the value and its gradient."""
+        with _what_is_not_finite_is_told():
+            return self._gradient(w, *self.log_odds(w))
+
+    def fisher(self, w: Vector) -> Fisher:
+        """Return the value, its gradient, and its curvature in the sense of Fisher."""
+        with _what_is_not_finite_is_told():
+            log_odds, slopes = self.log_odds(w)
+            p = expit(log_odds)
+            information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
+            information[np.diag_indices(len(w))] += 2 * self.stiffness
+            return Fisher(*self._gradient(w, log_odds, slopes), information)
+
+    def _gradient(self, w: Vector, log_odds: Vector, slopes: Slopes) -> Gradient:
+        against = np.where(self.recalled > 0, -log_odds, log_odds)
+        pull = self.stiffness * (w - self.centre)
+        loss = self.weight @ np.logaddexp(0.0, against) + (w - self.centre) @ pull
+        surprise = self.weight * (expit(log_odds) - self.recalled)
+        return Gradient(float(loss), surprise @ slopes + 2 * pull)
+
+
+def _what_is_not_finite_is_told() -> np.errstate:
+    """Let numbers that are not finite pass: fits and predictions that end there are refused."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def log_loss_of(
+    log_odds: LogOdds,
+    history: History,
+    rows: IntArray,
+    weight: Vector,
+    centre: Vector,
+    stiffness: Vector,
+) -> LogLoss:
+    """Return the loss of a model at some reviews of a log."""
+    reviews = history.reviews
+    function = log_odds.at(history, rows, reviews.elapsed[rows])
+    recalled = reviews.recalled[rows].astype(np.float64)
+    return LogLoss(function, recalled, weight, centre, stiffness)

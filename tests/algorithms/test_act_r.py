@@ -1,0 +1,145 @@
+"""ACT-R: activation that depends on activation at every earlier review."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms import act_r, history
+from srs_eval.algorithms.act_r import ActivationEquations, ActR
+from srs_eval.algorithms.history import history_of
+from srs_eval.nouns import Reviews
+from srs_eval.trial import trial_task
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
+
+TASK = trial_task(same_day=True)
+FOLD = TASK.folds[0]
+SECONDS = dataclasses.replace(
+    TASK.reviews,
+    elapsed=np.maximum(TASK.reviews.elapsed_seconds, 0.0) / 86400,
+    whole_days=False,
+)
+LOGS = {"days": TASK.reviews, "seconds": SECONDS}
+OTHER = (0.5, 0.9, 0.4, -1.3, 0.7)
+
+
+def by_pytorch(reviews, row, w):
+    """Log-odds at one review, as the paper has it."""
+    a, c, noise, threshold, h = w
+    rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
+    when = np.cumsum(np.where(np.arange(len(rows)) == 0, 0.0, reviews.elapsed[rows]))
+    activations = [torch.tensor(-torch.inf, dtype=torch.float64)]
+    for k in range(1, len(rows)):
+        total = torch.zeros((), dtype=torch.float64)
+        for j in range(k):
+            decay = (c * torch.exp(activations[j]) if j else 0.0) + a
+            seconds = 86400 * h * (when[k] - when[j])
+            total = total + torch.clamp(seconds, min=1.0) ** -decay
+        activations.append(torch.log(total))
+    return (activations[-1] - threshold) / noise
+
+
+@pytest.mark.parametrize("clock", LOGS)
+@pytest.mark.parametrize("w", [ActivationEquations.parameters.defaults, OTHER])
+def test_activation_and_its_derivatives_are_those_of_pytorch(clock, w):
+    reviews = LOGS[clock]
+    rows = np.flatnonzero(reviews.elapsed_days >= 0)[::-11]
+    at = ActivationEquations().at(history_of(reviews), rows, reviews.elapsed[rows])
+    found, slopes = at(np.array(w))
+    for number, row in enumerate(rows):
+        parameters = torch.tensor(w, dtype=torch.float64, requires_grad=True)
+        expected = by_pytorch(reviews, row, parameters)
+        (gradient,) = torch.autograd.grad(expected, parameters)
+        assert found[number] == pytest.approx(expected.item(), rel=1e-10)
+        np.testing.assert_allclose(slopes[number], gradient, rtol=1e-8, atol=1e-10)
+
+
+def test_memory_is_bounded_and_changes_nothing(monkeypatch):
+    rows = np.flatnonzero(SECONDS.elapsed_days >= 0)
+    w = np.array(OTHER)
+    equations = ActivationEquations()
+    found, slopes = equations.at(history_of(SECONDS), rows, SECONDS.elapsed[rows])(w)
+    monkeypatch.setattr(history, "HELD", 25)
+    monkeypatch.setattr(act_r, "HELD", 25)
+    again, slopes_again = equations.at(history_of(SECONDS), rows, SECONDS.elapsed[rows])(w)
+    np.testing.assert_allclose(again, found, rtol=1e-13)
+    np.testing.assert_allclose(slopes_again, slopes, rtol=1e-11)
+
+
+def test_curves_go_through_the_predictions_and_fall():
+    model = ActR(fit="default").fit(SECONDS, FOLD.train, None)
+    own = SECONDS.elapsed[FOLD.test]
+    times = np.stack([own, own + 1, own + 10, own + 100], axis=1)
+    p = model.predict_at(SECONDS, FOLD.test, times)
+    np.testing.assert_array_equal(p[:, 0], model.predict(SECONDS, FOLD.test))
+    assert (np.diff(p, axis=1) < 0).all()
+
+
+def test_ratings_are_not_read():
+    ratings = np.random.default_rng(0).integers(1, 5, len(SECONDS))
+    other = dataclasses.replace(SECONDS, rating=ratings)
+    model = ActR(fit="default").fit(SECONDS, FOLD.train, None)
+    np.testing.assert_array_equal(
+        model.predict(other, FOLD.test), model.predict(SECONDS, FOLD.test)
+    )
+
+
+def test_spaced_reviews_are_remembered_longer_than_massed_ones():
+    def after(gaps):
+        gaps = np.array([0.0, *gaps])
+        reviews = Reviews(
+            user=1,
+            card=np.zeros(len(gaps), np.int64),
+            day=np.cumsum(gaps).astype(np.int64),
+            rating=np.full(len(gaps), 3),
+            elapsed_days=np.where(np.arange(len(gaps)) == 0, -1, gaps).astype(np.int64),
+            elapsed=gaps,
+            row=np.arange(len(gaps)),
+        )
+        model = ActR(fit="default").fit(reviews, np.array([1]), None)
+        return model.predict(reviews, np.array([len(gaps) - 1]))[0]
+
+    assert after([0, 0, 0, 365]) < after([1, 1, 1, 365]) < after([30, 30, 30, 365])
+
+
+def test_a_fit_stays_in_bounds_and_ends_where_both_methods_agree():
+    newton, lbfgs = (
+        ActR(fit=method).fit(TASK.reviews, FOLD.train, None) for method in ("newton", "lbfgs")
+    )
+    algorithm, equations = ActR(), ActivationEquations()
+    centre = np.array(equations.parameters.defaults)
+    loss = algorithm.loss(equations, history_of(TASK.reviews), FOLD.train, centre)
+    found, other = (loss.gradient(np.array(end.parameters)).loss for end in (newton, lbfgs))
+    assert found == pytest.approx(other, rel=1e-5)
+    assert found < loss.gradient(centre).loss
+    assert equations.parameters.checked(newton.parameters, "act_r") == newton.parameters
+
+
+def test_published_parameters_are_rounded_to_four_decimals():
+    model = ActR(fit="reference").fit(TASK.reviews, FOLD.train, None)
+    assert model.parameters == tuple(np.round(model.parameters, 4))
+    assert model.parameters != tuple(np.round(ActivationEquations.parameters.defaults, 4))
+
+
+def test_the_time_grows_with_the_reviews_and_not_with_loops():
+    cards, per_card = 500, 20
+    rng = np.random.default_rng(0)
+    gaps = np.where(np.arange(cards * per_card) % per_card == 0, 0, rng.integers(1, 30))
+    reviews = Reviews(
+        user=1,
+        card=np.repeat(np.arange(cards), per_card),
+        day=np.zeros(cards * per_card, np.int64),
+        rating=rng.integers(1, 5, cards * per_card),
+        elapsed_days=np.where(gaps == 0, -1, gaps),
+        elapsed=gaps.astype(float),
+        row=np.arange(cards * per_card),
+    )
+    rows = np.flatnonzero(gaps)
+    model = ActR(fit="default").fit(reviews, rows, None)
+    model.predict(reviews, rows)
+    began = time.process_time()
+    model.predict(reviews, rows)
+    # About 1 microsecond a review; the bound only notices a loop over reviews.
+    assert (time.process_time() - began) / len(rows) < 20e-6

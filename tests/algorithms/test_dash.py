@@ -1,0 +1,256 @@
+"""DASH and what its relatives share: counts in windows, fading traces, and their fits."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms import history
+from srs_eval.algorithms.dash import Dash, DashMcm
+from srs_eval.algorithms.dash_act_r import DashActR, FadingTraces
+from srs_eval.algorithms.history import history_of
+from srs_eval.algorithms.log_odds import LogOddsModel
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.trial import trial_task
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
+
+TASK = trial_task(same_day=True)
+FOLD = TASK.folds[0]
+SECONDS = dataclasses.replace(
+    TASK.reviews,
+    elapsed=np.maximum(TASK.reviews.elapsed_seconds, 0.0) / 86400,
+    whole_days=False,
+)
+LOGS = {"days": TASK.reviews, "seconds": SECONDS}
+RELATIVES = [Dash, DashMcm, DashActR]
+TIME_CONSTANTS = (0.2434, 1.9739, 16.0090, 129.8426)
+
+
+def earlier_ages(reviews, row):
+    """Ages of the card's earlier reviews at a row, and whether each was a pass."""
+    rows = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
+    ages = [reviews.elapsed[rows[nth + 1 :]].sum() for nth in range(len(rows) - 1)]
+    return np.array(ages), reviews.recalled[rows[:-1]]
+
+
+def plain_counts(reviews, row, time_constants):
+    ages, passed = earlier_ages(reviews, row)
+    counts = []
+    for window, constant in zip((1, 7, 30, np.inf), time_constants, strict=True):
+        weight = np.exp(-ages / constant) * (ages <= window)
+        counts += [weight.sum(), weight[passed].sum()]
+    return counts
+
+
+@pytest.mark.parametrize("clock", LOGS)
+@pytest.mark.parametrize(
+    ("algorithm", "time_constants"), [(Dash(), (np.inf,) * 4), (DashMcm(), TIME_CONSTANTS)]
+)
+def test_windows_count_what_a_loop_counts(algorithm, time_constants, clock):
+    reviews = LOGS[clock]
+    rows = np.arange(len(reviews))[::-3]
+    log_odds = algorithm.log_odds(whole_days=True)
+    found = log_odds.counts(history_of(reviews), rows, reviews.elapsed[rows])
+    expected = [plain_counts(reviews, row, time_constants) for row in rows]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_window_holds_what_is_just_as_old():
+    gaps = np.array([0.0, 1.0, 6.0, 23.0, 1.0])
+    one_card = TASK.reviews.take(np.flatnonzero(TASK.reviews.card == TASK.reviews.card[0])[:5])
+    one_card = dataclasses.replace(one_card, elapsed=gaps, rating=np.array([3, 3, 1, 3, 3]))
+    rows = np.array([1, 2, 3, 4])
+    counts = Dash().log_odds(whole_days=True).counts(history_of(one_card), rows, gaps[rows])
+    seen, passed = counts[:, ::2], counts[:, 1::2]
+    assert seen.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 3, 3], [1, 1, 3, 4]]
+    assert passed.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 2, 2], [1, 1, 2, 3]]
+
+
+def test_memory_is_bounded_and_changes_nothing(monkeypatch):
+    rows = np.arange(len(SECONDS))
+    expected = [
+        relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
+        for relative in RELATIVES
+    ]
+    monkeypatch.setattr(history, "HELD", 5)
+    past = history_of(SECONDS)
+    longest = max(len(pairs.age) for pairs in past.pairs(rows, SECONDS.elapsed))
+    assert longest == past.nth.max() > 5
+    for relative, p in zip(RELATIVES, expected, strict=True):
+        found = relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
+        np.testing.assert_array_equal(found, p)
+
+
+@pytest.mark.parametrize("relative", RELATIVES)
+def test_curves_go_through_the_predictions_and_other_times_move_only_the_last_interval(relative):
+    model = relative(fit="default").fit(SECONDS, FOLD.train, None)
+    rows = FOLD.test
+    times = np.stack([SECONDS.elapsed[rows], np.full(len(rows), 9.5)], axis=1)
+    curves = model.predict_at(SECONDS, rows, times)
+    np.testing.assert_array_equal(curves[:, 0], model.predict(SECONDS, rows))
+    for row, p in zip(rows[::20], curves[::20, 1], strict=True):
+        elapsed = SECONDS.elapsed.copy()
+        elapsed[row] = 9.5
+        moved = dataclasses.replace(SECONDS, elapsed=elapsed)
+        assert model.predict(moved, np.array([row]))[0] == pytest.approx(p, abs=1e-12)
+
+
+def test_nothing_is_predicted_at_a_first_review():
+    first = np.flatnonzero(TASK.reviews.elapsed_days < 0)
+    p = Dash(fit="default").fit(TASK.reviews, FOLD.train, None).predict(TASK.reviews, first)
+    assert len(p) == 40
+    assert np.isnan(p).all()
+
+
+def traces_by_pytorch(reviews, rows, w):
+    """Log-odds of DASH[ACT-R], review by review."""
+    found = []
+    for row in rows:
+        ages, passed = earlier_ages(reviews, row)
+        left = torch.zeros((), dtype=torch.float64)
+        for age, recalled in zip(ages, passed, strict=True):
+            if age > 0.1:
+                left = left + age ** -w[1] * (w[3] if recalled else w[2])
+        found.append(w[0] * torch.log1p(torch.relu(left)) + w[4])
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("clock", LOGS)
+@pytest.mark.parametrize(
+    "w", [FadingTraces.parameters.defaults, (0.7, 1.3, -1.5, 0.8, -0.4), (2.0, 0.01, 0.5, 0.1, 1.0)]
+)
+def test_fading_traces_and_their_derivatives_are_those_of_pytorch(clock, w):
+    reviews = LOGS[clock]
+    rows = np.flatnonzero(reviews.elapsed_days >= 0)[::-13]
+    found, slopes = FadingTraces().at(history_of(reviews), rows, reviews.elapsed[rows])(np.array(w))
+    parameters = torch.tensor(w, dtype=torch.float64, requires_grad=True)
+    expected = traces_by_pytorch(reviews, rows, parameters)
+    np.testing.assert_allclose(found, expected.detach(), rtol=1e-10)
+    for number, log_odds in enumerate(expected):
+        (gradient,) = torch.autograd.grad(log_odds, parameters, retain_graph=True)
+        np.testing.assert_allclose(slopes[number], gradient, rtol=1e-9, atol=1e-12)
+
+
+def loss_of(algorithm):
+    log_odds = algorithm.log_odds(whole_days=True)
+    centre = np.array(log_odds.parameters.defaults)
+    return algorithm.loss(log_odds, history_of(TASK.reviews), FOLD.train, centre), centre
+
+
+@pytest.mark.parametrize("relative", RELATIVES)
+def test_the_loss_is_that_of_the_predictions_and_its_gradient_that_of_pytorch(relative):
+    algorithm = relative(recency="exponential", prior_weight=3.0)
+    loss, centre = loss_of(algorithm)
+    w = centre + 0.1
+    weight = algorithm.weights(len(FOLD.train))
+    weight /= weight.mean()
+    log_odds = algorithm.log_odds(whole_days=True)
+    p = LogOddsModel(log_odds, tuple(w)).predict(TASK.reviews, FOLD.train)
+    recalled = TASK.reviews.recalled[FOLD.train]
+    pull = 3.0 * np.sum((w - centre) ** 2) / 0.5**2
+    expected = pull - np.sum(weight * np.log(np.where(recalled, p, 1 - p)))
+    assert loss.gradient(w).loss == pytest.approx(expected, rel=1e-12)
+
+    at, slopes = loss.log_odds(w)
+    free = torch.tensor(at, requires_grad=True)
+    outcome = torch.tensor(recalled.astype(float))
+    torch.nn.functional.binary_cross_entropy_with_logits(
+        free, outcome, weight=torch.tensor(weight), reduction="sum"
+    ).backward()
+    gradient = free.grad.numpy() @ slopes + 2 * 3.0 * (w - centre) / 0.5**2
+    np.testing.assert_allclose(loss.gradient(w).gradient, gradient, rtol=1e-9)
+    np.testing.assert_allclose(loss.fisher(w).gradient, gradient, rtol=1e-9)
+
+
+@pytest.mark.parametrize("relative", [Dash, DashMcm])
+def test_the_curvature_is_that_of_the_loss(relative):
+    loss, centre = loss_of(relative())
+    information = loss.fisher(centre).information
+    for number, row in enumerate(information):
+        step = 1e-5 * np.eye(9)[number]
+        change = loss.gradient(centre + step).gradient - loss.gradient(centre - step).gradient
+        np.testing.assert_allclose(row, change / 2e-5, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("relative", [Dash, DashMcm])
+def test_both_ways_to_minimise_find_the_one_minimum(relative):
+    loss, _ = loss_of(relative())
+    ends = [
+        relative(fit=method).fit(TASK.reviews, FOLD.train, None) for method in ("newton", "lbfgs")
+    ]
+    at = [loss.gradient(np.array(end.parameters)) for end in ends]
+    assert at[0].loss == pytest.approx(at[1].loss, rel=1e-6)
+    np.testing.assert_allclose(at[0].gradient / len(FOLD.train), 0.0, atol=5e-4)
+    assert (np.array(ends[0].learned.standard_errors) > 0).all()
+
+
+@pytest.mark.parametrize("relative", RELATIVES)
+@pytest.mark.parametrize("method", ["newton", "reference"])
+def test_the_order_of_training_rows_does_not_matter(relative, method):
+    forwards, backwards = (
+        relative(fit=method).fit(TASK.reviews, rows, None)
+        for rows in (FOLD.train, FOLD.train[::-1])
+    )
+    assert forwards.parameters == backwards.parameters
+
+
+def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():
+    half = DashMcm().fit(TASK.reviews, FOLD.train[: len(FOLD.train) // 2], None)
+    after = DashMcm().refit(TASK.reviews, FOLD.train, None, half)
+    expected = DashMcm().fit(TASK.reviews, FOLD.train, None)
+    np.testing.assert_allclose(after.parameters, expected.parameters, atol=1e-2)
+
+
+def test_with_same_day_reviews_it_starts_where_dash_does():
+    for relative in (Dash, DashMcm):
+        whole, fractional = (
+            relative(fit="default").fit(reviews, FOLD.train, None).parameters
+            for reviews in (TASK.reviews, SECONDS)
+        )
+        assert whole != fractional
+        assert fractional == Dash(fit="default").fit(SECONDS, FOLD.train, None).parameters
+
+
+def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r():
+    card = np.zeros(200, np.int64)
+    reviews = dataclasses.replace(
+        TASK.reviews.take(np.resize(np.arange(len(TASK.reviews)), 200)),
+        card=card,
+        elapsed_days=np.where(np.arange(200) == 0, -1, 1),
+        elapsed=np.minimum(np.arange(200.0), 1.0),
+    )
+    late = np.arange(65, 200)
+    model = DashActR(fit="reference").fit(reviews, late, None)
+    assert model.parameters == FadingTraces.parameters.defaults
+    assert model.learned.fallback
+    assert "leaves out all of the 135 training reviews" in model.learned.note
+    # One more review, and it has something to train on.
+    more = DashActR(fit="reference").fit(reviews, np.arange(64, 200), None)
+    assert more.parameters != FadingTraces.parameters.defaults
+    assert not more.learned.fallback
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "reference"])
+def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
+    elapsed = TASK.reviews.elapsed.copy()
+    elapsed[FOLD.train[-1]] = np.nan
+    broken = dataclasses.replace(TASK.reviews, elapsed=elapsed)
+    with pytest.raises(FitError, match=r"dash_act_r: user trial: the .*loss"):
+        DashActR(fit=method).fit(broken, FOLD.train, None)
+
+
+def test_mistakes_in_options_are_told():
+    with pytest.raises(ConfigError, match=r"dash: parameters cannot be used:\n.* 9 are needed"):
+        Dash(parameters=[1, 2])
+    with pytest.raises(ConfigError, match=r"parameter 1 is 0\.0, outside 0\.001"):
+        DashActR(parameters=[1, 0.0, 1, 1, 1])
+    with pytest.raises(ConfigError, match="dash_mcm: fit=s0 is not one of: newton, lbfgs"):
+        DashMcm(fit="s0")
+    with pytest.raises(FitSkipped, match="dash_mcm: there are no training reviews"):
+        DashMcm().fit(TASK.reviews, np.array([], np.int64), None)
+
+
+def test_given_parameters_are_kept_where_nothing_is_fitted():
+    given = (0.1,) * 9
+    assert Dash(fit="default", parameters=given).fit(SECONDS, FOLD.train, None).parameters == given

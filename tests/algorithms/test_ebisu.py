@@ -1,0 +1,121 @@
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from srs_eval.algorithms.ebisu import Ebisu, EbisuModel, beliefs_before, recall, updated
+from srs_eval.nouns import Reviews
+from srs_eval.trial import trial_task
+
+ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
+AT_ONCE = np.array([0.0])
+
+
+def one_card(elapsed, recalled):
+    """A card that was reviewed after each of these numbers of days."""
+    n = len(elapsed)
+    return Reviews(
+        user=1,
+        card=np.zeros(n, np.int64),
+        day=np.cumsum(elapsed).astype(np.int64),
+        rating=np.where(recalled, 3, 1),
+        elapsed_days=np.r_[-1, np.asarray(elapsed[1:], np.int64)],
+        elapsed=np.asarray(elapsed, float),
+        row=np.arange(n),
+    )
+
+
+def moment(belief, power, when, recalled):
+    """Integral of p**power over prior and likelihood, number by number."""
+    alpha, beta, _ = belief
+
+    def weighted(p):
+        return p ** (power + alpha - 1) * (p**when if recalled else 1 - p**when)
+
+    # The end at 1 is as steep as (1 - p)**(beta - 1): that factor is left to quad.
+    return quad(weighted, 0, 1, weight="alg", wvar=(0, beta - 1), epsabs=0, epsrel=1e-10)[0]
+
+
+@pytest.mark.parametrize("recalled", [True, False])
+@pytest.mark.parametrize("elapsed", [0.4, 3.0, 30.0])
+@pytest.mark.parametrize("belief", [(1.8, 1.8, 10.0), (3.0, 2.0, 4.0), (1.2, 4.0, 50.0)])
+def test_the_new_belief_has_the_moments_of_the_posterior(belief, elapsed, recalled):
+    new, possible = updated(np.array(belief)[:, None], np.array([elapsed]), np.array([recalled]))
+    assert possible.all()
+    alpha, beta, half_life = new[:, 0]
+    when, power = elapsed / belief[2], half_life / belief[2]
+    whole = moment(belief, 0.0, when, recalled)
+    mean = moment(belief, power, when, recalled) / whole
+    square = moment(belief, 2 * power, when, recalled) / whole
+    assert mean == pytest.approx(0.5, abs=1e-7)
+    assert alpha / (alpha + beta) == pytest.approx(mean, abs=1e-7)
+    variance = alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1))
+    assert variance == pytest.approx(square - mean**2, rel=1e-6)
+
+
+def test_after_one_half_life_recall_is_one_half():
+    belief, _ = updated(
+        np.array([[2.0, 5.0], [3.0, 2.0], [7.0, 1.0]]), np.ones(2), np.array([True, False])
+    )
+    np.testing.assert_allclose(recall(belief, belief[2]), 0.5, atol=1e-7)
+
+
+def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was():
+    belief, possible = updated(ALMOST_CERTAIN, AT_ONCE, np.array([False]))
+    assert not possible.any()
+    np.testing.assert_array_equal(belief, ALMOST_CERTAIN)
+
+
+def test_such_outcomes_are_counted_where_it_is_fitted():
+    centuries = [0] + [100_000] * 60
+    reviews = one_card([*centuries, 0, 1], [True] * 61 + [False, True])
+    last = len(reviews) - 1
+    model = Ebisu().fit(reviews, np.array([last]), np.random.default_rng(0))
+    assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
+    assert not model.learned.fallback
+    assert 0 < model.predict(reviews, np.array([last]))[0] < 1
+
+
+def test_predictions_do_not_depend_on_which_others_are_asked_for():
+    task = trial_task(same_day=True)
+    rows = task.folds[0].test
+    together = EbisuModel().predict(task.reviews, rows)
+    alone = [EbisuModel().predict(task.reviews, rows[[k]])[0] for k in range(len(rows))]
+    np.testing.assert_allclose(alone, together, rtol=1e-9)
+
+
+def test_there_is_nothing_to_predict_at_a_first_review():
+    reviews = trial_task(same_day=True).reviews
+    first = reviews.elapsed_days < 0
+    p = EbisuModel().predict(reviews, np.arange(len(reviews)))
+    np.testing.assert_array_equal(np.isnan(p), first)
+
+
+def test_passes_lengthen_and_failures_shorten_the_half_life():
+    reviews = one_card([0, 1, 2, 4, 8], [True, True, True, True, False])
+    later = dataclasses.replace(reviews, rating=np.full(5, 3))
+    before, _ = beliefs_before(reviews, np.array([4]))
+    assert (np.diff(before[2, 1:]) > 0).all()
+    forgot, passed = (
+        updated(before[:, 4:], log.elapsed[4:], log.recalled[4:])[0] for log in (reviews, later)
+    )
+    assert forgot[2, 0] < before[2, 4] < passed[2, 0]
+
+
+def test_thirty_thousand_reviews_take_a_second_at_most():
+    rng = np.random.default_rng(0)
+    n = 30_000
+    card = np.sort(rng.integers(0, 2000, n))
+    first = np.r_[True, card[1:] != card[:-1]]
+    elapsed = np.where(first, 0, rng.geometric(0.1, n))
+    reviews = dataclasses.replace(
+        one_card(elapsed, rng.random(n) < 0.85),
+        card=card,
+        elapsed_days=np.where(first, -1, elapsed),
+    )
+    began = time.process_time()
+    EbisuModel().predict(reviews, np.arange(n))
+    # Some 50 ms; the bound only notices a loop over reviews.
+    assert time.process_time() - began < 1.0
