@@ -23,7 +23,7 @@ _FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-9
 _MOST_DAMPING = 1e9
 _NEGLIGIBLE = 0.01
 _LITTLE_DAMPING = 0.1
-_REMEMBERED = 2
+_REMEMBERED = 4
 _SOLVED = 1
 _UNBOUNDED = 1e30
 
@@ -66,7 +66,7 @@ def newton(
     ----------
     tolerance : float
         The fit ends when a step lowers the objective by less than this share of it, and, if
-        the step was held short, so does starting afresh from there.
+        the step was held short, so does a fresh one from there.
 
     Raises
     ------
@@ -74,16 +74,10 @@ def newton(
         If the objective is not a finite number at the start, or no step can be computed.
     """
     search = _Search(objective, start, space)
-    before = search.here.loss  # when damping last began anew
-    for evaluated in range(1, most_steps + 1):
-        if search.advance(tolerance):
-            # Damping makes any step small: only an end that comes again without it is one.
-            confirmed = search.trusted and search.damping <= _LITTLE_DAMPING
-            if confirmed or before - search.here.loss < tolerance * search.here.loss:
-                return search.ended(evaluated + 1, converged=True)
-            before = search.here.loss
-            search.begin_anew()
-    return search.ended(most_steps, converged=False)
+    while search.evaluated < most_steps:
+        if search.advance(tolerance) and search.confirms(tolerance):
+            return search.ended(converged=True)
+    return search.ended(converged=False)
 
 
 class _Search:
@@ -98,6 +92,8 @@ class _Search:
         How closely steps are held, as a share of the curvature.
     trusted : bool
         Whether the last step gained at least half of what the model foretold.
+    evaluated : int
+        How often the objective was.
     """
 
     def __init__(
@@ -105,6 +101,7 @@ class _Search:
     ) -> None:
         self.objective = objective
         self.box = _Box(space)
+        self.evaluated = 1
         self.w = feasible(start, space)
         self.here = objective.fisher(self.w)
         if not np.isfinite(self.here.loss):
@@ -130,6 +127,7 @@ class _Search:
         if predicted < small * (1.0 if self.trusted else _NEGLIGIBLE):
             return True
         trial = self.objective.fisher(self.w + step)
+        self.evaluated += 1
         gained = self.here.loss - trial.loss
         self.damping = _next_damping(self.damping, gained / predicted)
         self.trusted = gained >= 0.5 * predicted
@@ -141,7 +139,17 @@ class _Search:
             self.w, self.here = self.w + step, trial
         return 0 < gained < small or self.damping > _MOST_DAMPING
 
+    def confirms(self, tolerance: float) -> bool:
+        """Say whether an end is one without damping too, which makes any step small."""
+        if self.trusted and self.damping <= _LITTLE_DAMPING:
+            return True
+        before = self.here.loss
+        self.begin_anew()
+        self.advance(tolerance)
+        return before - self.here.loss < tolerance * before
+
     def _keep_closer(self) -> None:
+        self.evaluated += 1
         self.damping = _next_damping(self.damping, 0.0)
         if self.damping > _MOST_DAMPING:
             raise FitError(
@@ -149,9 +157,9 @@ class _Search:
                 f"where the gradient is {self.here.gradient.tolist()}"
             )
 
-    def ended(self, steps: int, *, converged: bool) -> Minimum:
+    def ended(self, *, converged: bool) -> Minimum:
         """Return where the search is as where it ended."""
-        return Minimum(self.w, self.here.loss, self.here.information, steps, converged)
+        return Minimum(self.w, self.here.loss, self.here.information, self.evaluated, converged)
 
 
 class _Seen(NamedTuple):
