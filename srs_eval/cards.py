@@ -129,15 +129,3 @@ def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
     [0, 1, 0, 1]
     """
     return rows_by_card(card).earlier(event)
-
-
-def first_of_card(card: IntArray) -> IntArray:
-    """Row number of the first review of each review's card.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_of_card(np.array([7, 9, 7])).tolist()
-    [0, 1, 0]
-    """
-    return rows_by_card(card).first()

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.cards import earlier_on_card, first_of_card, order_by_card, rows_by_card
+from srs_eval.cards import earlier_on_card, order_by_card, rows_by_card
 
 REVIEWS = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60)
 
@@ -33,7 +33,7 @@ def test_the_first_review_of_a_card_is_found_like_a_loop_finds_it(reviews):
     first = {}
     for row, which in enumerate(card.tolist()):
         first.setdefault(which, row)
-    rows = first_of_card(card)
+    rows = rows_by_card(card).first()
     assert rows.tolist() == [first[which] for which in card.tolist()]
     assert rows.dtype == np.int64
 

@@ -133,6 +133,10 @@ class Fitted(FitOptions):
         try:
             if self.method == "newton" or self.method == "lbfgs":
                 w, learned = self._minimise(equations, space, reviews, rows, centre, previous, rng)
+                if missing:
+                    told = f"{missing}: the fit was drawn to the parameters it was given"
+                    note = "; ".join(part for part in (told, learned.note) if part)
+                    learned = dataclasses.replace(learned, note=note)
                 return RecurrentModel(equations, _tuple(w), learned)
             missing = missing or self._untrainable(reviews, rows)
             if missing:

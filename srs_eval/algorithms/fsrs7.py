@@ -175,7 +175,7 @@ class Fsrs7(Fitted):
     same_day = True
     methods = ("newton", "reference", "default")
     recipe = Recipe(learning_rate=0.0118, betas=(0.70, 0.98), epochs=9, keep="last", penalty=0.3333)
-    # There are several minima: for 7 % of users the best of three beats the first.
+    # There are several minima: the best of some starts counts.
     starts = 3
 
     def equations(self, *, whole_days: bool) -> Fsrs7Equations:

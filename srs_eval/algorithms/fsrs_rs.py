@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.options import require_bool
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Reviews, User
@@ -57,8 +58,7 @@ class FsrsRs:
 
     def __post_init__(self) -> None:
         """Refuse at once what would fail for every user."""
-        if not isinstance(self.card_ids, bool):
-            raise ConfigError(f"fsrs_rs: card_ids={self.card_ids} is not one of: true, false")
+        require_bool("fsrs_rs", "card_ids", self.card_ids)
         if find_spec(_PACKAGE) is None:
             raise ConfigError(_MISSING.format(problem="is not installed"))
 

@@ -108,7 +108,10 @@ def test_what_needs_second_reviews_keeps_its_parameters_without_them_and_says_so
     assert model.parameters == algorithm.defaults(whole_days=True)
     assert model.learned.fallback
     assert "no card has a first later-day review" in model.learned.note
-    assert not fitted(Fsrs6(), rows=rows).learned.fallback
+    newton = fitted(Fsrs6(), rows=rows).learned
+    assert not newton.fallback
+    assert "was drawn to the parameters it was given" in newton.note
+    assert fitted(Fsrs6()).learned.note == ""
 
 
 def test_what_the_public_trainer_cannot_train_on_is_told():
