@@ -281,6 +281,8 @@ def _refuse_improbable(
 def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -> Predictions:
     rows: IntArray = fold.test
     reviews = task.reviews
+    learned_from = reviews.recalled[fold.train]
+    varied = bool(learned_from.any() and not learned_from.all())
     return Predictions(
         users=(reviews.user,),
         user=np.zeros(len(rows), np.int64),
@@ -293,5 +295,6 @@ def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -
         elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
         nth_review=task.nth_review[rows],
         lapses=task.lapses[rows],
+        train_rate=np.full(len(rows), learned_from.mean() if varied else np.nan),
         curves=curves,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
 _COUNTED_BEFORE = 8
-_FIGURES = ("calibration", "roc", "users", "forgetting")
+_FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
 
 
 def run_job(plan: Plan) -> JobOutcome:
@@ -57,14 +57,13 @@ def run_job(plan: Plan) -> JobOutcome:
         kept = _kept_users(plan)
         scored = _evaluate(plan, users, kept)
         complete = [number for number, user in enumerate(scored) if user.is_complete]
-        together = cache(lambda: kept.predictions(complete))
-        evaluation = summarise_users(scored, plan.panel, together)
+        of_users = partial(kept.predictions, complete)
+        evaluation = summarise_users(scored, plan.panel, of_users)
         fingerprint = evaluation.scores.fingerprint
         _remove_results(plan.folder)
         kept.gather(range(len(users)), plan.folder)
         _save(plan, evaluation, fingerprint)
-        predictions = together() if plan.figures else None
-        drawn = {} if predictions is None else _draw(plan, evaluation, predictions)
+        drawn = _draw(plan, evaluation, of_users()) if plan.figures and complete else {}
         say()
         say(scores_text(plan.panel, evaluation, brief=plan.sweep_id is not None))
         plan.tracker.log(facts_after(plan, evaluation, fingerprint, drawn))
@@ -242,30 +241,20 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
     }
 
 
-def _draw(plan: Plan, evaluation: Evaluation, predictions: Predictions) -> dict[str, list[Path]]:
+def _draw(
+    plan: Plan, evaluation: Evaluation, users: Iterable[Predictions]
+) -> dict[str, list[Path]]:
     """Draw the figures into the output folder."""
-    from srs_eval.report import plots  # matplotlib: not where nothing is drawn
+    from srs_eval.report import figures  # matplotlib: not where nothing is drawn
 
-    title = f"{plan.label} on {plan.source.name}"
     scores = evaluation.scores
-    shown = {
-        name: scores.values[:, column]
-        for column, name in enumerate(scores.names)
-        if name in plots.HEADLINE
-    }
-    better = {metric.name: metric.better for metric in plan.panel}
-    figures = {
-        "calibration": plots.calibration_figure(predictions, title=title),
-        "roc": plots.roc_figure(predictions, title=title),
-        "users": plots.users_figure(shown, better=better, title=title),
-        "forgetting": plots.forgetting_figure(predictions, title=title),
-    }
-    folder = plan.folder / files.FIGURES
-    return {
-        name: plots.save_figure(figure, folder, name)
-        for name, figure in figures.items()
-        if figure is not None
-    }
+    return figures.draw(
+        users,
+        dict(zip(scores.names, scores.values.T, strict=True)),
+        {metric.name: metric.better for metric in plan.panel},
+        plan.folder / files.FIGURES,
+        title=f"{plan.label} on {plan.source.name}",
+    )
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import get_args
@@ -81,6 +82,8 @@ def facts_after(
             yield Value(f"users/{metric.name}_low", summary.lo)
             yield Value(f"users/{metric.name}_high", summary.hi)
             yield Value(f"pooled/{metric.name}", summary.pooled)
+            yield Value(f"pooled/{metric.name}_low", summary.pooled_lo)
+            yield Value(f"pooled/{metric.name}_high", summary.pooled_hi)
     yield from _counts(evaluation)
     yield DatasetInfo(
         name=plan.source.name,
@@ -147,7 +150,7 @@ def _counts(evaluation: Evaluation) -> Iterator[Item]:
 def _metrics_table(
     names: Sequence[str], summary: Mapping[str, MetricSummary]
 ) -> dict[str, Sequence[object]]:
-    columns = ("mean_users", "lo", "hi", "mean_reviews", "pooled", "n_users")
+    columns = tuple(f.name for f in fields(MetricSummary))
     return {
         "metric": list(names),
         **{column: [getattr(summary[name], column) for name in names] for column in columns},

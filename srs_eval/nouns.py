@@ -231,6 +231,9 @@ class Predictions:
         Whole days since the card's previous review.
     nth_review, lapses : int64 [n], optional
         As in `Task`.
+    train_rate : float64 [n], optional
+        Share of recalls among the reviews the model learned from; NaN where they all turned
+        out alike.
     curves : Curves, optional
         Absent where the model has no forgetting curve.
     """
@@ -246,6 +249,7 @@ class Predictions:
     elapsed_days: FloatArray | None = None
     nth_review: IntArray | None = None
     lapses: IntArray | None = None
+    train_rate: FloatArray | None = None
     curves: Curves | None = None
 
     def __len__(self) -> int:
@@ -377,7 +381,9 @@ class WarmStarting(Algorithm, Protocol):
 class Metric(Protocol):
     """A number for a set of predictions; NaN means it is not defined there."""
 
-    section: ClassVar[str] = "test"
+    @property
+    def section(self) -> str:
+        """Group it is shown in, such as ``test``, ``calibration`` or ``discrimination``."""
 
     @property
     def name(self) -> str:

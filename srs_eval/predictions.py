@@ -20,6 +20,7 @@ _PER_REVIEW = (
     "elapsed_days",
     "nth_review",
     "lapses",
+    "train_rate",
 )
 
 
@@ -44,7 +45,7 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
         for new, part in zip(recode, parts, strict=True)
         if part.curves is not None
     ]
-    return Predictions(users=users, user=user, curves=_join_curves(curves), **columns)
+    return Predictions(users=users, user=user, curves=join_curves(curves), **columns)
 
 
 def of_user(predictions: Predictions, user: User) -> Predictions:
@@ -59,8 +60,8 @@ def of_user(predictions: Predictions, user: User) -> Predictions:
     return replace(part, users=(user,), user=np.zeros(len(part), np.int64), curves=curves)
 
 
-def select(predictions: Predictions, rows: IntArray | BoolArray) -> Predictions:
-    """Select scored reviews by number or mask; curves stay as they are."""
+def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Predictions:
+    """Select scored reviews by number, mask or range; curves stay as they are."""
     columns = {
         name: column[rows]
         for name in ("user", *_PER_REVIEW)
@@ -90,7 +91,8 @@ def reviews_fingerprint(reviews: Reviews) -> str:
     return digest.hexdigest()[:16]
 
 
-def _join_curves(parts: Sequence[Curves]) -> Curves | None:
+def join_curves(parts: Sequence[Curves]) -> Curves | None:
+    """Put forgetting curves under each other; None if there are none."""
     if not parts:
         return None
     return Curves(

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.resample import ReviewMean, single_user_intervals
+from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
-from srs_eval.predictions import concatenate, rows_fingerprint
+from srs_eval.predictions import rows_fingerprint
 
-Together = Callable[[], Predictions | None]
+OfUsers = Callable[[], Iterable[Predictions]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +163,10 @@ def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Ev
     """
     users = [score_user(evaluation, panel) for evaluation in evaluations]
     complete = [u.predictions for u in users if u.is_complete and u.predictions is not None]
-    return summarise_users(users, panel, lambda: concatenate(complete))
+    return summarise_users(users, panel, lambda: complete)
 
 
-def summarise_users(users: Sequence[ScoredUser], panel: Panel, together: Together) -> Evaluation:
+def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> Evaluation:
     """Put the scores of all users together.
 
     Parameters
@@ -173,12 +175,12 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, together: Togethe
         In the order of the source; their predictions are not looked at.
     panel : Panel
         What was computed.
-    together : callable
-        Fetches the predictions of the users that are complete, in the same order. Only called
-        for a single user, and for a panel that wants pooled values of whatever metric.
+    of_users : callable
+        Fetches the predictions of the users that are complete, one after the other in the same
+        order. Only called for a single user, and for a panel that wants pooled values.
     """
     scores = _scores(users, panel)
-    summary, interval_over = _summary(scores, panel, together)
+    summary, interval_over = _summary(scores, panel, of_users)
     left_out: Counter[str] = Counter()
     for user in users:
         left_out.update(user.log.left_out)
@@ -203,37 +205,41 @@ def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
 
 
 def _summary(
-    scores: Scores, panel: Panel, together: Together
+    scores: Scores, panel: Panel, of_users: OfUsers
 ) -> tuple[Mapping[str, MetricSummary], str]:
     """Summarise over users; with a single one, resample that user's cards instead."""
     complete = np.array([rows != "" for rows in scores.rows], bool)
     if not complete.any():
         nothing = dict.fromkeys(panel.names, math.nan)
         return summarise(scores.names, scores.values, scores.reviews, nothing), "users"
-    predictions = together() if len(scores.users) == 1 else None
     values, reviews = scores.values[complete], scores.reviews[complete]
-    summary = summarise(
-        scores.names,
-        values,
-        reviews,
-        _pooled(values, reviews, panel, together),
-        single_user=None if predictions is None else single_user_intervals(panel, predictions),
-    )
-    return summary, "users" if predictions is None else "cards and days"
+    if len(scores.users) == 1:
+        only = next(iter(of_users()))
+        return summarise(
+            scores.names,
+            values,
+            reviews,
+            dict(zip(scores.names, values[0].tolist(), strict=True)),
+            single_user=single_user_intervals(panel, only),
+        ), "cards and days"
+    pooled, intervals = _pooled(values, reviews, panel, of_users)
+    summary = summarise(scores.names, values, reviews, pooled, pooled_intervals=intervals)
+    return summary, "users"
 
 
 def _pooled(
-    values: NDArray[np.float64], reviews: IntArray, panel: Panel, together: Together
-) -> dict[str, float]:
+    values: NDArray[np.float64], reviews: IntArray, panel: Panel, of_users: OfUsers
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     """Score the predictions of all users put together, as far as the panel wants it."""
     if len(values) == 1:
-        return dict(zip(panel.names, values[0].tolist(), strict=True))
-    predictions = together() if panel.pooled else None
-    if predictions is not None:
-        return panel.score(predictions)
+        return dict(zip(panel.names, values[0].tolist(), strict=True)), {}
+    if panel.pooled:
+        pooled = pool(panel, of_users())
+        return pooled.scores, pooled.intervals
     weighted = reviews @ values / reviews.sum()
-    return {
+    means = {
         metric.name: float(mean)
         for metric, mean in zip(panel, weighted, strict=True)
         if isinstance(metric, ReviewMean)
     }
+    return means, {}

@@ -163,7 +163,10 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
     assert {"algo", "data", "protocol", "users", "reviews", "failed", "metrics"} <= set(summary)
     assert (summary["algo"], summary["data"], summary["users"]) == ("fsrs6", "synthetic", 2)
     for metric in summary["metrics"].values():
-        assert set(metric) == {"mean_users", "mean_reviews", "pooled", "lo", "hi", "n_users"}
+        assert set(metric) == {
+            *("mean_users", "mean_reviews", "pooled", "lo", "hi", "n_users"),
+            *("n_effective", "pooled_lo", "pooled_hi"),
+        }
     assert not list(out.rglob("*.partial"))
     assert not (out / "users").exists()
 

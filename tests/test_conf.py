@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import inspect
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -22,8 +23,8 @@ OVERLAYS = [path for path in OPTIONS if path.parent.name in settings.OVERLAYS]
 # Presets and variants: arguments whose value here is not the default of the constructor.
 PRESETS = {
     "data/py_fsrs": {"card", "rating", "time", "duration_ms"},
-    "panel/full": {"bins", "kind"},
-    "panel/default": {"kind"},
+    "panel/full": {"bins", "kind", "part", "score", "share"},
+    "panel/default": {"kind", "part", "score"},
     "panel/quick": {"pooled"},
 }
 
@@ -144,6 +145,12 @@ def test_an_experiment_has_a_study_that_names_it(path):
     assert f"experiment={path.stem}" in readme.read_text(encoding="utf-8")
 
 
-def test_every_study_has_its_experiment():
+def test_every_study_has_its_experiment_or_a_program_of_its_own():
     studies = {path.name for path in (ROOT / "experiments").iterdir() if path.is_dir()}
-    assert studies == {path.stem for path in (CONF / "experiment").glob("*.yaml")}
+    overlays = {path.stem for path in (CONF / "experiment").glob("*.yaml")}
+    assert overlays <= studies
+    for study in studies - overlays:
+        readme = (ROOT / "experiments" / study / "README.md").read_text(encoding="utf-8")
+        programs = re.findall(r"`python (experiments/\S+\.py)`", readme)
+        assert programs
+        assert all((ROOT / program).is_file() for program in programs)

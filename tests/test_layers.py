@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "protocol": BOTTOM,
     "engine": BOTTOM,
     "algorithms": BOTTOM | {"engine"},
-    "metrics": BOTTOM,
+    "metrics": FACTS,
     "trial": BOTTOM,
     "expectations": BOTTOM,
     "checks": TRY_OUT,
@@ -59,6 +59,7 @@ MAY_IMPORT_LATE = {
     "tracking/mlflow_tracker.py",
     "data/hub.py",
     "algorithms/fsrs6.py",
+    "metrics/result.py",
 }
 MAY_CATCH_EVERYTHING = {"evaluate.py", "attempt.py", "compute/processes.py"}
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn"}

@@ -9,19 +9,23 @@ No form may rank models alone: a useless predictor that watches the bins scores 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.validate import as_numbers, paired
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone, bare_predictions
+from srs_eval.metrics.sums import Sums, add_up
+from srs_eval.metrics.validate import as_numbers, check_predictions, paired
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
 LARGEST = 1e9
 SHORTEST_INTERVAL = 1e-6
+LOOKED_UP = 2**16
 LOG_BINS = 20
 
 
@@ -47,10 +51,22 @@ class Scale:
         return rounded[np.searchsorted(starts, np.asarray(values), side="right") - 1]
 
     def codes(self, values: ArrayLike) -> IntArray:
-        """Give each rounded value a number from 0, equal ones the same."""
-        starts, rounded = self._table()
-        _, code = np.unique(rounded, return_inverse=True)
-        return code[np.searchsorted(starts, np.asarray(values), side="right") - 1]
+        """Give each rounded value a number from 0, equal ones the same, in order."""
+        given = np.asarray(values)
+        whole = given.astype(np.int32 if given.dtype.kind == "f" else given.dtype, copy=False)
+        # Most are small whole numbers: looking them up is ten times faster than searching.
+        if given.size and given.max() < LOOKED_UP and (whole is given or (given == whole).all()):
+            small: IntArray = _small_codes(self)[whole]
+            return small
+        starts, code = _code_table(self)
+        after = np.searchsorted(starts, np.maximum(given, SHORTEST_INTERVAL), side="right")
+        found: IntArray = code[after - 1]
+        return found
+
+    @property
+    def count(self) -> int:
+        """Number of different rounded values."""
+        return int(_code_table(self)[1].max()) + 1
 
     def _table(self) -> tuple[FloatArray, FloatArray]:
         """Where each power of the base starts, and what it is rounded to."""
@@ -59,6 +75,21 @@ class Scale:
         powers = [self.base**exponent for exponent in range(lowest, highest + 1)]
         rounded = [round(self.factor * power, self.decimals) for power in powers]
         return np.array(powers), np.array(rounded)
+
+
+@lru_cache
+def _code_table(scale: Scale) -> tuple[FloatArray, IntArray]:
+    """Where each power of the base starts, and the number of what it is rounded to."""
+    starts, rounded = scale._table()
+    return starts, np.unique(rounded, return_inverse=True)[1]
+
+
+@lru_cache
+def _small_codes(scale: Scale) -> IntArray:
+    """Give the numbers of the whole numbers below `LOOKED_UP`."""
+    starts, code = _code_table(scale)
+    whole = np.maximum(np.arange(LOOKED_UP), SHORTEST_INTERVAL)
+    return code[np.searchsorted(starts, whole, side="right") - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +146,17 @@ def rmse_bins(
     >>> round(rmse_bins([0.9, 0.8, 0.7], [1, 1, 0], [1, 2, 9], [2, 3, 3], [0, 0, 1]), 6)
     0.422295
     """
-    probability, outcome = paired(p, recalled)
-    interval = _fact("elapsed_days", elapsed_days, probability, lowest=0)
-    nth = _fact("nth_review", nth_review, probability, lowest=1)
-    failed = _fact("lapses", lapses, probability, lowest=0)
-    bins = _merged(
-        scales.interval.codes(np.maximum(interval, SHORTEST_INTERVAL)),
-        scales.reviews.codes(nth),
-        np.where(failed > 0, 1 + scales.lapses.codes(np.maximum(failed, 1)), 0),
+    predictions = replace(
+        bare_predictions(*paired(p, recalled)),
+        elapsed_days=as_numbers("elapsed_days", elapsed_days),
+        nth_review=as_numbers("nth_review", nth_review),
+        lapses=as_numbers("lapses", lapses),
     )
-    return _rmse(probability, outcome, bins)
+    check_predictions(predictions)
+    if not len(predictions):
+        return math.nan
+    (totals,) = add_up([FactSums(scales)], predictions)
+    return math.sqrt(_mean_square(totals.values[0]))
 
 
 def rmse_bins_by_p(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -138,8 +170,7 @@ def rmse_bins_by_p(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(rmse_bins_by_p([0.95, 0.9, 0.3], [True, False, False]), 6)
     0.548483
     """
-    probability, outcome = paired(p, recalled)
-    return _rmse(probability, outcome, log_bins(probability))
+    return alone(RmseBinsByP(), p, recalled)
 
 
 def log_bins(p: ArrayLike) -> IntArray:
@@ -148,87 +179,154 @@ def log_bins(p: ArrayLike) -> IntArray:
     return np.minimum(powers.astype(np.int64) - 1, LOG_BINS - 1)
 
 
-def _fact(name: str, values: ArrayLike, p: FloatArray, *, lowest: int) -> NDArray[Any]:
-    """Take a column of facts, or refuse it."""
-    column = as_numbers(name, values)
-    if column.shape != p.shape:
-        raise ScoreError(f"{name} has shape {column.shape}, but p has {p.shape}")
-    if column.size and not column.min() >= lowest:
-        raise ScoreError(f"{name} must be at least {lowest} everywhere, found {column.min()}")
-    return column
+@dataclass(frozen=True, slots=True)
+class FactSums:
+    """Adds up reviews that are alike in interval, number of reviews and lapses.
 
+    Parameters
+    ----------
+    scales : BinScales
+        What is alike.
+    """
 
-def _merged(*codes: IntArray) -> IntArray:
-    """Give each combination of some codes a number."""
-    merged = np.zeros_like(codes[0])
-    for code in codes:
-        merged *= int(code.max(initial=0)) + 1
-        merged += code
-    return merged
+    scales: BinScales = FSRS_OPTIMIZER
 
+    @property
+    def cells(self) -> int:
+        """Number of bins."""
+        scales = self.scales
+        return scales.interval.count * scales.reviews.count * (scales.lapses.count + 1)
 
-def _rmse(p: FloatArray, recalled: BoolArray, bins: IntArray) -> float:
-    """Root of the mean over reviews of the squared gap of their bin."""
-    if not len(p):
-        return math.nan
-    size = np.bincount(bins)
-    gap = np.bincount(bins, p.astype(np.float64, copy=False) - recalled)
-    held = size > 0
-    return math.sqrt(float((gap[held] ** 2 / size[held]).sum()) / len(p))
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Find the bin of each review; there is one bin where the facts are not known."""
+        facts = _facts(predictions)
+        if facts is None:
+            return None
+        elapsed_days, nth_review, lapses = facts
+        cell = self.scales.interval.codes(elapsed_days) * self.scales.reviews.count
+        cell += self.scales.reviews.codes(nth_review)
+        cell *= self.scales.lapses.count + 1
+        cell += (1 + self.scales.lapses.codes(lapses)) * (lapses > 0)
+        return cell
 
-
-def _on_predictions(predictions: Predictions, scales: BinScales) -> float:
-    """RMSE(bins) of predictions; NaN where they lack the facts it needs."""
-    elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
-    if elapsed_days is None or nth_review is None or predictions.lapses is None:
-        return math.nan
-    return rmse_bins(
-        predictions.p,
-        predictions.recalled,
-        elapsed_days,
-        nth_review,
-        predictions.lapses,
-        scales=scales,
-    )
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give 1, prediction less outcome, and the variance of an outcome of that chance."""
+        p = predictions.p.astype(np.float64, copy=False)
+        if _facts(predictions) is None:
+            return (np.full(len(p), math.nan),) * 3
+        return np.ones(len(p), np.bool_), p - predictions.recalled, p * (1 - p)
 
 
 @dataclass(frozen=True, slots=True)
-class RmseBins:
+class LogBinSums:
+    """Adds up reviews in the 20 bins of the old RMSE(bins)."""
+
+    cells: ClassVar[int] = LOG_BINS
+
+    def cell(self, predictions: Predictions) -> IntArray:
+        """Find the bin of each prediction."""
+        return log_bins(predictions.p)
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give 1, and prediction less outcome."""
+        residual = predictions.p.astype(np.float64, copy=False) - predictions.recalled
+        return np.ones(len(residual), np.bool_), residual
+
+
+def _facts(predictions: Predictions) -> tuple[FloatArray, IntArray, IntArray] | None:
+    """Get what RMSE(bins) groups reviews by; None where any of it is not known."""
+    elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
+    if elapsed_days is None or nth_review is None or predictions.lapses is None:
+        return None
+    return elapsed_days, nth_review, predictions.lapses
+
+
+def _mean_square(totals: FloatArray) -> float:
+    """Mean over reviews of the squared gap of their bin."""
+    held = totals[totals[:, 0] != 0]  # resamples may leave bins without reviews
+    return float((held[:, 1] ** 2 / held[:, 0]).sum() / held[:, 0].sum())
+
+
+def _mean_variance(totals: FloatArray) -> float:
+    """Mean square that chance alone would leave, were every prediction right."""
+    held = totals[totals[:, 0] != 0]
+    return float((held[:, 2] / held[:, 0]).sum() / held[:, 0].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class RmseBins(SketchMetric):
     """RMSE(bins) as every published number has it: see `rmse_bins`."""
 
     name: ClassVar[str] = "rmse_bins"
+    scales: ClassVar[BinScales] = FSRS_OPTIMIZER
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return _on_predictions(predictions, FSRS_OPTIMIZER)
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Sums in its bins."""
+        return (FactSums(self.scales),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return math.sqrt(_mean_square(sketch[self.needs[0]]))
 
 
 @dataclass(frozen=True, slots=True)
-class RmseBinsWiki:
+class RmseBinsWiki(RmseBins):
     """RMSE(bins) with the constants of the wiki page: see `rmse_bins`."""
 
     name: ClassVar[str] = "rmse_bins_wiki"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return _on_predictions(predictions, WIKI_2024)
+    scales: ClassVar[BinScales] = WIKI_2024
 
 
 @dataclass(frozen=True, slots=True)
-class RmseBinsByP:
+class RmseBinsFloor(SketchMetric):
+    """RMSE(bins) that chance alone would leave, were every prediction right.
+
+    The root of the expected mean square. A model below it is not better than perfect: its
+    predictions are watching the bins.
+    """
+
+    name: ClassVar[str] = "rmse_bins_floor"
+    better: ClassVar[Better] = "neither"
+    section: ClassVar[str] = "calibration"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return math.sqrt(_mean_variance(sketch[FactSums()]))
+
+
+@dataclass(frozen=True, slots=True)
+class RmseBinsDebiased(SketchMetric):
+    """RMSE(bins) less what chance alone would leave, as a root of squares; 0 below that."""
+
+    name: ClassVar[str] = "rmse_bins_debiased"
+    better: ClassVar[Better] = "lower"
+    section: ClassVar[str] = "calibration"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = sketch[FactSums()]
+        excess = _mean_square(totals) - _mean_variance(totals)
+        return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class RmseBinsByP(SketchMetric):
     """RMSE(bins) in its old form: see `rmse_bins_by_p`."""
 
     name: ClassVar[str] = "rmse_bins_by_p"
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (LogBinSums(),)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return rmse_bins_by_p(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return math.sqrt(_mean_square(sketch[LogBinSums()]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.proper import SCORES, score_totals
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sums import Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 DEFAULT_BINS = 10
 
@@ -26,10 +29,7 @@ def mbe(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(mbe([0.9, 0.8], [True, False]), 6)
     0.35
     """
-    probability, outcome = paired(p, recalled)
-    if not probability.size:
-        return math.nan
-    return float((probability.astype(np.float64, copy=False) - outcome).mean())
+    return alone(MeanBias(), p, recalled)
 
 
 def ece(p: ArrayLike, recalled: ArrayLike, *, bins: int = DEFAULT_BINS) -> float:
@@ -62,27 +62,23 @@ def ece(p: ArrayLike, recalled: ArrayLike, *, bins: int = DEFAULT_BINS) -> float
     >>> round(ece([0.92, 0.98, 0.15], [True, False, False]), 6)
     0.35
     """
-    probability, outcome = paired(p, recalled)
-    if not probability.size:
-        return math.nan
-    exact = probability.astype(np.float64, copy=False)
-    number = np.minimum((exact * bins).astype(np.int64), bins - 1)
-    gaps = np.bincount(number, exact - outcome)
-    return float(np.abs(gaps).sum() / len(exact))
+    return alone(Ece(bins), p, recalled)
 
 
 @dataclass(frozen=True, slots=True)
-class MeanBias:
+class MeanBias(SketchMetric):
     """Mean bias error: see `mbe`."""
 
     name: ClassVar[str] = "mbe"
     better: ClassVar[Better] = "zero"
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return mbe(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = score_totals(sketch)
+        return totals.residual / totals.n
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Prediction less outcome of each review [n]."""
@@ -92,7 +88,25 @@ class MeanBias:
 
 
 @dataclass(frozen=True, slots=True)
-class Ece:
+class EqualBinSums:
+    """Counts reviews, and adds up prediction less outcome, in equally wide bins."""
+
+    cells: int
+
+    def cell(self, predictions: Predictions) -> IntArray:
+        """Find the bin of each prediction."""
+        p = predictions.p.astype(np.float64, copy=False)
+        return np.minimum((p * self.cells).astype(np.int64), self.cells - 1)
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give 1, and prediction less outcome."""
+        return np.ones(len(predictions), np.bool_), predictions.p.astype(
+            np.float64, copy=False
+        ) - predictions.recalled
+
+
+@dataclass(frozen=True, slots=True)
+class Ece(SketchMetric):
     """Expected calibration error in equally wide bins: see `ece`.
 
     Parameters
@@ -116,6 +130,12 @@ class Ece:
         """``ece``, with the number of bins where it is unusual."""
         return "ece" if self.bins == DEFAULT_BINS else f"ece_{self.bins}"
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return ece(predictions.p, predictions.recalled, bins=self.bins)
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Sums in its bins."""
+        return (EqualBinSums(self.bins),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        count, residual = sketch[self.needs[0]].T
+        return float(np.abs(residual).sum() / count.sum())

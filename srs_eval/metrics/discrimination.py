@@ -10,9 +10,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_counts
+from srs_eval.metrics.delong import auc_of
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, Predictions
+from srs_eval.nouns import Better, FloatArray
 
 
 def auc(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -42,7 +45,7 @@ def auc(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> auc([0.9, 0.8, 0.8, 0.4], [True, True, False, False])
     0.875
     """
-    return _area(*paired(p, recalled))
+    return alone(Auc(), p, recalled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +94,40 @@ def roc_points(
     >>> curve.fpr.tolist(), curve.tpr.tolist(), curve.at
     ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0], ((0.85, 0.0, 0.5),))
     """
-    probability, outcome = paired(p, recalled)
-    counts = [confusion_counts(probability, outcome, threshold) for threshold in thresholds]
-    at = tuple(
-        (float(threshold), count.rate("fpr"), count.rate("tpr"))
-        for threshold, count in zip(thresholds, counts, strict=True)
+    return roc_of(tally(*paired(p, recalled)), thresholds=thresholds, points=points)
+
+
+def roc_of(
+    counted: Tally,
+    *,
+    thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
+    points: int = 2001,
+) -> RocCurve:
+    """Trace the ROC curve of predictions that are counted already: see `roc_points`."""
+    hits = np.cumsum(np.append(0.0, counted.recalled[::-1]))
+    alarms = np.cumsum(np.append(0.0, counted.forgotten[::-1]))
+    if not counted.has_both_outcomes:
+        fpr, tpr = (_shares(numbers) for numbers in (alarms, hits))
+        return RocCurve(np.empty(0), np.empty(0), _at(counted, thresholds, fpr, tpr), math.nan)
+    fpr, tpr = alarms / alarms[-1], hits / hits[-1]
+    kept = _thinned(fpr, points)
+    return RocCurve(fpr[kept], tpr[kept], _at(counted, thresholds, fpr, tpr), auc_of(counted))
+
+
+def _shares(numbers: FloatArray) -> FloatArray:
+    """Shares of the last of some running totals; NaN where it is 0."""
+    return numbers / numbers[-1] if numbers[-1] else np.full(len(numbers), math.nan)
+
+
+def _at(
+    counted: Tally, thresholds: Sequence[float], fpr: FloatArray, tpr: FloatArray
+) -> tuple[tuple[float, float, float], ...]:
+    """Find the operating points: how many predictions are at least each threshold."""
+    above = [len(counted) - counted.first_at_least(threshold) for threshold in thresholds]
+    return tuple(
+        (float(threshold), float(fpr[number]), float(tpr[number]))
+        for threshold, number in zip(thresholds, above, strict=True)
     )
-    recalls = int(np.count_nonzero(outcome))
-    lapses = len(outcome) - recalls
-    if not recalls or not lapses:
-        return RocCurve(np.empty(0), np.empty(0), at, math.nan)
-    order = np.argsort(probability)[::-1]
-    last = np.flatnonzero(np.r_[np.diff(probability[order]) != 0, True])
-    hits = np.r_[0, np.cumsum(outcome[order], dtype=np.int64)[last]]
-    alarms = np.r_[0, last + 1] - hits
-    kept = _thinned(alarms / lapses, points)
-    return RocCurve(alarms[kept] / lapses, hits[kept] / recalls, at, _area(probability, outcome))
 
 
 def _thinned(fpr: FloatArray, points: int) -> FloatArray | slice:
@@ -117,20 +138,8 @@ def _thinned(fpr: FloatArray, points: int) -> FloatArray | slice:
     return np.unique(np.r_[0, np.searchsorted(fpr, even, side="right") - 1])
 
 
-def _area(p: FloatArray, recalled: BoolArray) -> float:
-    """Area under the curve by counting, for each lapse, the recalls above it."""
-    above = np.sort(p[recalled])
-    below = np.sort(p[~recalled])
-    pairs = len(above) * len(below)
-    if not pairs:
-        return math.nan
-    # Twice the recalls that a lapse was not put below, so that ties stay whole numbers.
-    beaten = np.searchsorted(above, below, "left") + np.searchsorted(above, below, "right")
-    return 1 - int(beaten.sum()) / (2 * pairs)
-
-
 @dataclass(frozen=True, slots=True)
-class Auc:
+class Auc(SketchMetric):
     """Area under the ROC curve: see `auc`."""
 
     name: ClassVar[str] = "auc"
@@ -138,6 +147,6 @@ class Auc:
     section: ClassVar[str] = "discrimination"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return auc(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return auc_of(sketch.tally)

@@ -3,31 +3,77 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, FloatArray, IntArray
 
 SPAN = 2 / 3
 # Fits are made this far apart, as a share of the range of predictions.
 SPACING = 0.01
+# More predictions than this are joined, which moves none by more than 3e-5.
+CELLS = 2**15
+# Weights looked at together: few enough to stay in the cache.
+BLOCK = 2**17
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationGaps:
+    """Distances between predictions and a smooth regression of outcomes on them.
+
+    Attributes
+    ----------
+    p : float64 [m], increasing
+        Distinct predictions, joined where there are many.
+    observed : float64 [m]
+        Height of the regression there.
+    gap : float64 [m], increasing
+        Distances, in their own order.
+    reviews : float64 [m]
+        Reviews with a distance up to each of these.
+    mean : float
+        Mean distance over reviews: the integrated calibration index.
+    """
+
+    p: FloatArray
+    observed: FloatArray
+    gap: FloatArray
+    reviews: FloatArray
+    mean: float
+
+    def quantile(self, share: float) -> float:
+        """Distance that a share of the reviews does not exceed, as numpy interpolates it."""
+        if not len(self.gap):
+            return math.nan
+        place = share * max(0.0, float(self.reviews[-1]) - 1)
+        ends = np.floor([place, place + 1])
+        below, above = self.gap[
+            np.minimum(np.searchsorted(self.reviews, ends, side="right"), len(self.gap) - 1)
+        ]
+        return float(below + (place - ends[0]) * (above - below))
 
 
 def ici(p: ArrayLike, recalled: ArrayLike) -> float:
     """Mean distance between predictions and a smooth regression of outcomes on them.
 
     The regression is Cleveland's lowess over two thirds of the reviews, without robustness
-    iterations, fitted at steps of a hundredth of the range and interpolated between. The
-    number is within 1e-6 of the one statsmodels' lowess gives.
+    iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
+    predictions share their mean outcome, so that their order cannot matter. The number is
+    within 1e-6 of the one statsmodels' lowess gives.
 
     Parameters
     ----------
     p : float [n], in [0, 1]
-        Predicted probability of recall.
+        Predicted probability of recall. More than 2**15 distinct ones are joined first.
     recalled : bool [n]
         Outcome.
 
@@ -47,84 +93,154 @@ def ici(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(ici([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]), 6)
     0.15
     """
-    probability, outcome = paired(p, recalled)
-    if not probability.size:
-        return math.nan
-    order = np.argsort(probability, kind="stable")
-    ordered = probability[order].astype(np.float64)
-    # Equal predictions share their mean outcome, so that their order cannot matter.
-    _, tie, size = np.unique(ordered, return_inverse=True, return_counts=True)
-    shares = np.bincount(tie, outcome[order]) / size
-    fitted = lowess(ordered, shares[tie])
-    return float(np.abs(fitted - ordered).mean())
+    return alone(Ici(), p, recalled)
 
 
-def lowess(p: FloatArray, outcome: FloatArray) -> FloatArray:
+def ici_quantiles(
+    p: ArrayLike, recalled: ArrayLike, shares: Sequence[float] = (0.5, 0.9, 1.0)
+) -> FloatArray:
+    """Quantiles over reviews of the distance that `ici` is the mean of.
+
+    Parameters
+    ----------
+    p : float [n], in [0, 1]
+        Predicted probability of recall.
+    recalled : bool [n]
+        Outcome.
+    shares : sequence of float, in [0, 1]
+        Which quantiles: by default E50, E90 and Emax.
+
+    Returns
+    -------
+    float64 [len(shares)]
+        At least 0, lower is better. NaN if n is 0.
+
+    Raises
+    ------
+    ScoreError
+        If the predictions cannot be scored.
+    ConfigError
+        If a share is not in [0, 1].
+
+    Examples
+    --------
+    >>> ici_quantiles([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]).round(6).tolist()
+    [0.15, 0.15, 0.15]
+    """
+    for share in shares:
+        _check_share(share)
+    gaps = gaps_of(tally(*paired(p, recalled)))
+    return np.array([gaps.quantile(share) for share in shares])
+
+
+def gaps_of(counted: Tally) -> CalibrationGaps:
+    """Measure the distances of a tally from its regression: see `ici`."""
+    cells = counted.at_most(CELLS)
+    if not len(cells):
+        return CalibrationGaps(cells.p, cells.p, cells.p, cells.p, math.nan)
+    count, observed = cells.count, lowess(cells)
+    gap = np.abs(observed - cells.p)
+    order = np.argsort(gap)
+    mean = float(gap @ count) / float(count.sum())
+    return CalibrationGaps(cells.p, observed, gap[order], np.cumsum(count[order]), mean)
+
+
+def lowess(counted: Tally) -> FloatArray:
     """Fit a local linear regression of outcomes on predictions.
 
     Parameters
     ----------
-    p : float64 [n], increasing
-    outcome : float64 [n]
+    counted : Tally
+        At least one prediction.
 
     Returns
     -------
-    float64 [n]
+    float64 [m]
         Fitted share of recalls at each prediction.
     """
-    # A window of one prediction would follow every outcome.
-    width = min(len(p), max(2, int(SPAN * len(p) + 1e-10)))
-    anchors = _anchors(p)
-    fits = np.array([_fit(p, outcome, p[anchor], width) for anchor in anchors])
-    fitted: FloatArray = np.interp(p, p[anchors], fits)
+    anchors = _anchors(counted.p)
+    where = counted.p[anchors]
+    radius = _radii(counted, where)
+    # Columns whose weighted sums a regression follows from; one matrix product adds them up.
+    x = counted.p - 0.5 * (counted.p[0] + counted.p[-1])
+    count, recalled = counted.count, counted.recalled
+    columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
+    sums = np.empty((len(where), 5))
+    height = max(1, BLOCK // len(counted))
+    for begin in range(0, len(where), height):
+        rows = slice(begin, begin + height)
+        sums[rows] = _tricube(counted.p, where[rows], radius[rows]) @ columns
+    fits = _line_heights(sums, x[anchors])
+    fitted: FloatArray = np.interp(counted.p, where, fits)
     return fitted
 
 
 def _anchors(p: FloatArray) -> IntArray:
     """Choose where to fit: the last prediction within each step, and both ends."""
-    step = SPACING * (p[-1] - p[0])
-    chosen = [0]
-    while p[chosen[-1]] < p[-1]:
-        here = p[chosen[-1]]
-        reach = int(np.searchsorted(p, here + step, side="right")) - 1
-        further = int(np.searchsorted(p, here, side="right"))
-        chosen.append(max(reach, further))
+    ordered = p.tolist()
+    step = SPACING * (ordered[-1] - ordered[0])
+    chosen, last = [0], len(ordered) - 1
+    while chosen[-1] < last:
+        here = chosen[-1]
+        chosen.append(max(bisect_right(ordered, ordered[here] + step) - 1, here + 1))
     return np.array(chosen)
 
 
-def _fit(p: FloatArray, outcome: FloatArray, where: float, width: int) -> float:
-    """Regress the nearest outcomes, weighted by the tricube of their distance."""
-    first = _window(p, where, width)
-    near, known = p[first : first + width], outcome[first : first + width]
-    radius = max(where - near[0], near[-1] - where)
-    if radius <= 0:
-        return float(known.mean())
-    weight = (1 - (np.abs(near - where) / radius) ** 3) ** 3
-    weight /= weight.sum()
-    centre = float(weight @ near)
-    deviation = near - centre
-    spread = float(weight @ deviation**2)
-    level = float(weight @ known)
-    if spread < 1e-12:
-        return level
-    return level + (where - centre) * float(weight @ (deviation * known)) / spread
+def _radii(counted: Tally, where: FloatArray) -> FloatArray:
+    """Distance within which the nearest reviews to some predictions lie."""
+    p, until = counted.p, np.cumsum(counted.count)
+    n = float(until[-1])
+    # A window of one review would follow every outcome.
+    width = min(n, max(2.0, math.floor(SPAN * n + 1e-10)))
+    # A window may begin wherever that takes in, or leaves out, another prediction. Moving it
+    # up pays while the prediction it gains is nearer than the one it loses.
+    begin = np.concatenate([[0.0], until, until - width])
+    begin = np.sort(begin[(begin >= 0) & (begin < n - width)])
+    last = len(p) - 1
+    loses = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
+    gains = p[np.minimum(np.searchsorted(until, begin + width, side="right"), last)]
+    begin = np.append(begin, n - width)[np.searchsorted(loses + gains, 2 * where)]
+    lowest = p[np.minimum(np.searchsorted(until, begin, side="right"), last)]
+    highest = p[np.minimum(np.searchsorted(until, begin + width), last)]
+    return np.maximum(where - lowest, highest - where)
 
 
-def _window(p: FloatArray, where: float, width: int) -> int:
-    """Find where the `width` predictions nearest to a prediction begin."""
-    # Moving the window up pays while the prediction it gains is nearer than the one it loses.
-    low, high = 0, len(p) - width
-    while low < high:
-        middle = (low + high) // 2
-        if where > (p[middle] + p[middle + width]) / 2:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray:
+    """Weights [anchors, m] that vanish at a radius; beyond it no review is in the window."""
+    # With no radius all of the window is at the anchor, and the anchor alone has weight.
+    scale = 1 / np.maximum(radius, np.finfo(np.float64).tiny)
+    weight = np.subtract.outer(where, p)
+    np.abs(weight, out=weight)
+    weight *= np.minimum(scale, 1e300)[:, None]
+    np.minimum(weight, 1, out=weight)
+    cube = weight * weight
+    cube *= weight
+    np.subtract(1, cube, out=cube)
+    np.multiply(cube, cube, out=weight)
+    weight *= cube
+    return weight
+
+
+def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
+    """Heights of weighted least squares lines at x, from their sums [lines, 5]."""
+    total, first, second, recalled, mixed = sums.T
+    centre, level = first / total, recalled / total
+    spread = second / total - centre**2
+    tilt = mixed / total - centre * level
+    wide = spread >= 1e-12
+    slope = np.divide(tilt, spread, out=np.zeros_like(tilt), where=wide)
+    heights: FloatArray = level + (x - centre) * slope
+    return heights
+
+
+def _check_share(share: float) -> None:
+    """Refuse what is no share."""
+    if not 0 <= share <= 1:
+        raise ConfigError(f"a quantile is at a share from 0 to 1, not {share}")
 
 
 @dataclass(frozen=True, slots=True)
-class Ici:
+class Ici(SketchMetric):
     """Integrated calibration index: see `ici`."""
 
     name: ClassVar[str] = "ici"
@@ -132,6 +248,35 @@ class Ici:
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return ici(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return sketch.derived(gaps_of).mean
+
+
+@dataclass(frozen=True, slots=True)
+class IciQuantile(SketchMetric):
+    """Quantile of the distance from the local regression: see `ici_quantiles`.
+
+    Parameters
+    ----------
+    share : float
+        Share of the reviews that are no further off, in (0, 1].
+    """
+
+    share: float = 0.5
+    better: ClassVar[Better] = "lower"
+    section: ClassVar[str] = "calibration"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        _check_share(self.share)
+
+    @property
+    def name(self) -> str:
+        """``e50`` for the median, ``e90`` for the share 0.9."""
+        return f"e{100 * self.share:g}".replace(".", "_")
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return sketch.derived(gaps_of).quantile(self.share)

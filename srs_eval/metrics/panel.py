@@ -9,9 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.bins import RmseBins, RmseBinsByP, RmseBinsWiki
+from srs_eval.metrics.bins import (
+    RmseBins,
+    RmseBinsByP,
+    RmseBinsDebiased,
+    RmseBinsFloor,
+    RmseBinsWiki,
+)
 from srs_eval.metrics.calibration import Ece, MeanBias
+from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.ici import Ici
 from srs_eval.metrics.proper import (
     Brier,
     BrierSkill,
@@ -19,10 +27,19 @@ from srs_eval.metrics.proper import (
     LogLossCertainWrong,
     LogLossClipped,
     NormalizedEntropy,
+    NormalizedEntropyTrain,
 )
+from srs_eval.metrics.sketch import FromSketch, exact_sketch
+from srs_eval.metrics.slope import CalibrationSlope
 from srs_eval.metrics.smece import Smece, SmeceExact
+from srs_eval.metrics.smece_floor import SmeceFloor
 from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_statistics
+from srs_eval.metrics.temporal_magnitude import TemporalPermutation
+from srs_eval.metrics.threshold import (
+    DEFAULT_THRESHOLDS,
+    confusion_statistics,
+    threshold_biases,
+)
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Metric, Predictions
 
@@ -42,9 +59,9 @@ class Panel:
         Families, such as `confusion_statistics`, are opened up. The keys of a mapping
         only give a configuration something to override.
     pooled : bool
-        Whether to score all users' predictions put together as well. Without, that is done
-        where it follows from the users' scores (means over reviews), and no more than one
-        user's predictions are ever in memory.
+        Whether to score all users' predictions put together as well, with intervals, which
+        takes another pass over them. Without, that is done where it follows from the users'
+        scores (means over reviews).
 
     Raises
     ------
@@ -101,7 +118,13 @@ class Panel:
         check_predictions(predictions)
         if not len(predictions):
             return dict.fromkeys(self.names, math.nan)
-        return {metric.name: _finite(metric(predictions)) for metric in self}
+        sketch = exact_sketch(predictions, self)
+        return {
+            metric.name: finite(
+                metric.of(sketch) if isinstance(metric, FromSketch) else metric(predictions)
+            )
+            for metric in self
+        }
 
 
 def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
@@ -121,22 +144,32 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
         [
             LogLoss(),
             NormalizedEntropy(),
+            NormalizedEntropyTrain(),
             Brier(),
             BrierSkill(),
             LogLossClipped(),
             LogLossCertainWrong(),
             Smece(),
             SmeceExact(),
+            SmeceFloor(),
             Ece(),
+            Ici(),
             MeanBias(),
+            CalibrationSlope(),
+            CorpPart("miscalibration", "log"),
             RmseBins(),
+            RmseBinsFloor(),
+            RmseBinsDebiased(),
             RmseBinsWiki(),
             RmseBinsByP(),
             Auc(),
+            CorpPart("discrimination", "log"),
             confusion_statistics(thresholds),
+            threshold_biases(thresholds),
             Temporal("violation"),
             Temporal("strict"),
             Temporal("flat"),
+            TemporalPermutation(),
         ]
     )
 
@@ -164,6 +197,6 @@ def _refuse_names(names: Sequence[str]) -> None:
         raise ConfigError(f"this panel cannot be computed: {'; '.join(problems)}")
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """Pass a number on; what is infinite is not defined."""
     return float(value) if math.isfinite(value) else math.nan

@@ -7,14 +7,17 @@ base rate where only one outcome happened, and everything where there are no rev
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sums import Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 # Predictions are cast to float64 and kept this far from 0 and 1, whatever their own
 # precision, so that a certain and wrong prediction always costs 36.04 nats.
@@ -41,7 +44,7 @@ def log_loss(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(log_loss([0.9, 0.8, 0.3], [True, True, False]), 6)
     0.228393
     """
-    return _mean(_log_losses(*paired(p, recalled)))
+    return alone(LogLoss(), p, recalled)
 
 
 def normalized_entropy(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -64,12 +67,7 @@ def normalized_entropy(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> normalized_entropy([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
     1.0
     """
-    probability, outcome = paired(p, recalled)
-    base = base_rate(outcome)
-    if not 0 < base < 1:
-        return math.nan
-    entropy = -base * math.log(base) - (1 - base) * math.log1p(-base)
-    return _mean(_log_losses(probability, outcome)) / entropy
+    return alone(NormalizedEntropy(), p, recalled)
 
 
 def brier(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -84,7 +82,7 @@ def brier(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(brier([0.9, 0.8, 0.3], [True, True, False]), 6)
     0.046667
     """
-    return _mean(_squares(*paired(p, recalled)))
+    return alone(Brier(), p, recalled)
 
 
 def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -101,11 +99,7 @@ def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> brier_skill([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
     0.0
     """
-    probability, outcome = paired(p, recalled)
-    base = base_rate(outcome)
-    if not 0 < base < 1:
-        return math.nan
-    return 1 - _mean(_squares(probability, outcome)) / (base * (1 - base))
+    return alone(BrierSkill(), p, recalled)
 
 
 def count_clipped(p: ArrayLike, recalled: ArrayLike) -> int:
@@ -116,8 +110,7 @@ def count_clipped(p: ArrayLike, recalled: ArrayLike) -> int:
     >>> count_clipped([1.0, 0.0, 0.5], [1, 1, 1])
     2
     """
-    probability, _ = paired(p, recalled)
-    return int(np.count_nonzero(_sure_recall(probability) | _sure_lapse(probability)))
+    return int(np.nan_to_num(alone(LogLossClipped(), p, recalled)))
 
 
 def count_certain_wrong(p: ArrayLike, recalled: ArrayLike) -> int:
@@ -128,14 +121,67 @@ def count_certain_wrong(p: ArrayLike, recalled: ArrayLike) -> int:
     >>> count_certain_wrong([1.0, 0.0, 0.5], [1, 1, 1])
     1
     """
-    probability, outcome = paired(p, recalled)
-    wrong = np.where(outcome, _sure_lapse(probability), _sure_recall(probability))
-    return int(np.count_nonzero(wrong))
+    return int(np.nan_to_num(alone(LogLossCertainWrong(), p, recalled)))
 
 
-def base_rate(recalled: BoolArray) -> float:
-    """Share of the reviews that were recalled; NaN if there are none."""
-    return float(np.count_nonzero(recalled)) / len(recalled) if len(recalled) else math.nan
+class ScoreTotals(NamedTuple):
+    """What the proper scores are made from, added up over reviews."""
+
+    n: float
+    recalled: float
+    log_loss: float
+    squares: float
+    residual: float
+    clipped: float
+    certain_wrong: float
+
+    @property
+    def base_rate(self) -> float:
+        """Share of the reviews that were recalled."""
+        return self.recalled / self.n
+
+    @property
+    def entropy(self) -> float:
+        """Log loss of the base rate, in nats; NaN where only one outcome happened."""
+        base = self.base_rate
+        if not 0 < base < 1:
+            return math.nan
+        return -base * math.log(base) - (1 - base) * math.log1p(-base)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSums:
+    """Adds up what the proper scores are made from."""
+
+    cells: ClassVar[int] = 1
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Say that there is one cell."""
+        return None
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give the columns of `ScoreTotals`."""
+        p = predictions.p.astype(np.float64, copy=False)
+        recalled = predictions.recalled
+        error = p - recalled
+        high, low = p > 1 - CLIP, p < CLIP
+        return (
+            np.ones(len(p), np.bool_),
+            recalled,
+            _log_losses(p, recalled),
+            error * error,
+            error,
+            high | low,
+            np.where(recalled, low, high),
+        )
+
+
+SCORES = ScoreSums()
+
+
+def score_totals(sketch: Sketch) -> ScoreTotals:
+    """Look the totals up in a sketch."""
+    return ScoreTotals(*sketch[SCORES][0].tolist())
 
 
 def _log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
@@ -153,33 +199,20 @@ def _squares(p: FloatArray, recalled: BoolArray) -> FloatArray:
     return squares
 
 
-def _sure_recall(p: FloatArray) -> BoolArray:
-    """Which predictions are clipped from above."""
-    return p.astype(np.float64, copy=False) > 1 - CLIP
-
-
-def _sure_lapse(p: FloatArray) -> BoolArray:
-    """Which predictions are clipped from below."""
-    return p.astype(np.float64, copy=False) < CLIP
-
-
-def _mean(values: FloatArray) -> float:
-    """Mean, or NaN of nothing."""
-    return float(values.mean()) if values.size else math.nan
-
-
 @dataclass(frozen=True, slots=True)
-class LogLoss:
+class LogLoss(SketchMetric):
     """Mean negative log-likelihood: see `log_loss`."""
 
     name: ClassVar[str] = "log_loss"
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return log_loss(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = score_totals(sketch)
+        return totals.log_loss / totals.n
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Score each review on its own, in nats [n]."""
@@ -187,17 +220,19 @@ class LogLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class Brier:
+class Brier(SketchMetric):
     """Mean squared error: see `brier`."""
 
     name: ClassVar[str] = "brier"
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return brier(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = score_totals(sketch)
+        return totals.squares / totals.n
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Score each review on its own, in [0, 1] [n]."""
@@ -205,56 +240,105 @@ class Brier:
 
 
 @dataclass(frozen=True, slots=True)
-class NormalizedEntropy:
+class NormalizedEntropy(SketchMetric):
     """Log loss relative to the base rate's: see `normalized_entropy`."""
 
     name: ClassVar[str] = "normalized_entropy"
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return normalized_entropy(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = score_totals(sketch)
+        return totals.log_loss / totals.n / totals.entropy
 
 
 @dataclass(frozen=True, slots=True)
-class BrierSkill:
+class TrainRateSums:
+    """Adds up the log loss, and that of predicting the share of recalls in the training rows."""
+
+    cells: ClassVar[int] = 1
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Say that there is one cell."""
+        return None
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give both log losses; NaN where the share is not known."""
+        losses = _log_losses(predictions.p, predictions.recalled)
+        if predictions.train_rate is None:
+            return losses, np.full(len(losses), math.nan)
+        return losses, _log_losses(predictions.train_rate, predictions.recalled)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedEntropyTrain(SketchMetric):
+    """Log loss in units of that of a constant which could have been known: the training rate.
+
+    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which nobody
+    knew beforehand. Here the share of recalls among the training rows of each fold is the
+    prediction to beat: 0 is perfect, above 1 is worse than a constant. NaN where a fold's
+    training rows all turned out alike.
+    """
+
+    name: ClassVar[str] = "normalized_entropy_train"
+    better: ClassVar[Better] = "lower"
+    section: ClassVar[str] = "test"
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    needs: ClassVar[tuple[Sums, ...]] = (TrainRateSums(),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        loss, of_constant = sketch[TrainRateSums()][0].tolist()
+        return loss / of_constant if of_constant else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class BrierSkill(SketchMetric):
     """Improvement of the Brier score over the base rate: see `brier_skill`."""
 
     name: ClassVar[str] = "brier_skill"
     better: ClassVar[Better] = "higher"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return brier_skill(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        totals = score_totals(sketch)
+        base = totals.base_rate
+        if not 0 < base < 1:
+            return math.nan
+        return 1 - totals.squares / totals.n / (base * (1 - base))
 
 
 @dataclass(frozen=True, slots=True)
-class LogLossClipped:
+class LogLossClipped(SketchMetric):
     """How many predictions the log loss clips: see `count_clipped`."""
 
     name: ClassVar[str] = "log_loss_clipped"
     better: ClassVar[Better] = "neither"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Count them."""
-        return float(count_clipped(predictions.p, predictions.recalled))
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return score_totals(sketch).clipped
 
 
 @dataclass(frozen=True, slots=True)
-class LogLossCertainWrong:
+class LogLossCertainWrong(SketchMetric):
     """How many predictions were certain and wrong: see `count_certain_wrong`."""
 
     name: ClassVar[str] = "log_loss_certain_wrong"
     better: ClassVar[Better] = "lower"
     section: ClassVar[str] = "test"
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Count them."""
-        return float(count_certain_wrong(predictions.p, predictions.recalled))
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return score_totals(sketch).certain_wrong

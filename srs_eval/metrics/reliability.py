@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.smece import fixed_point, smece_exact
+from srs_eval.metrics.smece import fixed_point, residual_field
 from srs_eval.metrics.smooth import CosineField
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.nouns import FloatArray
 
 # Cells the predictions are counted in, so that time does not depend on their number.
 CELLS = 2**12
@@ -35,13 +36,18 @@ class ReliabilityCurve:
         Density of the predictions; its integral over [0, 1] is 1.
     lo, hi : float64 [m]
         Pointwise bootstrap band of `observed`; NaN where `observed` is.
+    null_lo, null_hi : float64 [m]
+        Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
+        `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve.
     smece : float
         SmoothECE (the exact fixed point).
     half_width : float
         Larger side of the basic bootstrap interval of `smece`.
+    null_smece : float
+        Mean SmoothECE of calibrated predictions as these: what is left of it by chance.
     sigma : float
         Bandwidth of the curve: SmoothECE itself, but at least 0.002.
-    n : int
+    n : float
         Number of predictions.
     """
 
@@ -50,10 +56,13 @@ class ReliabilityCurve:
     density: FloatArray
     lo: FloatArray
     hi: FloatArray
+    null_lo: FloatArray
+    null_hi: FloatArray
     smece: float
     half_width: float
+    null_smece: float
     sigma: float
-    n: int
+    n: float
 
 
 def reliability_curve(
@@ -78,7 +87,7 @@ def reliability_curve(
     points : int
         Points of the curve.
     level, resamples, seed
-        Of the bootstrap of the band and of SmoothECE.
+        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
 
     Returns
     -------
@@ -86,7 +95,8 @@ def reliability_curve(
 
     References
     ----------
-    Błasiok and Nakkiran (2023), arXiv:2309.12236.
+    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
+    Smith (2007), doi:10.1175/WAF993.1.
 
     Examples
     --------
@@ -94,47 +104,109 @@ def reliability_curve(
     >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
     (0.8, 0.0)
     """
-    probability, outcome = paired(p, recalled)
+    return reliability_of(
+        tally(*paired(p, recalled)), points=points, level=level, resamples=resamples, seed=seed
+    )
+
+
+def reliability_of(
+    counted: Tally,
+    *,
+    points: int = 201,
+    level: float = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+) -> ReliabilityCurve:
+    """Draw the smooth calibration curve of a tally: see `reliability_curve`."""
     grid = np.linspace(0, 1, points)
-    if not probability.size:
+    if not len(counted):
         return _undefined(grid)
-    error = smece_exact(probability, outcome)
+    error = fixed_point(residual_field(counted))
     sigma = max(error, NARROWEST)
-    counts = _counted(probability, outcome)
-    observed, density = _smoothed(counts[None], sigma, grid)
-    nearby = density[0] * len(probability) * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
-    drawn = np.random.default_rng(seed).poisson(counts, (resamples, *counts.shape))
-    lo, hi = _band(_smoothed(drawn, sigma, grid)[0], level)
+    cells = _Cells.of(counted)
+    observed, density = _smoothed(cells.counts[None], sigma, grid)
+    nearby = density[0] * counted.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
+    rng = np.random.default_rng(seed)
+    drawn, calibrated = cells.resampled(rng, resamples), cells.calibrated(rng, resamples)
+    bands = [_band(_smoothed(tables, sigma, grid)[0], level) for tables in (drawn, calibrated)]
+    lo, hi, null_lo, null_hi = (np.where(nearby, edge, np.nan) for band in bands for edge in band)
     return ReliabilityCurve(
         p_grid=grid,
         observed=np.where(nearby, observed[0], np.nan),
         density=density[0],
-        lo=np.where(nearby, lo, np.nan),
-        hi=np.where(nearby, hi, np.nan),
+        lo=lo,
+        hi=hi,
+        null_lo=null_lo,
+        null_hi=null_hi,
         smece=error,
-        half_width=_half_width(counts, drawn, level),
+        half_width=_half_width(cells.error(cells.counts), cells.errors(drawn), level),
+        null_smece=float(cells.errors(calibrated).mean()),
         sigma=sigma,
-        n=len(probability),
+        n=counted.n,
     )
 
 
 def _undefined(grid: FloatArray) -> ReliabilityCurve:
     """Say nothing about nothing."""
     nothing, none = np.full(len(grid), np.nan), math.nan
-    return ReliabilityCurve(grid, nothing, nothing, nothing, nothing, none, none, none, 0)
+    return ReliabilityCurve(
+        grid, nothing, nothing, nothing, nothing, nothing, nothing, none, none, none, none, 0.0
+    )
 
 
-def _counted(p: FloatArray, recalled: BoolArray) -> IntArray:
-    """Count the predictions in cells [2, cells]: those forgotten, and those recalled."""
-    cell = np.rint(p.astype(np.float64, copy=False) * CELLS).astype(np.int64)
-    return np.stack([np.bincount(cell[recalled == kept], minlength=CELLS + 1) for kept in (0, 1)])
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Predictions counted in cells: few numbers, from which many can be drawn.
+
+    `counts` [2, cells] are forgotten and recalled reviews, `p` [cells] mean predictions.
+    """
+
+    counts: FloatArray
+    p: FloatArray
+
+    @classmethod
+    def of(cls, counted: Tally) -> _Cells:
+        cell = np.rint(counted.p * CELLS).astype(np.int64)
+        columns = (counted.forgotten, counted.recalled, counted.p * counted.count)
+        forgotten, recalled, total = (np.bincount(cell, x, CELLS + 1) for x in columns)
+        count = forgotten + recalled
+        mean = np.divide(total, count, out=np.linspace(0, 1, CELLS + 1), where=count > 0)
+        return cls(np.stack([forgotten, recalled]), np.clip(mean, 0, 1))
+
+    def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
+        """Draw the reviews anew: tables [times, 2, cells]."""
+        return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
+
+    def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
+        """Draw the outcomes anew, as if predictions were true: tables [times, 2, cells]."""
+        count = self.counts.sum(axis=0)
+        held = np.flatnonzero(count)
+        whole = np.floor(count[held])
+        part, p = count[held] - whole, self.p[held]
+        recalled = np.zeros((times, len(count)))
+        recalled[:, held] = rng.binomial(whole.astype(np.int64), p, (times, len(held)))
+        if part.any():
+            # What weights leave over counts as one more review, of less weight.
+            recalled[:, held] += part * (rng.random((times, len(held))) < p)
+        return np.stack([count - recalled, recalled], axis=1)
+
+    def errors(self, tables: FloatArray) -> FloatArray:
+        """SmoothECE of each of some tables."""
+        return np.array([self.error(table) for table in tables])
+
+    def error(self, table: FloatArray) -> float:
+        """SmoothECE of counts [2, cells], with the mean prediction of each cell."""
+        count = table.sum(axis=0)
+        residual = (self.p * count - table[1]) / max(1.0, float(count.sum()))
+        return fixed_point(CosineField.of(residual))
 
 
-def _smoothed(counts: IntArray, sigma: float, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _smoothed(counts: FloatArray, sigma: float, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Share recalled, and density of predictions, of tables of counts [tables, 2, cells]."""
-    fields = CosineField.of(counts.astype(np.float64)).at(sigma, grid)
+    # As one product of matrices: many small ones wait for each other.
+    flat = CosineField.of(counts.reshape(-1, counts.shape[-1])).at(sigma, grid)
     # Far from all predictions the cosine series leaves rounding, not nothing.
-    fields = np.maximum(fields, 0)
+    fields = np.maximum(flat, 0).reshape(*counts.shape[:2], len(grid))
     total = fields.sum(axis=1)
     somewhere = total * sigma > 1e-3
     share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
@@ -152,17 +224,7 @@ def _band(shares: FloatArray, level: float) -> FloatArray:
     return band
 
 
-def _half_width(counts: IntArray, drawn: IntArray, level: float) -> float:
+def _half_width(estimate: float, errors: FloatArray, level: float) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
-    estimate = _error_of(counts)
-    errors = np.array([_error_of(table) for table in drawn])
     below, above = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
     return float(max(above - estimate, estimate - below))
-
-
-def _error_of(counts: IntArray) -> float:
-    """SmoothECE of counts [2, cells], each prediction taken at the middle of its cell."""
-    forgotten, recalled = counts
-    number = max(1, int(counts.sum()))
-    middle = np.linspace(0, 1, CELLS + 1)
-    return fixed_point(CosineField.of((middle * (forgotten + recalled) - recalled) / number))

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.cluster_sums import ClusterSums
+from srs_eval.metrics.intervals import around, half_widths
 from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.resample import LEVEL, RESAMPLES
+from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions
 from srs_eval.nouns import Predictions
@@ -27,10 +32,14 @@ def score(
     nth_review: ArrayLike | None = None,
     lapses: ArrayLike | None = None,
     card: ArrayLike | None = None,
+    user: ArrayLike | None = None,
     thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
     panel: Panel | None = None,
     nan_policy: str = "raise",
-) -> dict[str, float]:
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> PanelResult:
     """Compute the whole panel for predictions made elsewhere.
 
     Takes numpy arrays, lists, and columns of pandas, polars or torch (on the CPU).
@@ -43,19 +52,29 @@ def score(
         Outcome.
     elapsed_days, nth_review, lapses : [n], optional
         What RMSE(bins) groups reviews by; without all three it is NaN. See `rmse_bins`.
-    card : int [n], optional
-        Card of each review, for metrics of a panel of your own.
+    card, user : [n], optional
+        Card and user of each review. All reviews are scored together; intervals come from
+        resampling users, or cards where no users are given: reviews of one are alike, so
+        that intervals which take them as independent are too narrow.
     thresholds : sequence of float
         Predictions at which the default panel takes the confusion statistics.
     panel : Panel, optional
         Metrics to compute instead of the default panel.
     nan_policy : str
         ``raise``, or ``omit`` to leave out the reviews where any column is NaN.
+    resamples : int
+        How often users or cards are drawn; 0 for no intervals.
+    seed : int
+        Of the draws: the same for equally many users, so that differences between models keep
+        their pairing.
+    level : float
+        Share of intervals that should hold the true score.
 
     Returns
     -------
-    dict of str to float
-        ``n``, ``n_dropped`` and each metric; the temporal check is NaN, it needs a model.
+    PanelResult
+        A dictionary of ``n``, ``n_dropped`` and each metric, with the intervals; it prints as
+        a table. The temporal check is NaN, it needs a model.
 
     Raises
     ------
@@ -71,14 +90,44 @@ def score(
     if nan_policy not in NAN_POLICIES:
         raise ScoreError(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    columns = _columns(p, {"recalled": recalled, **facts, "card": card})
+    labels = {name: _codes(name, of) for name, of in {"card": card, "user": user}.items()}
+    columns = _columns(p, {"recalled": recalled, **facts, **labels})
     length = columns["p"].size
     if nan_policy == "omit":
         columns = _without_missing(columns)
+    nameless = [name for name in labels if np.isnan(columns.get(name, np.empty(0))).any()]
+    if nameless:
+        raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
     predictions = _predictions(columns)
     chosen = default_panel(thresholds=thresholds) if panel is None else panel
     counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
-    return counts | chosen.score(predictions)
+    scores = counts | chosen.score(predictions)
+    better = {metric.name: metric.better for metric in chosen}
+    over = "user" if user is not None else "card"
+    if over not in columns or not resamples or not len(predictions):
+        return PanelResult(scores, better=better)
+    sums = ClusterSums.of(chosen, predictions, *codes_of(columns[over]))
+    widths = half_widths(sums, resamples=resamples, seed=seed, level=level)
+    intervals = around(chosen, scores, widths)
+    return PanelResult(
+        scores, better=better, intervals=intervals, interval_over=f"{over}s", level=level
+    )
+
+
+def _codes(name: str, labels: ArrayLike | None) -> NDArray[Any] | None:
+    """Give what cards or users are called numbers, NaN where it is missing."""
+    if labels is None:
+        return None
+    given = np.asarray(labels)
+    if given.dtype.kind in "biuf":
+        return given
+    missing = np.array([label is None or label != label for label in given.ravel().tolist()])
+    try:
+        _, code = np.unique(np.where(missing, "", given.ravel()).astype(str), return_inverse=True)
+    except (TypeError, ValueError) as error:
+        raise ScoreError(f"{name} cannot be read as names: {error}") from error
+    codes: NDArray[Any] = np.where(missing, np.nan, code).reshape(given.shape)
+    return codes
 
 
 def _columns(p: ArrayLike, others: Mapping[str, ArrayLike | None]) -> Columns:
@@ -108,7 +157,7 @@ def _predictions(columns: Columns) -> Predictions:
     zeros = np.zeros(p.size, np.int64)
     unchecked = Predictions(
         users=("",),
-        user=zeros.reshape(p.shape),
+        user=columns.get("user", zeros.reshape(p.shape)),
         fold=zeros.reshape(p.shape),
         row=each.reshape(p.shape),
         card=columns.get("card", zeros.reshape(p.shape)),

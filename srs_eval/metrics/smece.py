@@ -21,15 +21,18 @@ from numpy.typing import ArrayLike
 from scipy.fft import irfft, rfft
 from scipy.optimize import brentq
 
+from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
+from srs_eval.metrics.tally import Tally, compact, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray, Predictions
+from srs_eval.nouns import Better, FloatArray
 
 LATTICE = 1024
 # The smallest bandwidth that is looked at; below it the answer is this one.
 LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
+DOUBTFUL = 1e-5
 
 
 def smece(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -54,24 +57,40 @@ def smece(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(smece([0.9] * 10, [1] * 8 + [0] * 2), 4)
     0.1
     """
-    return smece_lattice(p, recalled)[0]
+    return alone(Smece(), p, recalled)
 
 
 def smece_lattice(p: ArrayLike, recalled: ArrayLike) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and the bandwidth it was read at."""
+    """SmoothECE as commonly printed, and the bandwidth it was read at; NaN if n is 0."""
     probability, outcome = paired(p, recalled)
-    if not probability.size:
+    counted = tally(probability, outcome)
+    return lattice_of(counted, compact(counted))
+
+
+def lattice_of(counted: Tally, near: Tally) -> tuple[float, float]:
+    """SmoothECE as commonly printed, and its bandwidth, of predictions counted already.
+
+    Parameters
+    ----------
+    counted : Tally
+    near : Tally
+        The same with neighbours joined: see `compact`.
+    """
+    if not len(counted):
         return math.nan, math.nan
-    exact = probability.astype(np.float64, copy=False)
-    fields = _LatticeFields(exact, exact - outcome)
+    exact, quick = _LatticeFields.of(counted), _LatticeFields.of(near)
     low, high = 0, LATTICE
     while high - low > 1:
         middle = (low + high) // 2
-        if middle < LATTICE_FLOOR or middle / LATTICE < fields.error(middle):
+        sigma, error = middle / LATTICE, quick.error(middle)
+        # Joined neighbours move the error far less than this; in doubt all are looked at.
+        if abs(error - sigma) < DOUBTFUL:
+            error = exact.error(middle)
+        if middle < LATTICE_FLOOR or sigma < error:
             low = middle
         else:
             high = middle
-    return fields.error(high), high / LATTICE
+    return exact.error(high), high / LATTICE
 
 
 def smece_exact(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -95,23 +114,20 @@ def smece_exact(p: ArrayLike, recalled: ArrayLike) -> float:
     >>> round(smece_exact([0.9] * 10, [1] * 8 + [0] * 2), 6)
     0.1
     """
-    residuals = residual_field(p, recalled)
-    return math.nan if residuals is None else fixed_point(residuals)
+    return alone(SmeceExact(), p, recalled)
 
 
 def smece_at(p: ArrayLike, recalled: ArrayLike, sigma: float) -> float:
     """Calibration error after smoothing with a reflected Gaussian of width `sigma`."""
-    residuals = residual_field(p, recalled)
-    return math.nan if residuals is None else residuals.absolute_integral(sigma)
+    counted = tally(*paired(p, recalled))
+    if not len(counted):
+        return math.nan
+    return residual_field(compact(counted)).absolute_integral(sigma)
 
 
-def residual_field(p: ArrayLike, recalled: ArrayLike) -> CosineField | None:
-    """Mean of prediction minus outcome, as masses along the predictions; None if n is 0."""
-    probability, outcome = paired(p, recalled)
-    if not probability.size:
-        return None
-    exact = probability.astype(np.float64, copy=False)
-    return CosineField.of(onto_grid(exact, exact - outcome, NODES + 1) / len(exact))
+def residual_field(near: Tally) -> CosineField:
+    """Mean of prediction minus outcome, as masses along the predictions of a compact tally."""
+    return CosineField.of(onto_grid(near.p, near.residual, NODES + 1) / near.n)
 
 
 def fixed_point(residuals: CosineField) -> float:
@@ -136,7 +152,13 @@ class _LatticeFields:
 
     p: FloatArray
     residual: FloatArray
+    count: FloatArray
     spectra: dict[int, FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, counted: Tally) -> _LatticeFields:
+        """Look at the predictions of a tally."""
+        return cls(counted.p, counted.residual, counted.count)
 
     def error(self, step: int) -> float:
         """Smoothed error at the bandwidth `step` / 1024."""
@@ -163,14 +185,14 @@ class _LatticeFields:
     def _spectrum(self, nodes: int) -> FloatArray:
         """Fourier transform of both fields and their mirror images, once for each grid."""
         if nodes not in self.spectra:
-            masses = [onto_grid(self.p, values, nodes) for values in (self.residual, None)]
+            masses = [onto_grid(self.p, values, nodes) for values in (self.residual, self.count)]
             once = np.stack(masses)
             self.spectra[nodes] = rfft(np.concatenate([once, once[:, -2:0:-1]], axis=1))
         return self.spectra[nodes]
 
 
 @dataclass(frozen=True, slots=True)
-class Smece:
+class Smece(SketchMetric):
     """SmoothECE as commonly printed: see `smece`."""
 
     name: ClassVar[str] = "smece"
@@ -178,13 +200,13 @@ class Smece:
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return smece(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return lattice_of(sketch.tally, sketch.derived(compact))[0]
 
 
 @dataclass(frozen=True, slots=True)
-class SmeceExact:
+class SmeceExact(SketchMetric):
     """SmoothECE by its definition: see `smece_exact`."""
 
     name: ClassVar[str] = "smece_exact"
@@ -192,6 +214,6 @@ class SmeceExact:
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        return smece_exact(predictions.p, predictions.recalled)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return fixed_point(residual_field(sketch.derived(compact)))

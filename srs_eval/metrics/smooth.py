@@ -16,16 +16,17 @@ from scipy.fft import dct
 from srs_eval.nouns import FloatArray
 
 NODES = 2**14
+PIECE = 2**15
 
 
-def onto_grid(p: FloatArray, values: FloatArray | None, nodes: int) -> FloatArray:
+def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
     """Share each value between the two grid nodes around its prediction.
 
     Parameters
     ----------
     p : float64 [n], in [0, 1]
-    values : float64 [n], optional
-        What to share out; 1 each if absent.
+    values : float64 [n]
+        What to share out.
     nodes : int
         Nodes lie at 0, 1 / (nodes - 1), …, 1.
 
@@ -34,15 +35,15 @@ def onto_grid(p: FloatArray, values: FloatArray | None, nodes: int) -> FloatArra
     float64 [nodes]
         Sums to the sum of the values.
     """
-    position = p * (nodes - 1)
-    cell = np.minimum(position.astype(np.int64), nodes - 2)
-    upper = np.subtract(position, cell, out=position)
-    lower = 1 - upper
-    if values is not None:
-        upper *= values
-        lower *= values
-    masses: FloatArray = np.bincount(cell, lower, minlength=nodes).astype(np.float64, copy=False)
-    masses[1:] += np.bincount(cell, upper, minlength=nodes - 1)
+    masses = np.zeros(nodes)
+    # In pieces that stay in the cache: several times faster for millions of predictions.
+    for begin in range(0, len(p), PIECE):
+        position = p[begin : begin + PIECE] * (nodes - 1)
+        value = values[begin : begin + PIECE]
+        cell = np.minimum(position.astype(np.int64), nodes - 2)
+        upper = (position - cell) * value
+        masses += np.bincount(cell, value - upper, minlength=nodes)
+        masses[1:] += np.bincount(cell, upper, minlength=nodes - 1)
     return masses
 
 

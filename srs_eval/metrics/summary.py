@@ -33,6 +33,11 @@ class MetricSummary:
         user); NaN where it cannot be had, as with two to four users.
     n_users : int
         Users for whom the metric is defined.
+    n_effective : float
+        Equally large users that would tell as much about `mean_reviews` as these: where a few
+        users have most of the reviews, they are few.
+    pooled_lo, pooled_hi : float
+        99 % interval of `pooled` from drawing users; NaN where it cannot be had.
     """
 
     mean_users: float
@@ -41,6 +46,9 @@ class MetricSummary:
     lo: float
     hi: float
     n_users: int
+    n_effective: float = math.nan
+    pooled_lo: float = math.nan
+    pooled_hi: float = math.nan
 
 
 def summarise(
@@ -49,6 +57,7 @@ def summarise(
     n_reviews: IntArray,
     pooled: Mapping[str, float],
     *,
+    pooled_intervals: Mapping[str, tuple[float, float]] | None = None,
     single_user: Mapping[str, tuple[float, float]] | None = None,
     resamples: int = USER_RESAMPLES,
     seed: int = 0,
@@ -66,6 +75,8 @@ def summarise(
         Scored reviews of each user.
     pooled : mapping of str to float
         Each metric on all predictions together.
+    pooled_intervals : mapping of str to (lo, hi), optional
+        Intervals of `pooled`.
     single_user : mapping of str to (lo, hi), optional
         Intervals if there is only one user: see `single_user_intervals`.
     resamples, seed, level
@@ -96,14 +107,23 @@ def summarise(
         intervals = {name: bca_interval(one, drawn, level=level) for name, one, drawn in pairs}
     else:
         intervals = dict(single_user or {})
+    together = dict(pooled_intervals or {})
     return {
-        name: _summary(column, n_reviews, pooled.get(name, math.nan), intervals.get(name, UNKNOWN))
+        name: _summary(
+            column,
+            n_reviews,
+            intervals.get(name, UNKNOWN),
+            (pooled.get(name, math.nan), *together.get(name, UNKNOWN)),
+        )
         for name, column in zip(names, values.T, strict=True)
     }
 
 
 def _summary(
-    scores: FloatArray, n_reviews: IntArray, pooled: float, interval: tuple[float, float]
+    scores: FloatArray,
+    n_reviews: IntArray,
+    interval: tuple[float, float],
+    pooled: tuple[float, float, float],
 ) -> MetricSummary:
     """Summarise one metric over the users for whom it is defined."""
     defined = ~np.isnan(scores)
@@ -112,8 +132,11 @@ def _summary(
     return MetricSummary(
         mean_users=float(scores[defined].mean()) if n_users else math.nan,
         mean_reviews=float(scores[defined] @ weight / weight.sum()) if weight.any() else math.nan,
-        pooled=float(pooled),
+        pooled=float(pooled[0]),
         lo=interval[0],
         hi=interval[1],
         n_users=n_users,
+        n_effective=float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else math.nan,
+        pooled_lo=pooled[1],
+        pooled_hi=pooled[2],
     )

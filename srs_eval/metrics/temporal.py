@@ -3,13 +3,15 @@
 Each sampled review has a forgetting curve at the elapsed times that occur in the same
 reviews. Pairs of different times are drawn from that distribution; a pair violates the
 expectation where recall is not predicted to be lower at the later time. A model that has
-given up on forgetting predicts the same at both, so flat pairs are violations too.
+given up on forgetting predicts the same at both, so flat pairs are violations too. How far
+curves rise, and whether the elapsed time says anything about the outcome, is measured in
+`srs_eval.metrics.temporal_magnitude`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -17,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Better, BoolArray, Curves, FloatArray, Predictions
+from srs_eval.metrics.curve_rows import CurveMetric
+from srs_eval.nouns import Better, BoolArray, Curves, FloatArray, IntArray, Predictions
 
 Kind = Literal["violation", "strict", "flat", "tolerant"]
 # Whether pairs of times violate the expectation: rise of recall [n, k], earlier time
@@ -65,6 +68,26 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
     return times, counts / max(1, counts.sum())
 
 
+def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Go through all pairs of an earlier and a later time, those of one earlier time at once.
+
+    Yields
+    ------
+    rise : float [n, later]
+        Recall at the later time minus recall at the earlier one; anything where one of
+        them is missing.
+    mass : float64 [n, later]
+        How often the pair is drawn, up to a factor of each curve; 0 where one is missing.
+    earlier : float64 [n, 1]
+        The earlier time, in days.
+    """
+    for first in range(curves.p.shape[1] - 1):
+        later = slice(first + 1, None)
+        rise = curves.p[:, later] - curves.p[:, first, None]
+        mass = curves.weight[:, first, None] * curves.weight[:, later]
+        yield rise, mass, curves.elapsed[:, first, None]
+
+
 def temporal_rates(
     curves: Curves, kind: Kind = "violation", *, atol: float | None = None
 ) -> FloatArray:
@@ -89,17 +112,18 @@ def temporal_rates(
     allowed = rounding if atol is None else atol
     violated = np.zeros(len(curves.p))
     pairs = np.zeros(len(curves.p))
-    for first in range(curves.p.shape[1] - 1):
-        later = slice(first + 1, None)
-        rise = curves.p[:, later] - curves.p[:, first, None]
+    for rise, mass, earlier in pairs_of_times(curves):
         # Missing times weigh nothing; their predictions may be anything.
-        mass = curves.weight[:, first, None] * curves.weight[:, later]
-        wrong = VIOLATIONS[kind](rise, curves.elapsed[:, first, None], allowed)
-        violated += np.where(wrong, mass, 0).sum(axis=1)
+        violated += np.where(VIOLATIONS[kind](rise, earlier, allowed), mass, 0).sum(axis=1)
         pairs += mass.sum(axis=1)
-    rates: FloatArray = np.full(len(pairs), np.nan)
-    np.divide(violated, pairs, out=rates, where=pairs > 0)
-    return rates
+    return share_of(violated, pairs)
+
+
+def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Divide sums over pairs [n] by the sum of all of them [n]; NaN where there are none."""
+    shares = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=shares, where=whole > 0)
+    return shares
 
 
 def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> FloatArray:
@@ -113,17 +137,93 @@ def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> Flo
     Returns
     -------
     float64 [n], in [-1, 1]
+        NaN for a curve at fewer than two times.
     """
-    reached = np.cumsum(curves.weight, axis=1)
-    last = np.maximum((curves.weight > 0).sum(axis=1) - 1, 0)
-    every = np.arange(len(curves.p))
+    times = (curves.weight > 0).sum(axis=1)
+    drops = np.full(len(times), np.nan)
+    several = np.flatnonzero(times > 1)
+    reached = np.cumsum(curves.weight[several], axis=1)
+    # Rounding must not lead past the last time.
+    last = curves.weight.shape[1] - 1 - np.argmax(curves.weight[several, ::-1] > 0, axis=1)
     short, long = (np.minimum((reached < share - 1e-12).sum(axis=1), last) for share in (low, high))
-    drops: FloatArray = curves.p[every, short].astype(np.float64) - curves.p[every, long]
+    drops[several] = curves.p[several, short].astype(np.float64) - curves.p[several, long]
     return drops
 
 
+def temporal_se(rates: FloatArray, cluster: IntArray | None = None) -> float:
+    """Estimate the standard error of a mean over curves, such as that of `temporal_rates`.
+
+    The pairs of a curve are alike, so it is curves that count, not pairs; and where there
+    are many users, it is users.
+
+    Parameters
+    ----------
+    rates : float [n]
+        NaN ones are left out.
+    cluster : int [n], optional
+        What each curve belongs to, such as its user; each stands for itself by default.
+
+    Returns
+    -------
+    float
+        At least 0; NaN with fewer than two clusters.
+
+    References
+    ----------
+    Cameron and Miller (2015), A practitioner's guide to cluster-robust inference,
+    doi:10.3368/jhr.50.2.317.
+
+    Examples
+    --------
+    >>> round(temporal_se(np.array([0.0, 0.0, 1.0, 1.0])), 6)
+    0.288675
+    >>> round(temporal_se(np.array([0.0, 0.0, 1.0, 1.0]), np.array([1, 1, 2, 2])), 6)
+    0.5
+    """
+    defined = ~np.isnan(rates)
+    values = rates[defined].astype(np.float64)
+    if len(values) < 2:
+        return math.nan
+    sums = values - values.mean()
+    if cluster is not None:
+        _, code = np.unique(cluster[defined], return_inverse=True)
+        sums = np.bincount(code, sums)
+    count = len(sums)
+    if count < 2:
+        return math.nan
+    return math.sqrt(count / (count - 1) * float(sums @ sums)) / len(values)
+
+
+def most_unseen(n: int, *, level: float = 0.95) -> float:
+    """Upper bound of a share of which nothing was seen among n curves: about 3 / n.
+
+    Parameters
+    ----------
+    n : int
+        Curves (or users, if it is they who were drawn), not pairs of times.
+    level : float
+        Confidence, one-sided.
+
+    Returns
+    -------
+    float
+        In (0, 1]: 1 - (1 - level)**(1 / n). NaN if n is 0.
+
+    References
+    ----------
+    Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?,
+    doi:10.1001/jama.1983.03330370053031.
+
+    Examples
+    --------
+    >>> round(most_unseen(10_000), 6)
+    0.0003
+    """
+    return -math.expm1(math.log1p(-level) / n) if n > 0 else math.nan
+
+
 @dataclass(frozen=True, slots=True)
-class Temporal:
+class Temporal(CurveMetric):
     """Mean share of pairs of elapsed times that violate the expectation of forgetting.
 
     Parameters
@@ -138,7 +238,6 @@ class Temporal:
     kind: Kind = "violation"
     atol: float | None = None
     better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "time"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
@@ -151,21 +250,13 @@ class Temporal:
         """``temporal_`` and the kind."""
         return f"temporal_{self.kind}"
 
-    def per_curve(self, curves: Curves) -> FloatArray:
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return temporal_rates(curves, self.kind, atol=self.atol)
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions; NaN if they have no forgetting curves."""
-        if predictions.curves is None:
-            return math.nan
-        rates = self.per_curve(predictions.curves)
-        defined = rates[~np.isnan(rates)]
-        return float(defined.mean()) if len(defined) else math.nan
-
 
 @dataclass(frozen=True, slots=True)
-class TemporalCollapsed:
+class TemporalCollapsed(CurveMetric):
     """Share of forgetting curves that hardly fall from short to long intervals.
 
     Parameters
@@ -178,18 +269,9 @@ class TemporalCollapsed:
     drop: float = 0.01
     name: ClassVar[str] = "temporal_collapsed"
     better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "time"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def per_curve(self, curves: Curves) -> FloatArray:
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
-        collapsed = (curve_drops(curves) < self.drop).astype(np.float64)
-        return np.where((curves.weight > 0).sum(axis=1) > 1, collapsed, np.nan)
-
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions; NaN if they have no forgetting curves."""
-        if predictions.curves is None:
-            return math.nan
-        collapsed = self.per_curve(predictions.curves)
-        defined = collapsed[~np.isnan(collapsed)]
-        return float(defined.mean()) if len(defined) else math.nan
+        drops = curve_drops(curves)
+        return np.where(np.isnan(drops), np.nan, drops < self.drop)

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions
+from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
+# Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
+NEARBY = 0.02
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
@@ -28,12 +33,15 @@ HIGHER_IS_BETTER = frozenset({"tpr", "tnr", "ppv", "npv"})
 
 @dataclass(frozen=True, slots=True)
 class ConfusionCounts:
-    """How many reviews were predicted to be recalled or not, and were or were not."""
+    """How many reviews were predicted to be recalled or not, and were or were not.
 
-    true_positive: int
-    false_positive: int
-    false_negative: int
-    true_negative: int
+    Whole numbers, except where reviews are weighted.
+    """
+
+    true_positive: float
+    false_positive: float
+    false_negative: float
+    true_negative: float
 
     def rate(self, statistic: Statistic) -> float:
         """One of the eight conditional rates, in [0, 1]; NaN if nothing meets its condition.
@@ -42,6 +50,27 @@ class ConfusionCounts:
         that it was forgotten, ``ppv`` and ``fdr`` that recall was predicted, ``for`` and
         ``npv`` that it was not.
         """
+        counted, conditioned = self._of_which(statistic)
+        return counted / conditioned if conditioned else math.nan
+
+    def interval(self, statistic: Statistic, *, level: float = 0.99) -> tuple[float, float]:
+        """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is.
+
+        References
+        ----------
+        Wilson (1927), doi:10.1080/01621459.1927.10502953.
+        """
+        counted, n = self._of_which(statistic)
+        if not n:
+            return math.nan, math.nan
+        z = float(ndtri((1 + level) / 2))
+        share = counted / n
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def _of_which(self, statistic: Statistic) -> tuple[float, float]:
+        """How many reviews a rate counts, and of how many."""
         hit, alarm = self.true_positive, self.false_positive
         miss, reject = self.false_negative, self.true_negative
         counted, other = {
@@ -54,7 +83,7 @@ class ConfusionCounts:
             "for": (miss, reject),
             "npv": (reject, miss),
         }[statistic]
-        return counted / (counted + other) if counted + other else math.nan
+        return counted, counted + other
 
 
 def confusion_counts(p: ArrayLike, recalled: ArrayLike, threshold: float) -> ConfusionCounts:
@@ -74,16 +103,45 @@ def confusion_counts(p: ArrayLike, recalled: ArrayLike, threshold: float) -> Con
     >>> confusion_counts([0.95, 0.9, 0.6], [True, False, True], 0.9)
     ConfusionCounts(true_positive=1, false_positive=1, false_negative=1, true_negative=0)
     """
-    probability, outcome = paired(p, recalled)
-    predicted = probability >= probability.dtype.type(threshold)
-    hit = int(np.count_nonzero(predicted & outcome))
-    alarm = int(np.count_nonzero(predicted)) - hit
-    miss = int(np.count_nonzero(outcome)) - hit
-    return ConfusionCounts(hit, alarm, miss, len(outcome) - hit - alarm - miss)
+    totals = add_up([ThresholdSums(threshold)], bare_predictions(*paired(p, recalled)))
+    counted = _counts(totals[0].values[0])
+    return ConfusionCounts(*(int(number) for number in astuple(counted)))
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class ThresholdSums:
+    """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
+
+    Parameters
+    ----------
+    threshold : float, in [0, 1]
+        Rounded to the precision of the predictions.
+    """
+
+    threshold: float
+    cells: ClassVar[int] = 1
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Say that there is one cell."""
+        return None
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Predicted recalls, those that were right, recalls, and reviews; bias, reviews nearby."""
+        p, recalled = predictions.p, predictions.recalled
+        predicted = p >= p.dtype.type(self.threshold)
+        near = np.abs(p - self.threshold) < NEARBY
+        every = np.ones(len(p), np.bool_)
+        return predicted, predicted & recalled, recalled, every, near * (p - recalled), near
+
+
+def _counts(totals: FloatArray) -> ConfusionCounts:
+    """Make the confusion matrix of what the sums came to [1, 6]."""
+    predicted, hit, recalled, n = totals[0, :4].tolist()
+    return ConfusionCounts(hit, predicted - hit, recalled - hit, n - recalled - (predicted - hit))
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion(SketchMetric):
     """One confusion statistic at one threshold: see `confusion_counts`.
 
     Parameters
@@ -110,40 +168,64 @@ class Confusion:
             raise ConfigError(
                 f"confusion statistic {self.statistic!r} is not one of {', '.join(STATISTICS)}"
             )
-        if not 0 <= self.threshold <= 1:
-            raise ConfigError(f"confusion threshold {self.threshold} is not in [0, 1]")
+        _refuse_threshold(self.threshold)
 
     @property
     def name(self) -> str:
         """Statistic and threshold."""
-        threshold = np.format_float_positional(float(self.threshold), trim="-")
-        return f"confusion_{self.statistic}_at_{threshold.replace('.', '_')}"
+        return f"confusion_{self.statistic}_at_{_in_words(self.threshold)}"
 
     @property
     def better(self) -> Better:
         """Whether the statistic counts right or wrong predictions."""
         return "higher" if self.statistic in HIGHER_IS_BETTER else "lower"
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Score the predictions."""
-        counts = confusion_counts(predictions.p, predictions.recalled, self.threshold)
-        return counts.rate(self.statistic)
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Counts at the threshold."""
+        return (ThresholdSums(self.threshold),)
 
-    def terms(self, predictions: Predictions) -> tuple[FloatArray, FloatArray]:
-        """Which reviews [n] are counted, and of which ones: the statistic is their ratio."""
-        probability, outcome = paired(predictions.p, predictions.recalled)
-        predicted = probability >= probability.dtype.type(self.threshold)
-        condition, counted = {
-            "tpr": (outcome, predicted),
-            "fnr": (outcome, ~predicted),
-            "fpr": (~outcome, predicted),
-            "tnr": (~outcome, ~predicted),
-            "ppv": (predicted, outcome),
-            "fdr": (predicted, ~outcome),
-            "for": (~predicted, outcome),
-            "npv": (~predicted, ~outcome),
-        }[self.statistic]
-        return (condition & counted).astype(np.float64), condition.astype(np.float64)
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        return _counts(sketch[self.needs[0]]).rate(self.statistic)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdBias(SketchMetric):
+    """Mean prediction less share of recalls, over the predictions near a threshold.
+
+    What a scheduler that aims at the threshold gets wrong: above 0, people forget more than
+    they asked for.
+
+    Parameters
+    ----------
+    threshold : float, in [0, 1]
+        Predictions less than 0.02 from it count.
+    """
+
+    threshold: float
+    better: ClassVar[Better] = "zero"
+    section: ClassVar[str] = "threshold"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a probability."""
+        _refuse_threshold(self.threshold)
+
+    @property
+    def name(self) -> str:
+        """``threshold_bias_at_`` and the threshold."""
+        return f"threshold_bias_at_{_in_words(self.threshold)}"
+
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Bias near the threshold."""
+        return (ThresholdSums(self.threshold),)
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        bias, near = sketch[self.needs[0]][0, 4:].tolist()
+        return bias / near if near else math.nan
 
 
 def confusion_statistics(
@@ -161,3 +243,20 @@ def confusion_statistics(
         for threshold in thresholds
         for statistic in STATISTICS
     )
+
+
+def threshold_biases(
+    thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
+) -> tuple[ThresholdBias, ...]:
+    """Bias of the predictions near each threshold."""
+    return tuple(ThresholdBias(float(threshold)) for threshold in thresholds)
+
+
+def _refuse_threshold(threshold: float) -> None:
+    if not 0 <= threshold <= 1:
+        raise ConfigError(f"confusion threshold {threshold} is not in [0, 1]")
+
+
+def _in_words(threshold: float) -> str:
+    """Write a threshold as names of metrics have it, such as 0_95."""
+    return np.format_float_positional(float(threshold), trim="-").replace(".", "_")

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from srs_eval.errors import ScoreError
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
+# What elapsed days, number of reviews and lapses can be.
+LOWEST = {"elapsed_days": 0, "nth_review": 1, "lapses": 0}
 HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or True)."
 
 
@@ -64,12 +66,14 @@ def check_predictions(predictions: Predictions) -> None:
         "elapsed_days": predictions.elapsed_days,
         "nth_review": predictions.nth_review,
         "lapses": predictions.lapses,
+        "train_rate": predictions.train_rate,
     }
     present = {name: column for name, column in columns.items() if column is not None}
     problems = [*_shape_problems(predictions.p, present)]
     problems += [
         *_probability_problems(predictions.p),
         *_outcome_problems(np.asarray(predictions.recalled)),
+        *_fact_problems(present),
     ]
     refuse(problems)
 
@@ -133,6 +137,14 @@ def _outcome_problems(recalled: NDArray[Any]) -> Iterator[str]:
     wrong = (recalled != 0) & (recalled != 1)
     if wrong.any():
         yield f"recalled is neither 0 nor 1 at {_where(wrong)}: {recalled[wrong].flat[0]}"
+
+
+def _fact_problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """Say which facts about the reviews cannot be."""
+    for name, lowest in LOWEST.items():
+        column = columns.get(name)
+        if column is not None and column.size and not column.min() >= lowest:
+            yield f"{name} must be at least {lowest} everywhere, found {column.min()}"
 
 
 def _where(wrong: BoolArray) -> str:

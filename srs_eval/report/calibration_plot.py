@@ -8,22 +8,24 @@ J. Błasiok and P. Nakkiran, Smooth ECE, ICLR 2024, arXiv:2309.12236.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.reliability import ReliabilityCurve, reliability_curve
+from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.report.outcome_strip import draw_outcome_strip
 from srs_eval.report.style import (
     BAND,
     BLUE,
+    CHANCE,
     MUTED,
     NORMAL,
     SMALL,
@@ -33,24 +35,17 @@ from srs_eval.report.style import (
     house_style,
     new_figure,
     say,
+    tally_of,
     tints,
     wilson_interval,
 )
 
-_FEW = 20
+FEW_LEVELS = 20
 _PIECES = 250
+_Z = 1.959963984540054
 _GRID_POINTS = 1001
 
 Corner = Literal["upper left", "lower right"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    """The distinct predictions of a model that makes only a few, and what came of each."""
-
-    p: FloatArray
-    observed: FloatArray
-    count: FloatArray
 
 
 def plot_calibration(
@@ -65,9 +60,11 @@ def plot_calibration(
 ) -> ReliabilityCurve | None:
     """Draw a smooth reliability diagram.
 
-    The curve is thicker and darker where there are more predictions. Its band holds pointwise
-    at 95 %, as does the ± of SmoothECE. A model with at most 20 distinct predictions gets one
-    dot for each, with a 95 % Wilson interval.
+    The curve is thicker and darker where there are more predictions. Its grey band holds
+    pointwise at 95 %, as does the ± of SmoothECE. The pale band along the diagonal is where
+    19 of 20 curves would be at each place if predictions were calibrated, and "by chance" the
+    SmoothECE they would have. A model with at most 20 distinct predictions gets one dot for
+    each, with a 95 % Wilson interval.
 
     Parameters
     ----------
@@ -92,54 +89,83 @@ def plot_calibration(
     ScoreError
         If `p` and `recalled` cannot be scored.
     """
-    probability, outcome = paired(p, recalled)
+    reviews = tally(*paired(p, recalled))
+    return draw_calibration(
+        axes, reviews, label=label, colour=colour, outcomes=outcomes, limits=limits
+    )
+
+
+def draw_calibration(
+    axes: Axes,
+    reviews: Tally,
+    *,
+    label: str = "",
+    colour: str = BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> ReliabilityCurve | None:
+    """Draw a smooth reliability diagram of a tally: see `plot_calibration`."""
     axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
     dress(axes)
-    if not len(probability):
+    if not len(reviews):
         say(axes, "no predictions")
         return None
-    curve = reliability_curve(probability, outcome, points=_GRID_POINTS)
-    levels = _few_levels(probability, outcome)
-    shown = _worth_showing(curve, probability)
-    if levels:
-        _frame(axes, limits or _window(probability, levels.p, levels.observed))
-        _draw_levels(axes, levels, colour, label)
+    curve = reliability_of(reviews, points=_GRID_POINTS)
+    shown = _worth_showing(curve, reviews.p)
+    if len(reviews) <= FEW_LEVELS:
+        ends = np.concatenate(wilson_interval(reviews.recalled, reviews.count))
+        frame(axes, limits or window_of(reviews, np.tile(reviews.p, 2), ends))
+        _draw_levels(axes, reviews, colour, label)
     else:
-        _frame(axes, limits or _window(probability, curve.p_grid[shown], curve.observed[shown]))
+        frame(axes, limits or window_of(reviews, curve.p_grid[shown], curve.observed[shown]))
         _draw_curve(axes, curve, shown, colour, label)
-    _write_key(axes, curve, probability, corner=_free_corner(axes, curve, shown))
+    lines = [smece_text(curve), chance_text(curve), *range_texts(axes, reviews)]
+    write_key(
+        axes, lines, corner=free_corner(axes, curve.p_grid[shown], curve.lo[shown], curve.hi[shown])
+    )
     if outcomes:
-        draw_outcome_strip(axes, probability, outcome)
+        draw_outcome_strip(axes, reviews)
     return curve
 
 
-def calibration_figure(predictions: Predictions, *, title: str = "", label: str = "") -> Figure:
+def calibration_figure(reviews: Predictions | Tally, *, title: str = "", label: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
     with house_style():
         figure = new_figure(5, 6.15)
         axes = figure.add_subplot()
-        plot_calibration(axes, predictions.p, predictions.recalled, label=label)
+        draw_calibration(axes, tally_of(reviews), label=label)
         axes.set_title(heading("calibration", title))
     return figure
 
 
 def smece_text(curve: ReliabilityCurve) -> str:
     """Write SmoothECE with the half-width of its 95 % interval, as in ``smECE 0.030 ± 0.006``."""
+    digits = _digits(curve)
+    if not math.isfinite(curve.half_width):
+        return f"smECE {curve.smece:.{digits}f}"
+    return f"smECE {curve.smece:.{digits}f} ± {curve.half_width:.{digits}f} (95 %)"
+
+
+def chance_text(curve: ReliabilityCurve) -> str:
+    """Write the SmoothECE of calibrated predictions, as in ``by chance if calibrated: 0.004``."""
+    return f"by chance if calibrated: {curve.null_smece:.{_digits(curve)}f}"
+
+
+def _digits(curve: ReliabilityCurve) -> int:
+    """As many digits as the half-width has meaning: two if it begins with 1 or 2, else one."""
     half = curve.half_width
-    if not math.isfinite(half):
-        return f"smECE {curve.smece:.3f}"
-    # As many digits as the half-width has meaning: two if it begins with 1 or 2, else one.
-    digits = 3 if half <= 0 else min(max(3, math.ceil(-math.log10(half / 3))), 5)
-    return f"smECE {curve.smece:.{digits}f} ± {half:.{digits}f} (95 %)"
+    return min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
 
 
-def _few_levels(p: FloatArray, recalled: BoolArray) -> _Levels | None:
-    if len(np.unique(p[:1000])) > _FEW:
-        return None
-    values, which, count = np.unique(p, return_inverse=True, return_counts=True)
-    if len(values) > _FEW:
-        return None
-    return _Levels(values, np.bincount(which, weights=recalled) / count, count.astype(np.float64))
+def range_texts(axes: Axes, reviews: Tally) -> list[str]:
+    """Count the reviews, and those whose predictions are beyond the axes."""
+    low, high = axes.get_xlim()
+    count = reviews.count
+    below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
+    lines = [f"n = {counted(reviews.n, 'review')}"]
+    lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
+    lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
+    return lines
 
 
 def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
@@ -152,7 +178,7 @@ def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
 
 
-def _frame(axes: Axes, limits: tuple[float, float]) -> None:
+def frame(axes: Axes, limits: tuple[float, float]) -> None:
     """Set the range of both axes, and draw the diagonal on which a model would be calibrated."""
     # A little room, so that a curve along the edge keeps its full thickness.
     pad = 0.012 * (limits[1] - limits[0])
@@ -161,12 +187,14 @@ def _frame(axes: Axes, limits: tuple[float, float]) -> None:
     axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5, label="perfect")
 
 
-def _window(p: FloatArray, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
+def window_of(reviews: Tally, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
     """Choose one range for both axes: round numbers, at least 0.3 wide.
 
     It holds 99.8 % of the predictions, and what is drawn at `at` among them.
     """
-    low, high = np.quantile(p, [0.001, 0.999])
+    reached = np.cumsum(reviews.count)
+    place = np.searchsorted(reached, np.array([0.001, 0.999]) * reached[-1])
+    low, high = reviews.p[np.minimum(place, len(reviews) - 1)]
     among = heights[(at >= low) & (at <= high)]
     if len(among):
         low, high = min(low, among.min()), max(high, among.max())
@@ -177,13 +205,17 @@ def _window(p: FloatArray, at: FloatArray, heights: FloatArray) -> tuple[float, 
     return float(low), float(high)
 
 
-def _draw_levels(axes: Axes, levels: _Levels, colour: str, label: str) -> None:
-    lo, hi = wilson_interval(levels.observed * levels.count, levels.count)
+def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
+    count, observed = levels.count, levels.recalled / levels.count
+    chance = _Z * np.sqrt(levels.p * (1 - levels.p) / count)
+    null = np.clip([levels.p - chance, levels.p + chance], 0, 1)
+    axes.vlines(levels.p, *null, color=CHANCE, lw=7, zorder=1, label="95 % if calibrated")
+    lo, hi = wilson_interval(levels.recalled, count)
     axes.vlines(levels.p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
     axes.scatter(
         levels.p,
-        levels.observed,
-        s=18 + 70 * levels.count / levels.count.max(),
+        observed,
+        s=18 + 70 * count / count.max(),
         color=colour,
         edgecolor="white",
         linewidth=0.8,
@@ -198,30 +230,24 @@ def _draw_curve(
 ) -> None:
     # Square roots keep the thinly populated part of the curve visible beside its peak.
     weight = np.sqrt(curve.density / curve.density[shown].max()) if shown.any() else curve.density
-    lower, upper = (
-        np.where(np.isfinite(edge), edge, curve.observed) for edge in (curve.lo, curve.hi)
-    )
-    pieces, quads, strength = [], [], []
+    at = np.stack([curve.p_grid, curve.observed], 1)
+    pieces, strength = [], []
     for run in _runs(shown):
-        middle = (weight[run[:-1]] + weight[run[1:]]) / 2
-        strength.append(middle)
-        at = np.stack([curve.p_grid, curve.observed], 1)
-        low, high = np.stack([curve.p_grid, lower], 1), np.stack([curve.p_grid, upper], 1)
+        strength.append((weight[run[:-1]] + weight[run[1:]]) / 2)
         pieces.append(np.stack([at[run[:-1]], at[run[1:]]], 1))
-        quads.append(np.stack([low[run[:-1]], low[run[1:]], high[run[1:]], high[run[:-1]]], 1))
-    axes.fill_between([], [], color=BAND, label="95 % band")
+        grid = curve.p_grid[run]
+        axes.fill_between(
+            grid, curve.null_lo[run], curve.null_hi[run], color=CHANCE, lw=0, zorder=0.8
+        )
+        lo, hi = (_known(edge, curve.observed)[run] for edge in (curve.lo, curve.hi))
+        axes.fill_between(grid, lo, hi, color=BAND, lw=0, alpha=0.75, zorder=1)
     axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
+    axes.fill_between([], [], color=BAND, alpha=0.75, lw=0, label="95 % band of the curve")
+    axes.fill_between([], [], color=CHANCE, lw=0, label="95 % band if calibrated")
     if not pieces:
         return
     share = np.concatenate(strength)
     order = np.argsort(share, kind="stable")
-    band = tints(BAND, 0.3 + 0.7 * share)[order]
-    axes.add_collection(
-        PolyCollection(
-            list(np.concatenate(quads)[order]), facecolors=band, edgecolors=band, lw=1, zorder=1
-        ),
-        autolim=False,
-    )
     axes.add_collection(
         LineCollection(
             list(np.concatenate(pieces)[order]),
@@ -234,6 +260,10 @@ def _draw_curve(
     )
 
 
+def _known(edge: FloatArray, otherwise: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(edge), edge, otherwise)
+
+
 def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
     """Split the marked grid points into unbroken runs, thinned to a bounded number of pieces."""
     marked = np.flatnonzero(shown)
@@ -243,26 +273,21 @@ def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
     return [run for run in thinned if len(run) > 1]
 
 
-def _free_corner(axes: Axes, curve: ReliabilityCurve, shown: BoolArray) -> Corner:
-    """Choose the corner that curve and band keep out of."""
+def free_corner(axes: Axes, p: FloatArray, bottom: FloatArray, top: FloatArray) -> Corner:
+    """Choose the corner that a curve with a band from `bottom` to `top` keeps out of."""
     low, span = axes.get_xlim()[0], float(np.ptp(axes.get_xlim()))
-    across = (curve.p_grid[shown] - low) / span
-    top, bottom = ((edge[shown] - low) / span for edge in (curve.hi, curve.lo))
-    in_top_left = ((across < 0.58) & (top > 0.68)).sum()
-    in_bottom_right = ((across > 0.42) & (bottom < 0.32)).sum()
+    across, high, deep = ((values - low) / span for values in (p, top, bottom))
+    in_top_left = ((across < 0.58) & (high > 0.68)).sum()
+    in_bottom_right = ((across > 0.42) & (deep < 0.32)).sum()
     return "upper left" if in_top_left <= in_bottom_right else "lower right"
 
 
-def _write_key(axes: Axes, curve: ReliabilityCurve, p: FloatArray, *, corner: Corner) -> None:
-    low, high = axes.get_xlim()
-    below, above = int((p < low).sum()), int((p > high).sum())
-    lines = [smece_text(curve), f"n = {counted(len(p), 'review')}"]
-    lines += [f"{below:,} predicted below {low:.2f} not shown"] if below else []
-    lines += [f"{above:,} predicted above {high:.2f} not shown"] if above else []
+def write_key(axes: Axes, lines: Sequence[str], *, corner: Corner, size: float = NORMAL) -> None:
+    """Write a legend with some lines above it into a corner."""
     legend = axes.legend(
         loc=corner,
         title="\n".join(lines),
-        title_fontsize=NORMAL,
+        title_fontsize=size,
         fontsize=SMALL,
         handlelength=1.6,
     )

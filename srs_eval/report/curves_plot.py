@@ -9,9 +9,17 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
+from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.recall_over_time import (
+    RecallOverTime,
+    elapsed_totals,
+    recall_of,
+    recall_over_time,
+)
+from srs_eval.metrics.temporal import Kind, temporal_rates
+from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.report.style import (
     BLUE,
     INK,
@@ -22,18 +30,21 @@ from srs_eval.report.style import (
     heading,
     house_style,
     new_figure,
+    say,
     wilson_interval,
 )
 
 _FAN = 150
-_BINS = 14
-_LEAST = 20
+# The median of more curves than these looks the same.
+_COHORT = 2000
+_KINDS: tuple[Kind, ...] = ("violation", "strict", "flat")
 
 
 def forgetting_figure(
-    predictions: Predictions,
+    reviews: Predictions | FloatArray,
     curves: Curves | None = None,
     *,
+    nth_review: IntArray | None = None,
     title: str = "",
     log_time: bool = True,
 ) -> Figure | None:
@@ -44,10 +55,13 @@ def forgetting_figure(
 
     Parameters
     ----------
-    predictions : Predictions
-        Scored reviews; `nth_review` colours the curves, `elapsed_days` makes the lower panel.
+    reviews : Predictions, or float64 [used, 5]
+        Scored reviews, or what the columns of `ElapsedSums` came to over them.
     curves : Curves, optional
         By default those of the predictions.
+    nth_review : int64 [curves], optional
+        Which review of its card each curve belongs to: it colours the curves. By default it
+        is looked up in the predictions.
     title : str
         What the figure is about, such as an algorithm and a data set.
     log_time : bool
@@ -58,19 +72,22 @@ def forgetting_figure(
     Figure or None
         None where the model has no forgetting curve or none was sampled.
     """
-    curves = predictions.curves if curves is None else curves
-    if curves is None or not np.isfinite(curves.p).any():
+    if isinstance(reviews, Predictions):
+        if curves is None:
+            curves, nth_review = reviews.curves, nth_review_of_curves(reviews)
+        reviews = elapsed_totals(reviews)
+    if curves is None or not _usable(curves).any():
         return None
-    days = predictions.elapsed_days
+    recall = recall_of(reviews)
     with house_style():
-        if days is not None and (days > 0).any():
+        if len(recall.n):
             figure = new_figure(5.6, 6.2)
-            fan, recall = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
-            plot_recall_over_time(recall, predictions)
+            fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
+            draw_recall_over_time(below, recall)
         else:
             figure = new_figure(5.6, 3.8)
             fan = figure.add_subplot()
-        shades = plot_forgetting_curves(fan, curves, predictions)
+        shades = plot_temporal(fan, curves, nth_review=nth_review)
         fan.set_title(heading("forgetting curves", title))
         if len(figure.axes) > 1:
             fan.set_xlabel("")
@@ -80,13 +97,21 @@ def forgetting_figure(
     return figure
 
 
-def plot_forgetting_curves(
-    axes: Axes, curves: Curves, predictions: Predictions | None = None
-) -> ScalarMappable | None:
-    """Draw a fan of forgetting curves and their median.
+def nth_review_of_curves(predictions: Predictions) -> IntArray | None:
+    """Look up which review of its card each forgetting curve belongs to: int64 [curves]."""
+    if predictions.nth_review is None or predictions.curves is None:
+        return None
+    return predictions.nth_review[reviews_of_curves(predictions)]
 
-    At most 150 curves are drawn, evenly spread over the sample. The median is taken over all
-    curves at each time that at least half of them reach.
+
+def plot_temporal(
+    axes: Axes, curves: Curves, *, nth_review: IntArray | None = None
+) -> ScalarMappable | None:
+    """Draw a fan of forgetting curves with their median, and say how often recall fails to fall.
+
+    At most 150 curves are drawn, evenly spread over the sample. The median is taken over the
+    curves that reach as far as half of them do. The words count pairs of times of each curve:
+    see `temporal_rates`.
 
     Parameters
     ----------
@@ -94,8 +119,8 @@ def plot_forgetting_curves(
         Where to draw; no other matplotlib state is touched.
     curves : Curves
         Times without a prediction are NaN.
-    predictions : Predictions, optional
-        If they hold `nth_review`, it colours the curves.
+    nth_review : int64 [curves], optional
+        Which review of its card each curve belongs to: it colours the curves.
 
     Returns
     -------
@@ -104,63 +129,111 @@ def plot_forgetting_curves(
     """
     dress(axes)
     axes.set(xlabel="elapsed days", ylabel="predicted recall", ylim=(0, 1.01))
-    drawn = np.unique(np.linspace(0, len(curves.p) - 1, min(_FAN, len(curves.p))).astype(np.int64))
-    lines = [np.stack([curves.elapsed[i], curves.p[i]], 1) for i in drawn]
-    lines = [line[np.isfinite(line).all(1) & (line[:, 0] > 0)] for line in lines]
+    usable = _usable(curves)
+    if not usable.any():
+        say(axes, "no forgetting curves")
+        return None
+    drawn = _spread(len(curves.p), _FAN)
+    lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in drawn]
     shades = None
     colours: NDArray[np.float64] | str = MUTED
-    nth = None if predictions is None else _nth_review(curves, drawn, predictions)
-    if nth is not None:
+    if nth_review is not None:
         # Beyond the 95th percentile the last colour is used.
-        shades = ScalarMappable(
-            LogNorm(1, max(3.0, float(np.quantile(nth, 0.95))), clip=True), _shades()
-        )
+        nth = np.maximum(nth_review[drawn], 1)
+        top = max(3.0, float(np.quantile(nth, 0.95)))
+        shades = ScalarMappable(LogNorm(1, top, clip=True), _shades())
         colours = shades.to_rgba(nth)
     fan = LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.55, zorder=2)
     axes.add_collection(fan)
-    times, median = _median_curve(curves)
+    times, median = _median_curve(curves, usable)
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
     axes.plot(times, median, color=INK, lw=2.4, zorder=4, label="median curve")
-    axes.plot([], [], color=MUTED, lw=0.8, label=f"{counted(len(drawn), 'sampled curve')}")
+    number = counted(len(curves.p), "sampled curve")
+    some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
+    axes.plot([], [], color=MUTED, lw=0.8, label=some)
     # Above all curves, and readable over them.
     legend = axes.legend(
-        loc="lower left", handlelength=1.6, frameon=True, framealpha=0.85, edgecolor="none"
+        loc="lower left",
+        title=violation_text(curves),
+        title_fontsize=SMALL,
+        handlelength=1.6,
+        frameon=True,
+        framealpha=0.85,
+        edgecolor="none",
     )
+    legend.set_alignment("left")
     legend.set_zorder(5)
     axes.autoscale_view(scaley=False)
     return shades
 
 
-def plot_recall_over_time(axes: Axes, predictions: Predictions) -> None:
+def violation_text(curves: Curves) -> str:
+    """Write at which share of the pairs of times predicted recall does not fall."""
+    rates = {kind: temporal_rates(curves, kind) for kind in _KINDS}
+    if np.isnan(rates["violation"]).all():
+        return "one elapsed time only: no pair to compare"
+    share = {kind: float(np.nanmean(rate)) for kind, rate in rates.items()}
+    if not share["violation"]:
+        return "recall falls at every later time"
+    rise, flat = (_percent(share[kind]) for kind in ("strict", "flat"))
+    return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
+
+
+def plot_recall_over_time(
+    axes: Axes, p: ArrayLike, recalled: ArrayLike, elapsed_days: ArrayLike
+) -> RecallOverTime:
     """Draw observed recall and the mean prediction of the same reviews by elapsed days.
 
-    Bins hold about equally many reviews, at least 20; days are never split. Bars are 95 %
-    Wilson intervals. Reviews on the day of the one before are left out and counted.
+    Bins hold about equally many reviews, at least about 20; whole days below 23 are never
+    split. Bars are 95 % Wilson intervals. Reviews on the day of the one before are left out
+    and counted.
 
     Parameters
     ----------
     axes : Axes
         Where to draw; no other matplotlib state is touched.
-    predictions : Predictions
-        With `elapsed_days`; without them nothing is drawn.
+    p, recalled, elapsed_days
+        As in `recall_over_time`.
+
+    Returns
+    -------
+    RecallOverTime
+        What was drawn.
+
+    Raises
+    ------
+    ScoreError
+        If the reviews cannot be scored.
     """
+    recall = recall_over_time(p, recalled, elapsed_days)
+    draw_recall_over_time(axes, recall)
+    return recall
+
+
+def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
+    """Draw recall in bins of elapsed days: see `plot_recall_over_time`."""
     dress(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
-    if predictions.elapsed_days is None:
+    if recall.same_day:
+        hidden = counted(recall.same_day, "same-day review")
+        axes.set_xlabel(f"elapsed days ({hidden} not shown)")
+    if not len(recall.n):
+        say(axes, "no reviews on later days")
         return
-    later = predictions.elapsed_days > 0
-    days, p = predictions.elapsed_days[later], predictions.p[later]
-    binned = _by_elapsed(days)
-    count = np.bincount(binned).astype(np.float64)
-    recalled = np.bincount(binned, weights=predictions.recalled[later]).astype(np.float64)
-    # The geometric mean is the middle on a logarithmic axis.
-    at = np.exp(np.bincount(binned, weights=np.log(days)) / count)
-    share = recalled / count
-    lo, hi = wilson_interval(recalled, count)
-    predicted = np.bincount(binned, weights=p) / count
-    axes.plot(at, predicted, "D-", color=BLUE, ms=5, mfc="white", lw=1.2, label="mean prediction")
+    share = recall.observed
+    lo, hi = wilson_interval(recall.recalled, recall.n)
+    axes.plot(
+        recall.days,
+        recall.predicted,
+        "D-",
+        color=BLUE,
+        ms=5,
+        mfc="white",
+        lw=1.2,
+        label="mean prediction",
+    )
     axes.errorbar(
-        at,
+        recall.days,
         share,
         (share - lo, hi - share),
         fmt="o",
@@ -175,9 +248,21 @@ def plot_recall_over_time(axes: Axes, predictions: Predictions) -> None:
     spare = max(0.0, 0.1 - (high - low)) / 2
     axes.set_ylim(max(-0.01, low - spare), min(1.01, high + spare))
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, borderaxespad=0)
-    if not later.all():
-        hidden = counted(int((~later).sum()), "same-day review")
-        axes.set_xlabel(f"elapsed days ({hidden} not shown)")
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent: two digits of small ones, and 0 only if it is."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _usable(curves: Curves) -> BoolArray:
+    """Points that can be drawn [n, k]."""
+    return np.isfinite(curves.p) & (curves.elapsed > 0)
+
+
+def _spread(number: int, most: int) -> IntArray:
+    """Choose some of a number of things, evenly."""
+    return np.unique(np.linspace(0, number - 1, min(most, number)).astype(np.int64))
 
 
 def _shades() -> Colormap:
@@ -187,47 +272,22 @@ def _shades() -> Colormap:
     )
 
 
-def _nth_review(curves: Curves, drawn: IntArray, predictions: Predictions) -> FloatArray | None:
-    """Look up which review of its card each drawn curve belongs to; None unless all are known."""
-    if predictions.nth_review is None or not len(predictions):
-        return None
-    rows = 1 + max(int(predictions.row.max()), int(curves.row.max()))
-    folds = 1 + max(int(predictions.fold.max()), int(curves.fold.max()))
-    wanted = ((curves.user * folds + curves.fold) * rows + curves.row)[drawn]
-    key = (predictions.user * folds + predictions.fold) * rows + predictions.row
-    found = np.flatnonzero(np.isin(key, wanted))
-    found = found[np.argsort(key[found])]
-    place = np.searchsorted(key[found], wanted)
-    known = place < len(found)
-    if not known.all() or (key[found[place]] != wanted).any():
-        return None
-    return np.maximum(predictions.nth_review[found[place]], 1).astype(np.float64)
-
-
-def _median_curve(curves: Curves) -> tuple[FloatArray, FloatArray]:
+def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Take the median at 80 times, over the curves that reach as far as half of them do.
 
     The same curves all along: were others to end on the way, the median would jump.
     """
-    usable = np.isfinite(curves.p) & (curves.elapsed > 0)
     begin = np.where(usable, curves.elapsed, np.inf).min(axis=1)
     end = np.where(usable, curves.elapsed, -np.inf).max(axis=1)
     last = float(np.quantile(end[usable.any(1)], 0.5, method="lower"))
     cohort = np.flatnonzero(end >= last)
+    cohort = cohort[_spread(len(cohort), _COHORT)]
     grid = np.geomspace(begin[cohort].max(), last, 80)
     values = [
         np.interp(np.log(grid), np.log(curves.elapsed[i, mask]), curves.p[i, mask])
         for i, mask in zip(cohort, usable[cohort], strict=True)
     ]
     return grid, np.median(values, axis=0)
-
-
-def _by_elapsed(days: FloatArray) -> IntArray:
-    """Assign reviews to bins of elapsed days, numbered in order and without gaps."""
-    bins = int(np.clip(len(days) // _LEAST, 1, _BINS))
-    edges = np.unique(np.quantile(days, np.linspace(0, 1, bins + 1)[1:-1], method="higher"))
-    binned = np.searchsorted(edges, days, side="left")
-    return np.unique(binned, return_inverse=True)[1].astype(np.int64)
 
 
 def _set_time_axis(axes: Axes, *, log_time: bool) -> None:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from srs_eval.errors import ConfigError
 from srs_eval.evaluate import ReviewLog
 from srs_eval.nouns import Fit, Predictions, User
-from srs_eval.predictions import concatenate
 from srs_eval.report import files, tables
 from srs_eval.scoring import ScoredUser
 
@@ -90,10 +89,12 @@ class FinishedUsers:
             return None
         return _from_json(content) if content["user"] == user else None
 
-    def predictions(self, numbers: Iterable[int]) -> Predictions | None:
-        """Read what was predicted for some users, all of it; None if it is nothing."""
-        parts = [self._predictions_of(number) for number in numbers]
-        return concatenate([part for part in parts if part is not None])
+    def predictions(self, numbers: Iterable[int]) -> Iterator[Predictions]:
+        """Read what was predicted for some users, one after the other."""
+        for number in numbers:
+            predictions = self._predictions_of(number)
+            if predictions is not None:
+                yield predictions
 
     def gather(self, numbers: Iterable[int], folder: Path) -> None:
         """Write what was predicted for some users, in order, into the folder of the run."""

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.discrimination import RocCurve, roc_points
+from srs_eval.metrics.discrimination import RocCurve, roc_of
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Predictions
 from srs_eval.report.style import (
@@ -24,10 +25,12 @@ from srs_eval.report.style import (
     house_style,
     new_figure,
     say,
+    tally_of,
 )
 
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 _NEAR = 0.06
+_POINTS = 1001
 
 
 def plot_roc(
@@ -64,13 +67,25 @@ def plot_roc(
     ScoreError
         If `p` and `recalled` cannot be scored.
     """
-    probability, outcome = paired(p, recalled)
-    curve = roc_points(probability, outcome, thresholds=thresholds)
+    reviews = tally(*paired(p, recalled))
+    return draw_roc(axes, reviews, thresholds=thresholds, label=label, colour=colour)
+
+
+def draw_roc(
+    axes: Axes,
+    reviews: Tally,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    label: str = "",
+    colour: str = BLUE,
+) -> RocCurve:
+    """Draw the ROC curve of a tally: see `plot_roc`."""
+    curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
     _prepare(axes)
-    number = counted(len(probability), "review")
+    number = counted(reviews.n, "review")
     if not math.isfinite(curve.auc):
-        missing = "recalled" if len(outcome) and not outcome[0] else "forgotten"
-        why = f"no review was {missing}" if len(outcome) else "no predictions"
+        missing = "forgotten" if reviews.n_recalled else "recalled"
+        why = f"no review was {missing}" if len(reviews) else "no predictions"
         say(axes, f"AUC is not defined:\n{why}\n(n = {number})")
         return curve
     axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or None)
@@ -89,7 +104,7 @@ def plot_roc(
 
 
 def roc_figure(
-    predictions: Predictions,
+    reviews: Predictions | Tally,
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     title: str = "",
@@ -99,7 +114,7 @@ def roc_figure(
     with house_style():
         figure = new_figure(5, 5)
         axes = figure.add_subplot()
-        plot_roc(axes, predictions.p, predictions.recalled, thresholds=thresholds, label=label)
+        draw_roc(axes, tally_of(reviews), thresholds=thresholds, label=label)
         axes.set_title(heading("discrimination (ROC)", title))
     return figure
 
@@ -140,7 +155,7 @@ def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
         # Concave curves leave room below and to the right of them.
         align, offset = ("right", (6, -12)) if fpr > 0.9 else ("left", (8, -4))
         if tpr < 0.06:
-            offset = (8, 12)
+            offset = (18, 10)
         axes.annotate(
             f"R* = {names}" if group is groups[-1] else names,
             (fpr, tpr),

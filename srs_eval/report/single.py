@@ -90,7 +90,9 @@ def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
             interval(summary.lo, summary.hi),
             number(summary.mean_reviews),
             number(summary.pooled),
+            interval(summary.pooled_lo, summary.pooled_hi),
             f"{summary.n_users:,}",
+            f"{summary.n_effective:,.1f}",
         )
         for metric in panel
         if metric.section != Confusion.section
@@ -103,7 +105,9 @@ def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
         f"99 % over {evaluation.interval_over}",
         "over reviews",
         "pooled",
+        "99 % of pooled",
         "users",
+        "effective",
     ]
     return table(rows, headers, text=2)
 

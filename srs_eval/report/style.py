@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-from srs_eval.nouns import FloatArray
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.nouns import FloatArray, Predictions
 
 # Okabe & Ito's colours stay apart under every common colour vision deficiency.
 BLUE = "#0072B2"
@@ -25,6 +26,7 @@ INK = "#1F2328"
 MUTED = "#656D76"
 PALE = "#D0D7DE"
 BAND = "#B4BDC8"
+CHANCE = "#E9D8A6"
 
 SMALL = 8.5
 NORMAL = 10.0
@@ -131,7 +133,12 @@ def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
     return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
 
 
-def counted(number: int, noun: str) -> str:
+def tally_of(reviews: Predictions | Tally) -> Tally:
+    """Count predictions by outcome, unless that is done."""
+    return reviews if isinstance(reviews, Tally) else tally(reviews.p, reviews.recalled)
+
+
+def counted(number: float, noun: str) -> str:
     """Write a count with its noun, as in ``1 user`` and ``5,020 reviews``.
 
     Examples
@@ -139,7 +146,7 @@ def counted(number: int, noun: str) -> str:
     >>> counted(5020, "review"), counted(1, "user")
     ('5,020 reviews', '1 user')
     """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
 
 
 def wilson_interval(successes: FloatArray, trials: FloatArray) -> tuple[FloatArray, FloatArray]:

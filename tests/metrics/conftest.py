@@ -55,6 +55,7 @@ def one_user() -> Callable[..., Predictions]:
             elapsed_days=rng.integers(1, 300, n).astype(float),
             nth_review=rng.integers(2, 20, n),
             lapses=rng.integers(0, 5, n),
+            train_rate=np.full(n, 0.85),
             curves=Curves(
                 user=zeros[:curves],
                 fold=zeros[:curves],

@@ -1,21 +1,83 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from srs_eval.errors import ConfigError
 from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.ici import ici, lowess
+from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, ici, ici_quantiles, lowess
+from srs_eval.metrics.tally import Tally, tally
+
+probabilities = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5]), st.integers(0, 8).map(lambda k: k / 8)
+)
+reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=40)
+quick = settings(max_examples=60, deadline=None)
+
+
+def columns(pairs):
+    p, recalled = zip(*pairs, strict=True)
+    return np.array(p), np.array(recalled)
+
+
+def shared(p, recalled):
+    """Outcomes, equal predictions sharing their mean one."""
+    _, tie, size = np.unique(p, return_inverse=True, return_counts=True)
+    return (np.bincount(tie, recalled) / size)[tie]
+
+
+@pytest.fixture(scope="module")
+def reference_gaps():
+    from statsmodels.nonparametric.smoothers_lowess import lowess as reference
+
+    def gaps(p, recalled):
+        delta = 0.01 * (p.max() - p.min())
+        with warnings.catch_warnings():
+            # Where a window has no width it divides by 0, before it takes the mean.
+            warnings.simplefilter("ignore")
+            observed = reference(
+                shared(p, recalled), p, frac=2 / 3, it=0, delta=delta, return_sorted=False
+            )
+        return np.abs(observed - p)
+
+    return gaps
+
+
+@pytest.mark.parametrize("n", [30, 300, 3000])
+@pytest.mark.parametrize("decimals", [16, 2, 1])
+@pytest.mark.parametrize("spread", [(9, 1.2), (1, 1), (30, 0.5)])
+def test_it_agrees_with_statsmodels(reference_gaps, n, decimals, spread):
+    rng = np.random.default_rng(n)
+    p = rng.beta(*spread, n).round(decimals)
+    recalled = rng.random(n) < p
+    expected = reference_gaps(p, recalled)
+    assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-6)
+    quantiles = [*np.quantile(expected, [0.5, 0.9]), expected.max()]
+    assert ici_quantiles(p, recalled) == pytest.approx(quantiles, abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("decimals", "expected"), [(16, 0.022027134178901883), (2, 0.021799918409916366)]
 )
-def test_it_agrees_with_statsmodels(weyl, decimals, expected):
+def test_it_is_the_number_statsmodels_once_gave(weyl, decimals, expected):
     # lowess(recalled, p, frac=2/3, it=0, delta=0.01 * range) of statsmodels 0.15.0
     p, recalled = weyl(1000, 0.05)
     assert ici(p.round(decimals), recalled) == pytest.approx(expected, abs=1e-6)
+
+
+def test_many_predictions_are_joined_without_a_trace(reference_gaps):
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 2 * CELLS)
+    recalled = rng.random(len(p)) < p - 0.03
+    expected = reference_gaps(p, recalled)
+    assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-5)
+    found = ici_quantiles(p, recalled, [0.5, 0.9])
+    assert found == pytest.approx(np.quantile(expected, [0.5, 0.9]), abs=5e-5)
 
 
 def test_constant_predictions_leave_the_mean_bias():
@@ -25,13 +87,61 @@ def test_constant_predictions_leave_the_mean_bias():
 
 def test_a_straight_line_is_fitted_exactly():
     p = np.sort(np.random.default_rng(0).random(300))
-    assert lowess(p, 0.2 + 0.5 * p) == pytest.approx(0.2 + 0.5 * p, abs=1e-9)
+    share = 0.2 + 0.5 * p
+    assert lowess(Tally(p, 1 - share, share)) == pytest.approx(share, abs=1e-9)
+
+
+@quick
+@given(reviews)
+def test_numbers_are_finite_and_in_order(pairs):
+    p, recalled = columns(pairs)
+    half, most, all_of_them = ici_quantiles(p, recalled)
+    assert 0 <= half <= most <= all_of_them < math.inf
+    assert 0 <= ici(p, recalled) <= all_of_them + 1e-12
+
+
+@quick
+@given(reviews, st.randoms())
+def test_the_order_of_reviews_does_not_matter(pairs, random):
+    shuffled = random.sample(pairs, len(pairs))
+    assert ici(*columns(pairs)) == ici(*columns(shuffled))
+
+
+def test_weights_count_as_reviews():
+    rng = np.random.default_rng(0)
+    p = rng.random(600).round(2)
+    once = tally(p, rng.random(600) < p)
+    halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
+    assert gaps_of(halved).mean == pytest.approx(gaps_of(once).mean, abs=1e-9)
+    uneven = Tally(once.p, once.forgotten * 1.37, once.recalled * 1.37)
+    assert gaps_of(uneven).mean == pytest.approx(gaps_of(once).mean, abs=2e-3)
+    assert gaps_of(uneven).quantile(0.5) == pytest.approx(gaps_of(once).quantile(0.5), abs=2e-3)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_very_few_reviews_have_a_number(n):
-    assert 0 <= ici(np.linspace(0.2, 0.9, n), [True] * n) <= 1
+    p = np.linspace(0.2, 0.9, n)
+    assert 0 <= ici(p, [True] * n) <= 1
+    assert np.isfinite(ici_quantiles(p, [True] * n)).all()
+
+
+def test_the_metrics_are_the_numbers(one_user):
+    predictions = one_user()
+    p, recalled = predictions.p, predictions.recalled
+    assert Ici()(predictions) == ici(p, recalled)
+    metrics = [IciQuantile(0.5), IciQuantile(0.9)]
+    assert [metric.name for metric in metrics] == ["e50", "e90"]
+    expected = ici_quantiles(p, recalled, [0.5, 0.9])
+    assert [metric(predictions) for metric in metrics] == expected.tolist()
+
+
+def test_a_quantile_is_at_a_share():
+    with pytest.raises(ConfigError, match="not 90"):
+        IciQuantile(90)
+    with pytest.raises(ConfigError, match="not 2"):
+        ici_quantiles([0.5], [1], [2])
 
 
 def test_nothing_is_nan():
     assert math.isnan(ici([], []))
+    assert np.isnan(ici_quantiles([], [])).all()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,14 +28,7 @@ from srs_eval.metrics.proper import (
 from srs_eval.metrics.score import score
 from srs_eval.metrics.smece import smece, smece_at, smece_exact, smece_lattice
 from srs_eval.metrics.summary import summarise
-from srs_eval.metrics.temporal import (
-    Temporal,
-    TemporalCollapsed,
-    curve_drops,
-    temporal_rates,
-)
 from srs_eval.metrics.threshold import STATISTICS, confusion_counts
-from srs_eval.nouns import Curves
 
 SIMPLE = {
     "log_loss": log_loss,
@@ -183,37 +175,6 @@ def test_skill_scores_of_the_decomposition_case(cases):
     functions = {"brier": brier, "log": log_loss, "bss": brier_skill, "ne": normalized_entropy}
     for name, function in functions.items():
         assert function(inputs["p"], inputs["y"]) == near(expected[name], 1e-12)
-
-
-def curves_of(case, shapes):
-    counts = case["inputs"]["interval_counts"]
-    weight = np.array(list(counts.values()), float) / sum(counts.values())
-    p = np.array([list(case["inputs"]["curves"][shape].values()) for shape in shapes])
-    each = np.arange(len(p))
-    times = np.tile([float(time) for time in counts], (len(p), 1))
-    return Curves(each * 0, each * 0, each, times, np.tile(weight, (len(p), 1)), p)
-
-
-KINDS = {"weak": "violation", "strict": "strict", "flat": "flat", "tolerant": "tolerant"}
-
-
-@pytest.mark.parametrize("shape", ["power", "flat", "rising", "vshape", "rounded", "bump"])
-def test_temporal_check_of_one_curve(cases, shape):
-    expected = cases["C24"]["expected"][shape]
-    curves = curves_of(cases["C24"], [shape])
-    for name, kind in KINDS.items():
-        assert temporal_rates(curves, kind)[0] == near(expected[name], 1e-12), name
-    assert curve_drops(curves)[0] == near(expected["drop"], 1e-12)
-    collapsed = TemporalCollapsed().per_curve(curves)[0]
-    assert bool(collapsed) is expected["collapsed_at_0_01"]
-
-
-def test_temporal_check_of_two_curves(cases, one_user):
-    curves = curves_of(cases["C24"], ["power", "rising"])
-    expected = cases["C24"]["expected"]["mixture_power_rising_50_50"]
-    predictions = replace(one_user(), curves=curves)
-    for name, kind in KINDS.items():
-        assert Temporal(kind)(predictions) == near(expected[name], 1e-12)
 
 
 def test_means_over_users_and_reviews(cases):

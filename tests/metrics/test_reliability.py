@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from srs_eval.metrics.reliability import reliability_curve
+from srs_eval.metrics.reliability import reliability_curve, reliability_of
 from srs_eval.metrics.smece import smece_exact
+from srs_eval.metrics.tally import Tally, tally
 
 
 def test_calibrated_predictions_lie_on_the_diagonal(weyl):
@@ -79,3 +80,49 @@ def test_nothing_makes_an_undefined_curve():
     assert np.isnan(curve.observed).all()
     assert math.isnan(curve.smece)
     assert curve.n == 0
+
+
+def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(weyl):
+    rng = np.random.default_rng(2)
+    p = rng.beta(9, 1.2, 3000)
+    inside = []
+    for _ in range(20):
+        curve = reliability_curve(p, rng.random(3000) < p, resamples=60)
+        dense = curve.density > 1
+        held = (curve.observed >= curve.null_lo) & (curve.observed <= curve.null_hi)
+        inside.append(held[dense].mean())
+    # The bandwidth is chosen on the same outcomes, so 95 % is only about right.
+    assert 0.88 < np.mean(inside) <= 1
+    curve = reliability_curve(*weyl(30_000, 0.1))
+    biased = curve.p_grid > 0.95
+    assert (curve.observed < curve.null_lo)[biased].all()
+
+
+def test_the_band_under_calibration_has_the_width_that_theory_gives():
+    rng = np.random.default_rng(3)
+    p = rng.beta(9, 1.2, 20_000)
+    curve = reliability_curve(p, rng.random(20_000) < p - 0.05, resamples=1000)
+    at = np.searchsorted(curve.p_grid, 0.8)
+    kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
+    kernel += np.exp(-0.5 * ((2 - p - curve.p_grid[at]) / curve.sigma) ** 2)
+    mean = (kernel * p).sum() / kernel.sum()
+    spread = math.sqrt((kernel**2 * p * (1 - p)).sum()) / kernel.sum()
+    assert (curve.null_lo[at] + curve.null_hi[at]) / 2 == pytest.approx(mean, abs=0.15 * spread)
+    assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
+
+
+def test_the_level_by_chance_is_that_of_outcomes_drawn_from_the_predictions():
+    rng = np.random.default_rng(4)
+    p = rng.beta(9, 1.2, 2000)
+    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(200)])
+    curve = reliability_curve(p, rng.random(2000) < p**2)
+    assert curve.null_smece == pytest.approx(expected, rel=0.08)
+
+
+def test_weights_of_reviews_count_as_shares_of_reviews():
+    counted = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
+    halves = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
+    curve = reliability_of(halves)
+    assert curve.n == 1.5
+    assert curve.smece == pytest.approx(reliability_of(counted).smece)
+    assert 0 < curve.null_smece < 1

@@ -13,9 +13,10 @@ from scipy import stats
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.clusters import clustered_difference
+from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.metrics.resample import bca_interval, resampled_means, single_user_intervals
+from srs_eval.metrics.resample import bca_interval, resampled_means
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion
 
@@ -250,7 +251,7 @@ def test_a_million_reviews_are_drawn_less_often(one_user, monkeypatch):
             Counting.calls += 1
             return 0.5
 
-    monkeypatch.setattr("srs_eval.metrics.resample.ROWS_DRAWN", 30_000)
+    monkeypatch.setattr("srs_eval.metrics.intervals.ROWS_DRAWN", 30_000)
     single_user_intervals(Panel([Counting()]), one_user(n=600))
     assert Counting.calls == 1 + 50
     single_user_intervals(Panel([Counting()]), one_user(n=6000))

@@ -9,6 +9,7 @@ import pytest
 from srs_eval.metrics.calibration import mbe
 from srs_eval.metrics.smece import residual_field, smece, smece_at, smece_exact, smece_lattice
 from srs_eval.metrics.smooth import CosineField, onto_grid
+from srs_eval.metrics.tally import tally
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_the_exact_number_is_its_own_bandwidth(weyl):
 
 
 def test_more_smoothing_never_leaves_more_error(weyl):
-    residuals = residual_field(*weyl(500, 0.1))
+    residuals = residual_field(tally(*weyl(500, 0.1)))
     errors = [residuals.absolute_integral(sigma) for sigma in np.geomspace(1e-3, 1, 30)]
     assert np.all(np.diff(errors) <= 1e-7)
 

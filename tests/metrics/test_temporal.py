@@ -5,15 +5,57 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.proper import log_loss
 from srs_eval.metrics.temporal import (
     Temporal,
     TemporalCollapsed,
+    curve_drops,
+    most_unseen,
     sample_elapsed,
     temporal_rates,
+    temporal_se,
+)
+from srs_eval.metrics.temporal_magnitude import (
+    TemporalDrop,
+    TemporalIsotonic,
+    TemporalMaxRise,
+    TemporalPermutation,
+    TemporalRise,
+    curve_rises,
+    falling_fit,
+    greatest_rises,
+    isotonic_distances,
+    permuted_losses,
 )
 from srs_eval.nouns import Curves
+from srs_eval.predictions import select
+
+METRICS = (
+    Temporal(),
+    Temporal("strict"),
+    Temporal("flat"),
+    Temporal("tolerant"),
+    TemporalCollapsed(),
+    TemporalRise(),
+    TemporalMaxRise(),
+    TemporalIsotonic(),
+    TemporalDrop(),
+    TemporalPermutation(),
+)
+KINDS = {"weak": "violation", "strict": "strict", "flat": "flat", "tolerant": "tolerant"}
+MAGNITUDES = {
+    "mean_rise": curve_rises,
+    "isotonic_l1": isotonic_distances,
+    "max_rise": greatest_rises,
+    "drop": curve_drops,
+}
+each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 
 
 def curves(p, times=None, weight=None):
@@ -54,21 +96,28 @@ def test_missing_times_do_not_count():
     whole = curves([0.9, 0.8, 0.95], [1, 2, 5], [0.5, 0.25, 0.25])
     for kind in ("violation", "strict", "flat", "tolerant"):
         assert temporal_rates(padded, kind) == pytest.approx(temporal_rates(whole, kind))
-    collapsed = TemporalCollapsed()
-    assert collapsed.per_curve(padded) == pytest.approx(collapsed.per_curve(whole))
+    for magnitude in MAGNITUDES.values():
+        assert magnitude(padded) == pytest.approx(magnitude(whole))
+    p, recalled = np.array([0.8]), np.array([True])
+    assert permuted_losses(padded, p, recalled) == pytest.approx(
+        permuted_losses(whole, p, recalled)
+    )
 
 
-def test_curves_at_one_time_are_left_out(one_user):
+@each_metric
+def test_curves_at_one_time_are_left_out(metric, one_user):
     single = curves([[0.9, np.nan], [0.8, np.nan]], [1, np.nan], [1, 0])
-    assert np.isnan(temporal_rates(single)).all()
-    assert math.isnan(Temporal()(replace(one_user(), curves=single)))
-    assert math.isnan(TemporalCollapsed()(replace(one_user(), curves=single)))
+    predictions = replace(one_user(), curves=single)
+    reviews = select(replace(predictions, curves=None), np.arange(2))
+    assert np.isnan(metric.per_curve(single, reviews)).all()
+    assert math.isnan(metric(predictions))
 
 
-def test_models_without_curves_have_no_number(one_user):
-    predictions = replace(one_user(), curves=None)
-    assert math.isnan(Temporal()(predictions))
-    assert math.isnan(TemporalCollapsed()(predictions))
+@each_metric
+def test_models_without_curves_have_no_number(metric, one_user):
+    assert math.isnan(metric(replace(one_user(), curves=None)))
+    nothing = curves(np.empty((0, 4)))
+    assert math.isnan(metric(replace(one_user(), curves=nothing)))
 
 
 def test_unknown_kinds_are_refused():
@@ -97,3 +146,179 @@ def test_intervals_that_are_none_are_left_out():
     assert (times.tolist(), weights.tolist()) == ([4], [1])
     times, weights = sample_elapsed([])
     assert len(times) == len(weights) == 0
+
+
+def times_and_weights(case):
+    """Intervals of a golden case, and how often each occurs."""
+    counts = case["inputs"]["interval_counts"]
+    weight = np.array(list(counts.values()), float)
+    return [float(time) for time in counts], weight / weight.sum()
+
+
+@pytest.mark.parametrize("shape", ["power", "flat", "rising", "vshape", "rounded", "bump"])
+def test_golden_check_of_one_curve(cases, shape):
+    expected = cases["C24"]["expected"][shape]
+    p = np.array(list(cases["C24"]["inputs"]["curves"][shape].values()))
+    times, weight = times_and_weights(cases["C24"])
+    one = curves(p, times, weight)
+    for name, kind in KINDS.items():
+        assert temporal_rates(one, kind)[0] == pytest.approx(expected[name], abs=1e-12), name
+    for name, magnitude in MAGNITUDES.items():
+        assert magnitude(one)[0] == pytest.approx(expected[name], abs=1e-12), name
+    collapsed = TemporalCollapsed().per_curve(one, None)[0]
+    assert bool(collapsed) is expected["collapsed_at_0_01"]
+    assert (weight**2).sum() == pytest.approx(expected["p_tie"], abs=1e-12)
+
+
+def test_golden_check_of_two_curves(cases, one_user):
+    expected = cases["C24"]["expected"]["mixture_power_rising_50_50"]
+    shapes = [list(cases["C24"]["inputs"]["curves"][name].values()) for name in ("power", "rising")]
+    predictions = replace(one_user(), curves=curves(shapes, *times_and_weights(cases["C24"])))
+    for name, kind in KINDS.items():
+        assert Temporal(kind)(predictions) == pytest.approx(expected[name], abs=1e-12)
+    assert TemporalRise()(predictions) == pytest.approx(expected["mean_rise"], abs=1e-12)
+
+
+probabilities = arrays(np.float64, (3, 7), elements=st.floats(0, 1, width=32))
+positive_weights = arrays(np.float64, 7, elements=st.integers(1, 50)).map(lambda w: w / w.sum())
+
+
+@given(probabilities, positive_weights)
+@settings(max_examples=60, deadline=None)
+def test_a_curve_that_falls_has_no_rise_of_any_kind(p, weight):
+    falling = curves(-np.sort(-p, axis=1), weight=weight)
+    assert np.all(temporal_rates(falling, "strict") == 0)
+    for magnitude in (curve_rises, greatest_rises):
+        assert np.all(magnitude(falling) == 0)
+    assert isotonic_distances(falling) == pytest.approx(0, abs=1e-14)
+    assert np.all(curve_drops(falling) >= 0)
+
+
+@given(probabilities, positive_weights)
+@settings(max_examples=60, deadline=None)
+def test_reversing_a_curve_turns_its_rises_into_falls(p, weight):
+    forth, back = curves(p, weight=weight), curves(p[:, ::-1], weight=weight[::-1])
+    rises, falls = (temporal_rates(one, "strict", atol=0) for one in (forth, back))
+    assert rises + falls + temporal_rates(forth, "flat", atol=0) == pytest.approx(1)
+    difference = np.abs(p[:, :, None] - p[:, None, :])
+    mass = weight[:, None] * weight * ~np.eye(7, dtype=bool)
+    expected = (difference * mass).sum(axis=(1, 2)) / mass.sum()
+    assert curve_rises(forth) + curve_rises(back) == pytest.approx(expected, abs=1e-12)
+
+
+@given(probabilities, positive_weights)
+@settings(max_examples=60, deadline=None)
+def test_the_falling_fit_is_that_of_the_pool_adjacent_violators(p, weight):
+    from scipy.optimize import isotonic_regression
+
+    fitted = falling_fit(p, np.tile(weight, (3, 1)))
+    for curve, fit in zip(p, fitted, strict=True):
+        oracle = isotonic_regression(curve, weights=weight, increasing=False).x
+        assert fit == pytest.approx(oracle, abs=1e-12)
+
+
+def test_a_flat_curve_fails_the_check_but_not_its_strict_half():
+    flat = curves([0.9, 0.9, 0.9])
+    assert temporal_rates(flat)[0] == 1
+    assert temporal_rates(flat, "strict")[0] == 0
+    assert greatest_rises(flat)[0] == curve_rises(flat)[0] == curve_drops(flat)[0] == 0
+    assert isotonic_distances(flat)[0] == pytest.approx(0, abs=1e-15)
+
+
+def test_times_that_are_missing_in_front_or_between_do_not_count_either():
+    gaps = curves([np.nan, 0.9, np.nan, 0.8, 0.95], weight=[0, 0.5, 0, 0.25, 0.25])
+    whole = curves([0.9, 0.8, 0.95], [2, 4, 5], [0.5, 0.25, 0.25])
+    for magnitude in MAGNITUDES.values():
+        assert magnitude(gaps) == pytest.approx(magnitude(whole))
+
+
+def test_exchanging_times_costs_what_drawing_them_costs():
+    rng = np.random.default_rng(5)
+    times, chosen = np.array([1.0, 5.0, 20.0]), rng.choice(3, 400, p=[0.5, 0.3, 0.2])
+    strength = rng.exponential(30, 400)[:, None]
+    p = np.exp(-times / strength)
+    factual = p[np.arange(400), chosen]
+    recalled = rng.random(400) < factual
+    gained = permuted_losses(curves(p, times, [0.5, 0.3, 0.2]), factual, recalled)
+    drawn = [
+        log_loss(p[np.arange(400), rng.choice(3, 400, p=[0.5, 0.3, 0.2])], recalled)
+        for _ in range(300)
+    ]
+    assert gained.mean() == pytest.approx(np.mean(drawn) - log_loss(factual, recalled), abs=0.02)
+    assert gained.mean() > 0.1
+
+
+def test_a_flat_curve_gains_nothing_by_its_times_whatever_happened():
+    flat = curves([[0.7, 0.7, 0.7]] * 2)
+    gained = permuted_losses(flat, np.array([0.7, 0.7]), np.array([True, False]))
+    assert gained == pytest.approx(0, abs=1e-15)
+
+
+def test_a_curve_that_falls_the_wrong_way_is_caught_by_outcomes_alone():
+    # Recalled whenever the time was long: the model has it the wrong way round.
+    wrong = curves([[0.9, 0.1]] * 2)
+    gained = permuted_losses(wrong, np.array([0.9, 0.1]), np.array([False, True]))
+    assert (gained < 0).all()
+    assert np.all(temporal_rates(wrong) == 0)
+
+
+def test_certain_and_wrong_predictions_cost_36_nats_here_too():
+    certain = curves([1.0, 0.0])
+    gained = permuted_losses(certain, np.array([1.0]), np.array([True]))
+    assert gained == pytest.approx(-0.5 * math.log(2.0**-52))
+
+
+def test_a_curve_is_scored_with_its_own_review(one_user):
+    predictions = one_user(n=300, curves=30)
+    shuffled = select(predictions, np.random.default_rng(2).permutation(300))
+    rows = reviews_of_curves(shuffled)
+    assert np.array_equal(shuffled.row[rows], shuffled.curves.row)
+    for metric in METRICS:
+        assert metric(shuffled) == pytest.approx(metric(predictions), abs=1e-12)
+
+
+def test_reviews_are_told_apart_by_user_fold_and_row(one_user):
+    one = one_user(n=8, curves=4)
+    names = {
+        "user": np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+        "fold": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+        "row": np.array([3, 7, 3, 7, 3, 7, 3, 7]),
+    }
+    wanted = np.array([5, 2, 7, 2])
+    keys = {name: column[wanted] for name, column in names.items()}
+    predictions = replace(one, **names, curves=replace(one.curves, **keys))
+    assert reviews_of_curves(predictions).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("stranger", [-1, 3, 10**9])
+def test_a_curve_of_a_review_that_was_not_scored_is_refused(one_user, stranger):
+    predictions = select(one_user(n=600, curves=600), np.arange(600) != 3)
+    some = replace(predictions.curves, row=np.where(np.arange(600) == 3, stranger, 0))
+    with pytest.raises(ScoreError, match=r"forgetting curve 3 \(and 0 more\) belongs to a review"):
+        reviews_of_curves(replace(predictions, curves=some))
+    with pytest.raises(ScoreError, match=r"forgetting curve 0 \(and 599 more\)"):
+        reviews_of_curves(select(replace(predictions, curves=some), np.arange(0)))
+
+
+def test_pairs_of_one_curve_are_no_evidence_of_their_own():
+    rates = np.repeat([0.0, 1.0, 0.5, 0.25], 10)
+    curve = np.repeat(np.arange(4), 10)
+    assert temporal_se(rates, curve) == pytest.approx(temporal_se(rates[::10]))
+    assert temporal_se(rates[::10]) == pytest.approx(np.std(rates[::10], ddof=1) / 2)
+    assert temporal_se(rates) < 0.4 * temporal_se(rates, curve)
+
+
+def test_undefined_curves_have_no_part_in_the_standard_error():
+    rates = np.array([0.1, np.nan, 0.4, 0.3])
+    assert temporal_se(rates) == pytest.approx(temporal_se(rates[[0, 2, 3]]))
+    assert math.isnan(temporal_se(np.array([0.3, np.nan])))
+    assert math.isnan(temporal_se(np.empty(0)))
+    assert math.isnan(temporal_se(np.array([0.3, 0.4]), np.array([1, 1])))
+
+
+def test_a_share_never_seen_is_bounded_by_three_over_n():
+    assert most_unseen(1) == pytest.approx(0.95)
+    for n in (1, 20, 10_000):
+        assert (1 - most_unseen(n)) ** n == pytest.approx(0.05)
+    assert most_unseen(10_000) == pytest.approx(3 / 10_000, rel=0.01)
+    assert math.isnan(most_unseen(0))

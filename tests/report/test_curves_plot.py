@@ -7,12 +7,17 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.recall_over_time import elapsed_totals
 from srs_eval.nouns import Curves, Predictions
 from srs_eval.report.curves_plot import (
     forgetting_figure,
-    plot_forgetting_curves,
+    nth_review_of_curves,
     plot_recall_over_time,
+    plot_temporal,
+    violation_text,
 )
+from srs_eval.report.style import save_figure
 
 
 def curves_of(halves, times=(1.0, 10.0, 100.0)) -> Curves:
@@ -57,7 +62,7 @@ def test_a_model_without_curves_has_no_figure():
 
 def test_the_median_curve_is_the_median_at_each_time():
     axes = Figure().add_subplot()
-    plot_forgetting_curves(axes, curves_of([2.0, 20.0, 200.0]))
+    plot_temporal(axes, curves_of([2.0, 20.0, 200.0]))
     (median,) = [line for line in axes.lines if line.get_label() == "median curve"]
     times, p = median.get_data()
     assert np.interp(10, times, p) == pytest.approx(0.5**0.5, abs=0.01)
@@ -83,10 +88,51 @@ def test_curves_are_coloured_by_the_review_they_belong_to():
     assert "nth review" in figure.axes[-1].get_ylabel()
 
 
-def test_curves_of_unknown_reviews_have_no_colour_key():
+def test_curves_of_reviews_that_were_not_scored_are_refused():
     strange = replace(curves_of([2.0]), row=np.array([77]))
-    figure = forgetting_figure(three(curves=strange, nth=[9, 1, 9]))
+    with pytest.raises(ScoreError, match="not scored"):
+        forgetting_figure(three(curves=strange, nth=[9, 1, 9]))
+
+
+def test_sums_and_curves_make_the_figure_that_predictions_make(tmp_path):
+    reviews = three(curves=curves_of([2.0, 20.0, 200.0]), nth=[9, 1, 9])
+    whole = forgetting_figure(reviews)
+    parts = forgetting_figure(
+        elapsed_totals(reviews), reviews.curves, nth_review=nth_review_of_curves(reviews)
+    )
+    files = [
+        save_figure(figure, tmp_path, name, formats=["svg"])[0].read_bytes()
+        for name, figure in (("whole", whole), ("parts", parts))
+    ]
+    assert files[0] == files[1]
+
+
+def test_curves_whose_reviews_are_not_told_have_no_colour_key():
+    figure = forgetting_figure(elapsed_totals(three()), curves_of([2.0]))
     assert len(figure.axes) == 2
+
+
+def test_words_say_how_often_recall_does_not_fall():
+    falling, flat = curves_of([2.0, 20.0]), curves_of([np.inf, np.inf])
+    rising = replace(falling, p=falling.p[:, ::-1])
+    assert violation_text(falling) == "recall falls at every later time"
+    assert violation_text(flat) == "not falling: 100 % of pairs\n(rising 0 %, flat 100 %)"
+    assert violation_text(rising) == "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"
+    assert violation_text(curves_of([2.0], (3.0,))) == "one elapsed time only: no pair to compare"
+
+
+def test_a_fan_of_nothing_says_so():
+    axes = Figure().add_subplot()
+    assert plot_temporal(axes, curves_of([])) is None
+    assert axes.texts[0].get_text() == "no forgetting curves"
+
+
+def test_many_curves_are_sampled_and_counted():
+    axes = Figure().add_subplot()
+    plot_temporal(axes, curves_of(list(np.linspace(2, 90, 5000))))
+    (fan,) = [c for c in axes.collections if isinstance(c, LineCollection)]
+    assert len(fan.get_segments()) == 150
+    assert "150 of 5,000 sampled curves" in [t.get_text() for t in axes.get_legend().texts]
 
 
 def test_the_time_axis_is_logarithmic_unless_times_are_close_or_it_is_not_wanted():
@@ -102,7 +148,7 @@ def test_recall_over_time_shows_frequencies_and_mean_predictions_of_the_same_rev
     p = np.repeat([0.9, 0.6], 100)
     recalled = np.concatenate([np.arange(100) < 80, np.arange(100) < 50])
     axes = Figure().add_subplot()
-    plot_recall_over_time(axes, predictions_of(days, p, recalled))
+    plot_recall_over_time(axes, p, recalled, days)
     mean, observed = axes.lines[:2]
     np.testing.assert_allclose(mean.get_xydata(), [(1, 0.9), (30, 0.6)])
     np.testing.assert_allclose(observed.get_xydata(), [(1, 0.8), (30, 0.5)])
@@ -111,7 +157,7 @@ def test_recall_over_time_shows_frequencies_and_mean_predictions_of_the_same_rev
 def test_same_day_reviews_are_counted_not_drawn():
     days = np.repeat([0, 4], 50)
     axes = Figure().add_subplot()
-    plot_recall_over_time(axes, predictions_of(days, np.full(100, 0.9), np.ones(100)))
+    plot_recall_over_time(axes, np.full(100, 0.9), np.ones(100), days)
     assert axes.get_xlabel() == "elapsed days (50 same-day reviews not shown)"
     np.testing.assert_allclose(axes.lines[0].get_xydata(), [(4, 0.9)])
 

@@ -6,6 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from srs_eval.metrics.bins import WIKI_2024
+from srs_eval.metrics.tally import tally
 from srs_eval.nouns import Curves, Predictions
 from srs_eval.report import plots
 
@@ -83,10 +85,19 @@ def user_scores(users: int = 12) -> dict[str, np.ndarray]:
     return {"log_loss": np.exp(np.random.default_rng(0).normal(-1, 0.3, users))}
 
 
+def versus(users: int = 12):
+    first = user_scores(users)["log_loss"]
+    second = first * np.random.default_rng(1).uniform(0.9, 1.2, users)
+    return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better="lower")
+
+
 FIGURES = {
     "calibration": plots.calibration_figure,
+    "corp": plots.corp_figure,
+    "bins": plots.bins_figure,
     "roc": plots.roc_figure,
     "forgetting": plots.forgetting_figure,
+    "versus": lambda _: versus(),
     "users": lambda _: plots.users_figure(user_scores(), better={"log_loss": "lower"}),
 }
 
@@ -98,7 +109,7 @@ def words(figure: Figure) -> str:
 @pytest.mark.parametrize("kind", ugly())
 def test_figures_build_and_save_for_ugly_predictions_without_a_warning(kind, tmp_path):
     predictions = ugly()[kind]
-    for name in ("calibration", "roc"):
+    for name in ("calibration", "corp", "roc", "bins"):
         figure = FIGURES[name](predictions)
         for path in plots.save_figure(figure, tmp_path, name, formats=["png"]):
             assert path.stat().st_size > 5_000
@@ -108,7 +119,16 @@ def test_figures_build_and_save_for_ugly_predictions_without_a_warning(kind, tmp
 def test_figures_say_in_words_what_they_show(name):
     figure = FIGURES[name](simulated(2000))
     expected = {
-        "calibration": ["predicted recall", "observed recall", "calibration", "n = 2,000 reviews"],
+        "calibration": [
+            "predicted recall",
+            "observed recall",
+            "calibration",
+            "by chance",
+            "n = 2,000 reviews",
+        ],
+        "corp": ["recalibrated recall", "MCB", "DSC", "UNC", "if calibrated", "n = 2,000"],
+        "bins": ["elapsed days", "number of the review", "rmse_bins", "by chance", "n = 2,000"],
+        "versus": ["fsrs6 better for", "mean difference", "(99 %)", "n = 12 users"],
         "roc": ["true positive rate", "false positive rate", "AUC", "n = 2,000 reviews"],
         "forgetting": ["elapsed days", "predicted recall", "observed recall", "forgetting curves"],
         "users": ["log_loss (lower is better)", "scores of 12 users", "99 % interval"],
@@ -131,6 +151,38 @@ def test_no_setting_of_matplotlib_changes(tmp_path):
     for name, figure in FIGURES.items():
         plots.save_figure(figure(predictions), tmp_path, name)
     assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("name", [name for name in plots.__all__ if name.startswith("plot_")])
+def test_functions_on_axes_touch_nothing_else(name):
+    some = simulated(300)
+    scores = user_scores()["log_loss"]
+    facts = (some.elapsed_days, some.nth_review, some.lapses)
+    arguments = {
+        "plot_temporal": (some.curves,),
+        "plot_user_scores": (scores,),
+        "plot_versus": (scores, scores[::-1]),
+        "plot_bins": (some.p, some.recalled, *facts),
+        "plot_recall_over_time": (some.p, some.recalled, some.elapsed_days),
+    }
+    with matplotlib.rc_context({"axes.facecolor": "pink"}):
+        before = dict(matplotlib.rcParams)
+        figure = Figure()
+        axes, other = figure.subplots(1, 2)
+        getattr(plots, name)(axes, *arguments.get(name, (some.p, some.recalled)))
+        assert dict(matplotlib.rcParams) == before
+    assert not other.has_data()
+    assert matplotlib._pylab_helpers.Gcf.figs == {}
+
+
+@pytest.mark.parametrize("name", ["calibration", "corp", "roc"])
+def test_a_tally_is_as_good_as_predictions(name, tmp_path):
+    some = simulated(300)
+    files = [
+        plots.save_figure(FIGURES[name](given), tmp_path, kind, formats=["svg"])[0].read_bytes()
+        for kind, given in (("whole", some), ("tally", tally(some.p, some.recalled)))
+    ]
+    assert files[0] == files[1]
 
 
 def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
@@ -157,9 +209,11 @@ def test_equal_inputs_give_equal_files(name, tmp_path):
 
 
 def test_svg_stays_small_however_many_predictions(tmp_path):
-    many = simulated(1_000_000, users=50, curves=5000)
+    many = simulated(200_000, users=50, curves=5000)
     drawn = {name: figure(many) for name, figure in FIGURES.items()}
-    drawn["users"] = plots.users_figure({name: user_scores(10_000)["log_loss"] for name in "abcde"})
+    drawn["users"] = plots.users_figure({name: user_scores(2000)["log_loss"] for name in "abcde"})
+    drawn["wiki bins"] = plots.bins_figure(many, scales=WIKI_2024)
+    drawn["versus"] = versus(2000)
     for name, figure in drawn.items():
         (path,) = plots.save_figure(figure, tmp_path, name, formats=["svg"])
         assert path.stat().st_size < 300_000, name

@@ -1,0 +1,287 @@
+"""CORP: how much of a proper score is miscalibration, discrimination and uncertainty.
+
+Outcomes are regressed on predictions by a curve that may only rise. What the score would
+gain from the fitted curve is miscalibration (MCB), what the curve gains over the base rate
+is discrimination (DSC), and the score of the base rate is uncertainty (UNC):
+score = MCB - DSC + UNC. Nothing is binned, and nothing is to be tuned.
+
+References
+----------
+Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
+from scipy.special import xlogy
+
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.proper import CLIP
+from srs_eval.metrics.sketch import Sketch, SketchMetric
+from srs_eval.metrics.sums import CHUNK
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
+from srs_eval.nouns import Better, FloatArray, IntArray
+
+Part = Literal["miscalibration", "discrimination", "uncertainty"]
+Score = Literal["brier", "log"]
+
+# Cells of the consistency band, so that its time does not grow with the reviews.
+BAND_CELLS = 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class CorpParts:
+    """What a mean score is made of: miscalibration - discrimination + uncertainty.
+
+    Attributes
+    ----------
+    score, miscalibration, discrimination, uncertainty : float
+        None below 0; in nats for the log score. NaN if there are no reviews.
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Corp:
+    """A rising calibration curve, and both scores taken apart by it.
+
+    Attributes
+    ----------
+    p : float64 [m], increasing
+        Distinct predictions.
+    start : int64 [blocks + 1]
+        Where in `p` each level stretch of the curve begins; the last entry is m.
+    share : float64 [blocks], increasing
+        Share of recalls of each stretch.
+    brier, log : CorpParts
+        Parts of the Brier score and of the log loss.
+    """
+
+    p: FloatArray
+    start: IntArray
+    share: FloatArray
+    brier: CorpParts
+    log: CorpParts
+
+    @property
+    def recalibrated(self) -> FloatArray:
+        """Height of the curve at each distinct prediction, float64 [m]."""
+        return np.repeat(self.share, np.diff(self.start))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistencyBand:
+    """Where the calibration curve of perfect predictions would lie, pointwise.
+
+    Attributes
+    ----------
+    p : float64 [m], increasing
+        Predictions, joined where there are many.
+    lo, hi : float64 [m]
+        Quantiles of the curve there.
+    """
+
+    p: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+
+def corp_decomposition(p: ArrayLike, recalled: ArrayLike) -> Corp:
+    """Take the Brier score and the log loss apart into MCB, DSC and UNC.
+
+    Parameters
+    ----------
+    p : float [n], in [0, 1]
+        Predicted probability of recall; the log loss clips it as `log_loss` does.
+    recalled : bool [n]
+        Outcome.
+
+    Returns
+    -------
+    Corp
+
+    Raises
+    ------
+    ScoreError
+        If the predictions cannot be scored.
+
+    Examples
+    --------
+    >>> parts = corp_decomposition([0.9, 0.8, 0.6, 0.3], [1, 0, 1, 0]).brier
+    >>> round(parts.miscalibration, 6), round(parts.discrimination, 6), parts.uncertainty
+    (0.1, 0.125, 0.25)
+    """
+    return corp(tally(*paired(p, recalled)))
+
+
+def corp(counted: Tally) -> Corp:
+    """Take the scores of a tally apart: see `corp_decomposition`."""
+    if not len(counted):
+        unknown = CorpParts(math.nan, math.nan, math.nan, math.nan)
+        return Corp(counted.p, np.zeros(1, np.int64), np.empty(0), unknown, unknown)
+    n, start = counted.n, _blocks(counted)
+    recalled = np.add.reduceat(counted.recalled, start[:-1])
+    forgotten = np.add.reduceat(counted.forgotten, start[:-1])
+    scores = _scores(counted)
+    rates = (_rate_scores(recalled, forgotten), _rate_scores(recalled.sum(), forgotten.sum()))
+    brier, log = (
+        # The fit is never worse than the predictions, or than a constant, but for rounding.
+        CorpParts(score / n, max(0.0, score - fit) / n, max(0.0, base - fit) / n, base / n)
+        for score, fit, base in zip(scores, *rates, strict=True)
+    )
+    return Corp(counted.p, start, recalled / (recalled + forgotten), brier, log)
+
+
+def corp_consistency_band(
+    counted: Tally, *, level: float = 0.95, resamples: int = 200, seed: int = 0
+) -> ConsistencyBand:
+    """Draw outcomes from the predictions themselves, and fit the curve again and again.
+
+    Time does not grow with the reviews. They are drawn independently of each other.
+
+    Parameters
+    ----------
+    counted : Tally
+        Counts that are not whole are rounded.
+    level : float, in (0, 1)
+        Share of the curves between `lo` and `hi` at each prediction.
+    resamples : int
+        Number of draws, at least 1.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    ConsistencyBand
+        Empty where there are no reviews.
+
+    Raises
+    ------
+    ConfigError
+        If `level` or `resamples` is out of range.
+    """
+    if not 0 < level < 1 or resamples < 1:
+        raise ConfigError(
+            "a consistency band needs a level between 0 and 1 and at least 1 resample, "
+            f"not {level} and {resamples}"
+        )
+    cells = counted.at_most(BAND_CELLS)
+    number = np.rint(cells.count).astype(np.int64)
+    p, number = cells.p[number > 0], number[number > 0]
+    if not len(p):
+        return ConsistencyBand(p, p, p)
+    drawn = np.random.default_rng(seed).binomial(number, p, (resamples, len(p)))
+    curves = np.array([isotonic_regression(row / number, weights=number).x for row in drawn])
+    lo, hi = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ConsistencyBand(p, lo, hi)
+
+
+def _blocks(counted: Tally) -> IntArray:
+    """Where the level stretches of the isotonic fit begin, and the number of predictions."""
+    count = counted.count
+    fit = isotonic_regression(counted.recalled / count, weights=count)
+    return fit.blocks.astype(np.int64)
+
+
+def _scores(counted: Tally) -> tuple[float, float]:
+    """Add up the Brier score and the log loss over reviews."""
+    squares = loss = 0.0
+    for part in _chunks(counted):
+        p, q = part.p, 1 - part.p
+        squares += float(part.recalled @ (q * q) + part.forgotten @ (p * p))
+        loss -= float(part.recalled @ np.log(np.clip(p, CLIP, 1 - CLIP)))
+        loss -= float(part.forgotten @ np.log(np.clip(q, CLIP, 1 - CLIP)))
+    return squares, loss
+
+
+def _chunks(counted: Tally) -> Iterator[Tally]:
+    """Cut a tally into parts that stay in the cache."""
+    for begin in range(0, len(counted), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        yield Tally(counted.p[rows], counted.forgotten[rows], counted.recalled[rows])
+
+
+def _rate_scores(recalled: FloatArray, forgotten: FloatArray) -> tuple[float, float]:
+    """Add up both scores over reviews, where groups of them are predicted by their share."""
+    share = recalled / (recalled + forgotten)
+    # A share of 0 or 1 is right, and costs nothing.
+    loss = -xlogy(recalled, share) - xlogy(forgotten, 1 - share)
+    return float(np.sum(recalled * (1 - share))), float(np.sum(loss))
+
+
+BETTER: dict[Part, Better] = {
+    "miscalibration": "lower",
+    "discrimination": "higher",
+    "uncertainty": "neither",
+}
+SECTION: dict[Part, str] = {
+    "miscalibration": "calibration",
+    "discrimination": "discrimination",
+    "uncertainty": "test",
+}
+MOST: dict[Score, float] = {"brier": 0.25, "log": math.log(2)}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpPart(SketchMetric):
+    """One part of a CORP decomposition: see `corp_decomposition`.
+
+    Parameters
+    ----------
+    part : {"miscalibration", "discrimination", "uncertainty"}
+        Which part.
+    score : {"brier", "log"}
+        Of which score.
+    """
+
+    part: Part = "miscalibration"
+    score: Score = "brier"
+    needs: ClassVar[tuple[()]] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no part, or no score."""
+        if self.part not in BETTER or self.score not in MOST:
+            raise ConfigError(
+                f"corp has the parts {', '.join(BETTER)} of the scores {', '.join(MOST)}, "
+                f"not {self.part!r} of {self.score!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """Such as ``corp_miscalibration_brier``."""
+        return f"corp_{self.part}_{self.score}"
+
+    @property
+    def better(self) -> Better:
+        """Less miscalibration, more discrimination; uncertainty is not the model's."""
+        return BETTER[self.part]
+
+    @property
+    def section(self) -> str:
+        """Section of the panel."""
+        return SECTION[self.part]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and largest value there can be."""
+        if self.part != "miscalibration":
+            return 0.0, MOST[self.score]
+        return 0.0, 1.0 if self.score == "brier" else math.inf
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+        parts: CorpParts = getattr(sketch.derived(corp), self.score)
+        value: float = getattr(parts, self.part)
+        return value

@@ -1,0 +1,100 @@
+"""Forgetting curves and the reviews they belong to, for metrics that are a mean over curves."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from srs_eval.errors import ScoreError
+from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
+from srs_eval.predictions import select
+
+
+class CurveMetric(ABC):
+    """Base of the metrics that are the mean of a number of each forgetting curve."""
+
+    __slots__ = ()
+    section: ClassVar[str] = "time"
+
+    @abstractmethod
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own.
+
+        Parameters
+        ----------
+        curves : Curves
+            Predicted recall at increasing elapsed times.
+        reviews : Predictions
+            The reviews the curves belong to, one to one: see `reviews_of_curves`.
+
+        Returns
+        -------
+        float64 [n_curves]
+            NaN where it is not defined.
+        """
+
+    def __call__(self, predictions: Predictions) -> float:
+        """Average over the curves that have a score; NaN if there are none."""
+        curves = predictions.curves
+        if curves is None:
+            return math.nan
+        rows = reviews_of_curves(predictions)
+        values = self.per_curve(curves, select(replace(predictions, curves=None), rows))
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if len(defined) else math.nan
+
+
+def reviews_of_curves(predictions: Predictions) -> IntArray:
+    """Find the scored review of each forgetting curve.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Of one user or many; a review is known by its user, fold and row.
+
+    Returns
+    -------
+    int64 [n_curves]
+        Position of each curve's review in the predictions; empty if there are no curves.
+
+    Raises
+    ------
+    ScoreError
+        If a curve belongs to no review that was scored.
+    """
+    curves = predictions.curves
+    if curves is None:
+        return np.empty(0, np.int64)
+    # Few of many reviews have a curve: the others are set aside before anything is sorted.
+    near = np.flatnonzero(np.isin(predictions.row, curves.row))
+    of_review = np.zeros(len(near), np.int64)
+    of_curve = np.zeros(len(curves.row), np.int64)
+    for name in ("user", "fold", "row"):
+        known, code = np.unique(getattr(curves, name), return_inverse=True)
+        column = getattr(predictions, name)[near]
+        place = np.searchsorted(known, column)
+        same = known[np.minimum(place, len(known) - 1)] == column
+        near, of_review = near[same], of_review[same] * len(known) + place[same]
+        of_curve = of_curve * len(known) + code
+    order = np.argsort(of_review, kind="stable")
+    of_review, near = of_review[order], near[order]
+    place = np.searchsorted(of_review, of_curve)
+    strangers = np.ones(len(of_curve), np.bool_)
+    inside = place < len(near)
+    strangers[inside] = of_review[place[inside]] != of_curve[inside]
+    if strangers.any():
+        _refuse(np.flatnonzero(strangers))
+    found: IntArray = near[place]
+    return found
+
+
+def _refuse(strangers: IntArray) -> None:
+    """Raise `ScoreError` for curves that belong to no scored review."""
+    raise ScoreError(
+        f"forgetting curve {strangers[0]} (and {len(strangers) - 1} more) belongs to a "
+        "review that was not scored; curves must be of rows that are in the predictions"
+    )

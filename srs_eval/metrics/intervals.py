@@ -1,0 +1,171 @@
+"""Intervals of scores from resampling clusters: users, or the cards and days of one user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import stdtrit
+
+from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
+from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.resample import FEWEST_CLUSTERS, LEVEL, RESAMPLES, cluster_counts
+from srs_eval.metrics.sums import codes_of
+from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
+from srs_eval.predictions import select
+
+# Rows drawn for metrics that follow from nothing but the rows, in all resamples together.
+ROWS_DRAWN, FEWEST_RESAMPLES = 4_000_000, 30
+UNKNOWN = (math.nan, math.nan)
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A metric that says in which range its numbers lie."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest possible number."""
+        ...
+
+
+def single_user_intervals(
+    panel: Panel,
+    predictions: Predictions,
+    *,
+    resamples: int | None = None,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> dict[str, tuple[float, float]]:
+    """Intervals of one user's scores, from resampling that user's cards, and days.
+
+    Reviews of a card are alike, and so are reviews of a day. Each is resampled in turn, every
+    metric is recomputed on each resample, and the larger of the two spreads, by Student's t
+    with one degree of freedom less than there are clusters, gives an interval around the
+    score itself, cut off at the `bounds` of the metrics that have any.
+
+    Parameters
+    ----------
+    panel : Panel
+        What to compute.
+    predictions : Predictions
+        Of one user.
+    resamples : int, optional
+        How often cards and days are drawn; by default 200 times, which gives the width to 5 %.
+        Metrics that are neither means nor computed from a sketch are recomputed from rows,
+        fewer times above 20,000 reviews, and 30 times from 133,333 on.
+    seed : int
+        Of the draws.
+    level : float
+        Share of intervals that should hold the true score.
+
+    Returns
+    -------
+    dict of str to (lo, hi)
+        NaN where a score is not defined, or there are fewer than five cards or days.
+    """
+    labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
+    widths = [_half_widths(panel, predictions, label, resamples, seed, level) for label in labels]
+    # NaN in one clustering is NaN: too few clusters of any kind say nothing.
+    wider = {name: float(np.max([of[name] for of in widths])) for name in panel.names}
+    return around(panel, panel.score(predictions), wider)
+
+
+def around(
+    panel: Panel, scores: Mapping[str, float], widths: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
+    """Put intervals around scores, within the bounds of the metrics; NaN where one is."""
+    intervals = {}
+    for metric in panel:
+        score, half = scores[metric.name], widths.get(metric.name, math.nan)
+        lowest, highest = metric.bounds if isinstance(metric, Bounded) else (-math.inf, math.inf)
+        known = not math.isnan(score + half)
+        bounds = (max(lowest, score - half), min(highest, score + half))
+        intervals[metric.name] = bounds if known else UNKNOWN
+    return intervals
+
+
+def half_widths(
+    clusters: ClusterSums, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
+) -> dict[str, float]:
+    """Half the width of each mergeable metric's interval when clusters are resampled.
+
+    The spread of the resampled scores by Student's t: the same draws for all metrics, and for
+    every set of equally many clusters with the same seed.
+
+    Returns
+    -------
+    dict of str to float
+        NaN with fewer than five clusters, and where a metric is hardly ever defined.
+    """
+    if len(clusters) < FEWEST_CLUSTERS:
+        return dict.fromkeys(clusters.panel.names, math.nan)
+    drawn: dict[str, list[float]] = {}
+    for counts in cluster_counts(len(clusters), resamples, seed):
+        for scores in clusters.resampled(counts):
+            for name, score in scores.items():
+                drawn.setdefault(name, []).append(score)
+    factor = _factor(len(clusters), level)
+    return {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
+
+
+def _half_widths(
+    panel: Panel,
+    predictions: Predictions,
+    label: IntArray,
+    resamples: int | None,
+    seed: int,
+    level: float,
+) -> dict[str, float]:
+    """Half the width of each metric's interval when one kind of cluster is resampled."""
+    cluster, clusters = codes_of(label)
+    if clusters < FEWEST_CLUSTERS:
+        return dict.fromkeys(panel.names, math.nan)
+    sums = ClusterSums.of(panel, predictions, cluster, clusters)
+    widths = half_widths(sums, resamples=resamples or RESAMPLES, seed=seed, level=level)
+    of_rows = [metric for metric in panel if not is_mergeable(metric)]
+    if of_rows:
+        affordable = ROWS_DRAWN // max(1, len(predictions))
+        count = resamples or max(FEWEST_RESAMPLES, min(RESAMPLES, affordable))
+        drawn = _from_rows(of_rows, predictions, cluster, cluster_counts(clusters, count, seed))
+        factor = _factor(clusters, level)
+        widths |= {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
+    return widths
+
+
+def _factor(clusters: int, level: float) -> float:
+    """Count the standard deviations to either side, resamples varying less than clusters do."""
+    return float(stdtrit(clusters - 1, (1 + level) / 2)) * math.sqrt(clusters / (clusters - 1))
+
+
+def _spread(drawn: FloatArray) -> float:
+    """Take the standard deviation of what is defined; NaN below two values."""
+    defined = drawn[np.isfinite(drawn)]
+    return float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
+
+
+def _from_rows(
+    metrics: list[Metric],
+    predictions: Predictions,
+    cluster: IntArray,
+    blocks: Iterator[FloatArray],
+) -> dict[str, list[float]]:
+    """Recompute metrics on rows that are repeated as often as their cluster is drawn."""
+    curves = predictions.curves
+    at = None if curves is None else reviews_of_curves(predictions)
+    drawn: dict[str, list[float]] = {metric.name: [] for metric in metrics}
+    for block in blocks:
+        for counts in block.astype(np.int64):
+            times = counts[cluster]
+            sample = select(predictions, np.repeat(np.arange(len(times)), times))
+            if curves is not None:
+                chosen = np.repeat(np.arange(len(curves.p)), times[at])
+                columns = {f.name: getattr(curves, f.name)[chosen] for f in fields(Curves)}
+                sample = replace(sample, curves=Curves(**columns))
+            for metric in metrics:
+                drawn[metric.name].append(metric(sample))
+    return drawn

@@ -1,0 +1,159 @@
+"""Recall over elapsed days, observed and predicted: sums that add up over users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.sketch import bare_predictions
+from srs_eval.metrics.sums import add_up
+from srs_eval.metrics.validate import as_numbers, paired
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+
+# Whole days below 23 have cells of their own; later ones share those of 4 % in width.
+CELLS_PER_DOUBLING = 16
+# Times from below a second to 358 years: what is beyond counts as these.
+DOUBLINGS = 17
+BINS = 14
+FEWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ElapsedSums:
+    """Adds up reviews after about equally long intervals.
+
+    The first cell is for reviews on the day of the one before, and for those whose interval
+    is not known. Columns: reviews on a later day, how many of them were recalled, the sums of
+    their predictions and of the logarithms of their elapsed days; the other reviews.
+    """
+
+    cells: ClassVar[int] = 1 + 2 * DOUBLINGS * CELLS_PER_DOUBLING
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Find the cell of each review by its elapsed days."""
+        days = predictions.elapsed_days
+        if days is None:
+            return None
+        later = days > 0
+        # Powers of two have exact logarithms, so whole days begin cells where they can.
+        octave = np.log2(days, out=np.zeros(len(days)), where=later)
+        place = np.floor((octave + DOUBLINGS) * CELLS_PER_DOUBLING).astype(np.int64)
+        cell: IntArray = np.where(later, 1 + np.clip(place, 0, self.cells - 2), 0)
+        return cell
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Give 1, outcome, prediction and logarithm of the elapsed days; 1 for the others."""
+        days = predictions.elapsed_days
+        if days is None:
+            nothing = np.zeros(len(predictions))
+            return nothing, nothing, nothing, nothing, nothing + 1
+        later = days > 0
+        logarithm = np.log(days, out=np.zeros(len(days)), where=later)
+        return later, predictions.recalled & later, predictions.p * later, logarithm, ~later
+
+
+ELAPSED = ElapsedSums()
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOverTime:
+    """Recall in bins of elapsed days.
+
+    Attributes
+    ----------
+    days : float64 [bins], increasing
+        Geometric mean of the elapsed days in each bin.
+    n, recalled : float64 [bins]
+        Reviews, and how many of them were recalled.
+    predicted : float64 [bins]
+        Mean prediction of the same reviews.
+    same_day : float
+        Reviews that are in no bin: on the day of the one before.
+    """
+
+    days: FloatArray
+    n: FloatArray
+    recalled: FloatArray
+    predicted: FloatArray
+    same_day: float
+
+    @property
+    def observed(self) -> FloatArray:
+        """Share of the reviews in each bin that were recalled, float64 [bins]."""
+        share: FloatArray = self.recalled / self.n
+        return share
+
+
+def recall_over_time(
+    p: ArrayLike, recalled: ArrayLike, elapsed_days: ArrayLike, *, bins: int = BINS
+) -> RecallOverTime:
+    """Compare recall with predictions in bins of elapsed days.
+
+    Parameters
+    ----------
+    p : float [n], in [0, 1]
+        Predicted probability of recall.
+    recalled : bool [n]
+        Outcome.
+    elapsed_days : float [n], at least 0
+        Days since the card's previous review.
+    bins : int
+        At most this many bins, of about equally many reviews, and about 20 at least.
+
+    Returns
+    -------
+    RecallOverTime
+
+    Raises
+    ------
+    ScoreError
+        If the elapsed days do not fit the predictions.
+
+    Examples
+    --------
+    >>> found = recall_over_time([0.9, 0.8], [1, 0], [4, 4])
+    >>> [round(float(x[0]), 6) for x in (found.days, found.observed, found.predicted)]
+    [4.0, 0.5, 0.85]
+    """
+    probability, outcome = paired(p, recalled)
+    days = as_numbers("elapsed_days", elapsed_days).astype(np.float64)
+    if days.shape != probability.shape:
+        raise ScoreError(f"elapsed_days has shape {days.shape}, but p has {probability.shape}")
+    reviews = replace(bare_predictions(probability, outcome), elapsed_days=days)
+    return recall_of(elapsed_totals(reviews), bins=bins)
+
+
+def elapsed_totals(predictions: Predictions) -> FloatArray:
+    """Add up the columns of `ElapsedSums` over some reviews: float64 [used, 5]."""
+    totals: FloatArray = add_up([ELAPSED], predictions)[0].values[0]
+    return totals
+
+
+def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:
+    """Join cells to bins of about equally many reviews; no cell is split.
+
+    Parameters
+    ----------
+    totals : float64 [used, 5]
+        What the columns of `ElapsedSums` came to, in order of the cells.
+    bins : int
+        At most this many, and no more than lets each hold about 20 reviews.
+    """
+    held = totals[totals[:, 0] > 0]
+    number = float(held[:, 0].sum())
+    wanted = int(np.clip(number // FEWEST, 1, bins))
+    # A cell goes where the middle of its reviews lies.
+    middle = np.cumsum(held[:, 0]) - held[:, 0] / 2
+    which = np.minimum((middle / max(number, 1.0) * wanted).astype(np.int64), wanted - 1)
+    first = np.flatnonzero(np.diff(which, prepend=-1))
+    n, recalled, predicted, logarithm, _ = (
+        np.add.reduceat(held, first, axis=0).T if len(held) else np.zeros((5, 0))
+    )
+    return RecallOverTime(
+        np.exp(logarithm / n), n, recalled, predicted / n, float(totals[:, 4].sum())
+    )

@@ -1,0 +1,148 @@
+"""What the metrics of a panel are computed from, whichever reviews it stands for.
+
+A sketch may stand for the reviews of one user, exactly; for all users of a run, whose
+predictions are never in memory together; or for a resample of users or cards. A metric that
+has `of` is computed from it in the same way in each case.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Protocol, TypeVar, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from srs_eval.metrics.sums import Sums, add_up
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+
+T = TypeVar("T")
+
+
+class Sketch:
+    """Sums over some reviews, and their predictions counted by outcome.
+
+    Parameters
+    ----------
+    sums : mapping of Sums to float64 [used, columns]
+        What each of the sums came to in the cells that hold reviews, in order of the cells.
+    count : callable
+        Makes the tally when it is first asked for.
+    """
+
+    def __init__(self, sums: Mapping[Sums, FloatArray], count: Callable[[], Tally]) -> None:
+        self._sums = sums
+        self._count = count
+        self._derived: dict[Callable[[Tally], object], object] = {}
+
+    def __getitem__(self, sums: Sums) -> FloatArray:
+        """Get what some sums came to [used, columns]."""
+        return self._sums[sums]
+
+    @cached_property
+    def tally(self) -> Tally:
+        """Predictions in order, counted by outcome."""
+        return self._count()
+
+    def derived(self, make: Callable[[Tally], T]) -> T:
+        """Compute something from the tally, once for all metrics that ask for it."""
+        if make not in self._derived:
+            self._derived[make] = make(self.tally)
+        return cast(T, self._derived[make])
+
+
+@runtime_checkable
+class FromSketch(Protocol):
+    """A metric that is computed from a sketch."""
+
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Sums that must be in the sketch."""
+
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+
+
+@runtime_checkable
+class ReviewMean(Protocol):
+    """A metric that is the mean of a number of each review."""
+
+    def per_review(self, predictions: Predictions) -> FloatArray:
+        """Score each review on its own [n]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMeanSums:
+    """Adds up the scores of reviews, for a metric that is their mean and nothing else."""
+
+    metric: ReviewMean
+    cells: ClassVar[int] = 1
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Say that there is one cell."""
+        return None
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Score of each review, and 1."""
+        return self.metric.per_review(predictions), np.ones(len(predictions), np.bool_)
+
+
+class SketchMetric(ABC):
+    """Base of the metrics that follow from a sketch: they say what they need, and how."""
+
+    __slots__ = ()
+
+    @property
+    def needs(self) -> tuple[Sums, ...]:
+        """Sums to be looked up in the sketch; the tally is always there."""
+        return ()
+
+    @abstractmethod
+    def of(self, sketch: Sketch) -> float:
+        """Compute the metric."""
+
+    def __call__(self, predictions: Predictions) -> float:
+        """Score the predictions."""
+        return self.of(exact_sketch(predictions, [self])) if len(predictions) else math.nan
+
+
+def exact_sketch(predictions: Predictions, metrics: Iterable[object]) -> Sketch:
+    """Sum up predictions for some metrics.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Of one user or many, checked before, and at least one.
+    metrics : iterable of Metric
+        Those that cannot be computed from a sketch are passed over.
+    """
+    needed = sums_of(metrics)
+    totals = add_up(needed, predictions)
+    found = {sums: total.values[0] for sums, total in zip(needed, totals, strict=True)}
+    return Sketch(found, lambda: tally(predictions.p, predictions.recalled))
+
+
+def sums_of(metrics: Iterable[object]) -> list[Sums]:
+    """Collect the sums some metrics need, each once."""
+    return list(
+        dict.fromkeys(
+            sums for metric in metrics if isinstance(metric, FromSketch) for sums in metric.needs
+        )
+    )
+
+
+def alone(metric: SketchMetric, p: ArrayLike, recalled: ArrayLike) -> float:
+    """Compute one metric of predictions and outcomes, which are checked; NaN if n is 0."""
+    return metric(bare_predictions(*paired(p, recalled)))
+
+
+def bare_predictions(p: FloatArray, recalled: BoolArray) -> Predictions:
+    """Put predictions and outcomes of an unnamed user together, checked before."""
+    zeros = np.zeros(len(p), np.int64)
+    return Predictions(("",), zeros, zeros, np.arange(len(p)), zeros, p, recalled)

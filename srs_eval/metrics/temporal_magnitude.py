@@ -1,0 +1,233 @@
+"""How far forgetting curves rise and fall, and what their elapsed time is worth.
+
+A share of pairs says how often a curve goes the wrong way; these say by how much. Only
+`TemporalPermutation` looks at outcomes, so a curve that falls in the wrong way cannot pass it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from srs_eval.metrics.curve_rows import CurveMetric
+from srs_eval.metrics.proper import CLIP
+from srs_eval.metrics.temporal import curve_drops, pairs_of_times, share_of
+from srs_eval.nouns import Better, BoolArray, Curves, FloatArray, Predictions
+
+# Curves fitted together: few enough that their arrays stay in the cache.
+_BLOCK = 1024
+
+
+def curve_rises(curves: Curves) -> FloatArray:
+    """Mean rise of recall from the earlier to the later of two different times.
+
+    Pairs at which recall falls count as 0.
+
+    Returns
+    -------
+    float64 [n]
+        In [0, 1], 0 if the curve never rises; NaN for a curve at fewer than two times.
+    """
+    risen = np.zeros(len(curves.p))
+    pairs = np.zeros(len(curves.p))
+    for rise, mass, _ in pairs_of_times(curves):
+        risen += np.where(rise > 0, rise * mass, 0).sum(axis=1)
+        pairs += mass.sum(axis=1)
+    return share_of(risen, pairs)
+
+
+def greatest_rises(curves: Curves) -> FloatArray:
+    """Greatest rise of recall from an earlier to a later time.
+
+    Returns
+    -------
+    float64 [n]
+        In [0, 1], 0 if the curve never rises; NaN for a curve at fewer than two times.
+    """
+    shown = np.where(curves.weight > 0, curves.p.astype(np.float64), np.nan)
+    lowest = np.fmin.accumulate(shown, axis=1)
+    greatest = np.fmax.reduce(shown - lowest, axis=1, initial=0.0)
+    return np.where(_at_several_times(curves), greatest, np.nan)
+
+
+def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
+    """Fit the nearest curves that never rise, by weighted least squares.
+
+    Parameters
+    ----------
+    p : float [n, k]
+        Anything where the weight is 0.
+    weight : float [n, k], at least 0
+
+    Returns
+    -------
+    float64 [n, k]
+        Non-increasing along each row; only of use where the weight is above 0.
+
+    References
+    ----------
+    Robertson, Wright and Dykstra (1988), Order restricted statistical inference, theorem
+    1.4.4: the fit at i is the greatest over ends e >= i of the least over starts s <= i of
+    the mean from s to e.
+    """
+    n, k = p.shape
+    mass = np.where(weight > 0, weight, 0).astype(np.float64)
+    product = np.where(weight > 0, p * mass, 0)
+    fitted = np.full((n, k), -np.inf)
+    least = np.full((n, k), np.inf)
+    for start in range(k):
+        # Each start has sums of its own: differences of running sums would lose digits.
+        sums = np.cumsum(product[:, start:], axis=1)
+        held = np.cumsum(mass[:, start:], axis=1)
+        means = np.zeros_like(sums)
+        np.divide(sums, held, out=means, where=held > 0)
+        np.minimum(least[:, start:], means, out=least[:, start:])
+        fitted[:, start] = least[:, start:].max(axis=1)
+    return fitted
+
+
+def isotonic_distances(curves: Curves) -> FloatArray:
+    """Mean distance of each curve from the nearest one that never rises.
+
+    Returns
+    -------
+    float64 [n]
+        In [0, 1], 0 if the curve never rises, weighted by the share of intervals each time
+        stands for; NaN for a curve at fewer than two times.
+    """
+    distances = np.empty(len(curves.p))
+    for begin in range(0, len(distances), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        p, weight = curves.p[rows].astype(np.float64), curves.weight[rows]
+        away = np.abs(p - falling_fit(p, weight))
+        above = np.where(weight > 0, weight * away, 0).sum(axis=1)
+        distances[rows] = share_of(above, weight.sum(axis=1))
+    return np.where(_at_several_times(curves), distances, np.nan)
+
+
+def permuted_losses(curves: Curves, p: FloatArray, recalled: BoolArray) -> FloatArray:
+    """Log loss expected if elapsed times were exchanged, minus that at the true ones.
+
+    Each review is given the elapsed time of another review instead of its own, and its own
+    outcome. No times are drawn: this is the expectation over all of them.
+
+    Parameters
+    ----------
+    curves : Curves
+        Predicted recall at the intervals of the same reviews.
+    p : float [n]
+        Predicted recall at the elapsed time of each curve's own review.
+    recalled : bool [n]
+        Outcome of that review.
+
+    Returns
+    -------
+    float64 [n]
+        In nats; predictions are clipped as in `log_loss`. NaN for a curve at fewer than
+        two times.
+    """
+    at_times = _losses(curves.p, recalled[:, None])
+    weighted = np.where(curves.weight > 0, curves.weight * at_times, 0).sum(axis=1)
+    expected = share_of(weighted, curves.weight.sum(axis=1))
+    return np.where(_at_several_times(curves), expected - _losses(p, recalled), np.nan)
+
+
+def _losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
+    """Negative log-likelihood of each outcome, in nats; NaN where p is."""
+    exact = p.astype(np.float64)
+    losses: FloatArray = -np.log(np.clip(np.where(recalled, exact, 1 - exact), CLIP, 1 - CLIP))
+    return losses
+
+
+def _at_several_times(curves: Curves) -> BoolArray:
+    """Say which curves are at two times or more [n]."""
+    several: BoolArray = (curves.weight > 0).sum(axis=1) > 1
+    return several
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalRise(CurveMetric):
+    """Mean rise of predicted recall over pairs of elapsed times: see `curve_rises`."""
+
+    name: ClassVar[str] = "temporal_rise"
+    better: ClassVar[Better] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
+        return curve_rises(curves)
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalMaxRise(CurveMetric):
+    """Greatest rise of predicted recall with time, a mean over curves: see `greatest_rises`."""
+
+    name: ClassVar[str] = "temporal_max_rise"
+    better: ClassVar[Better] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
+        return greatest_rises(curves)
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalIsotonic(CurveMetric):
+    """Mean distance from the nearest curve that never rises: see `isotonic_distances`."""
+
+    name: ClassVar[str] = "temporal_isotonic"
+    better: ClassVar[Better] = "lower"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
+        return isotonic_distances(curves)
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalDrop(CurveMetric):
+    """Mean fall of predicted recall from a short to a long interval: see `curve_drops`.
+
+    No direction is better: how far recall falls depends on the intervals of the user. Near
+    0 means that the model has given up on forgetting.
+
+    Parameters
+    ----------
+    low, high : float
+        Which quantiles of the intervals are short and long.
+    """
+
+    low: float = 0.05
+    high: float = 0.95
+    name: ClassVar[str] = "temporal_drop"
+    better: ClassVar[Better] = "neither"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
+        return curve_drops(curves, low=self.low, high=self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalPermutation(CurveMetric):
+    """What the elapsed time is worth, in nats per review: see `permuted_losses`.
+
+    Higher is better; 0 or less means that the model would have predicted as well with the
+    elapsed times of other reviews.
+
+    References
+    ----------
+    Fisher, Rudin and Dominici (2019), All models are wrong, but many are useful,
+    arXiv:1801.01489: the importance of a variable by exchanging it.
+    """
+
+    name: ClassVar[str] = "temporal_permutation"
+    better: ClassVar[Better] = "higher"
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+
+    def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
+        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
+        return permuted_losses(curves, reviews.p, reviews.recalled)

@@ -1,0 +1,97 @@
+"""Recall over elapsed days, from sums that add up."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.recall_over_time import (
+    ELAPSED,
+    elapsed_totals,
+    recall_of,
+    recall_over_time,
+)
+from srs_eval.metrics.sums import add_up
+from srs_eval.nouns import Predictions
+
+
+def reviews(days, p=None, recalled=None):
+    n = len(days)
+    zeros = np.zeros(n, np.int64)
+    return Predictions(
+        users=("ada",),
+        user=zeros,
+        fold=zeros,
+        row=np.arange(n),
+        card=zeros,
+        p=np.full(n, 0.9) if p is None else np.asarray(p),
+        recalled=np.ones(n, np.bool_) if recalled is None else np.asarray(recalled, np.bool_),
+        elapsed_days=None if days[:1] == [None] else np.asarray(days, np.float64),
+    )
+
+
+def test_short_whole_days_have_cells_of_their_own_and_long_ones_share():
+    cell = ELAPSED.cell(reviews([*range(1, 24), 1000, 1010]))
+    assert (np.diff(cell[:23]) > 0).all()
+    assert cell[-1] == cell[-2]
+
+
+def test_cells_of_any_interval_exist():
+    cell = ELAPSED.cell(reviews([0, -1, 1e-9, 1e-5, 0.5, 36_500, 1e12]))
+    assert cell.min() == 0
+    assert (cell[:2] == 0).all()
+    assert (cell[2:] > 0).all()
+    assert cell.max() == ELAPSED.cells - 1
+
+
+def test_bins_say_what_a_plain_loop_says():
+    rng = np.random.default_rng(0)
+    days = rng.choice([1, 2, 5, 9], 400).astype(float)
+    p, recalled = rng.uniform(size=400), rng.uniform(size=400) < 0.8
+    found = recall_over_time(p, recalled, days)
+    np.testing.assert_allclose(found.days, [1, 2, 5, 9])
+    for place, day in enumerate((1, 2, 5, 9)):
+        assert found.n[place] == (days == day).sum()
+        assert found.observed[place] == pytest.approx(recalled[days == day].mean())
+        assert found.predicted[place] == pytest.approx(p[days == day].mean())
+
+
+def test_bins_are_about_equally_large():
+    days = np.exp(np.random.default_rng(1).normal(3, 1, 10_000))
+    found = recall_over_time(np.full(10_000, 0.9), np.ones(10_000), days)
+    assert len(found.n) == 14
+    assert found.n.max() < 1.4 * found.n.min()
+
+
+def test_same_day_reviews_are_in_no_bin():
+    found = recall_over_time([0.9] * 4, [1, 1, 0, 0], [0, 0, 3, 3])
+    assert found.same_day == 2
+    assert found.n.tolist() == [2]
+    assert found.observed.tolist() == [0]
+
+
+def test_unknown_intervals_are_in_no_bin_either():
+    found = recall_of(elapsed_totals(reviews([None, None])))
+    assert (len(found.n), found.same_day) == (0, 2)
+
+
+def test_nothing_makes_no_bin():
+    found = recall_over_time([], [], [])
+    assert (len(found.n), found.same_day) == (0, 0)
+
+
+def test_days_of_other_reviews_are_refused():
+    with pytest.raises(ScoreError, match="elapsed_days has shape"):
+        recall_over_time([0.9], [1], [1, 2])
+
+
+@settings(max_examples=30)
+@given(
+    days=st.lists(st.floats(0, 1e5), min_size=1, max_size=60),
+    cut=st.integers(0, 60),
+)
+def test_sums_of_parts_add_up_to_sums_of_the_whole(days, cut):
+    group = (np.arange(len(days)) >= cut).astype(np.int64)
+    parts = add_up([ELAPSED], reviews(days), group, 2)[0].values
+    np.testing.assert_allclose(parts.sum(axis=0), elapsed_totals(reviews(days)), atol=1e-9)

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from srs_eval.metrics.slope import (
+    STEPS,
+    CalibrationIntercept,
+    CalibrationInTheLarge,
+    CalibrationSlope,
+    calibration_in_the_large,
+    calibration_line,
+    in_the_large_of,
+    line_of,
+)
+from srs_eval.metrics.tally import Tally, tally
+
+reviews = st.lists(
+    st.tuples(
+        st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5]), st.floats(0.9, 0.9 + 1e-9)),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def by_statsmodels(p, recalled):
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    x, y = logit(p), recalled.astype(float)
+    line = GLM(y, np.column_stack([np.ones(len(x)), x]), family=Binomial()).fit(tol=1e-14)
+    large = GLM(y, np.ones(len(x)), family=Binomial(), offset=x).fit(tol=1e-14)
+    return float(line.params[1]), float(line.params[0]), float(large.params[0])
+
+
+@pytest.mark.parametrize("n", [40, 1000, 20_000])
+@pytest.mark.parametrize("decimals", [15, 2])
+def test_it_agrees_with_statsmodels(n, decimals):
+    rng = np.random.default_rng(n)
+    p = np.clip(rng.beta(9, 1.2, n).round(decimals), 0.01, 1 - 1e-9)
+    recalled = rng.random(n) < expit(0.3 + 0.7 * logit(p))
+    slope, intercept, large = by_statsmodels(p, recalled)
+    assert calibration_line(p, recalled) == pytest.approx((slope, intercept), abs=1e-8)
+    assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
+
+
+def test_the_line_of_the_truth_is_found():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 200_000)
+    recalled = rng.random(len(p)) < expit(-0.5 + 0.8 * logit(p))
+    assert calibration_line(p, recalled) == pytest.approx((0.8, -0.5), abs=0.05)
+
+
+@settings(max_examples=80, deadline=None)
+@given(reviews)
+def test_any_line_makes_the_likelihood_level(pairs):
+    p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
+    line, large = calibration_line(p, recalled), calibration_in_the_large(p, recalled)
+    x = logit(np.clip(p, 2.0**-52, 1 - 2.0**-52))
+    if 0 < recalled.mean() < 1:
+        assert float((recalled - expit(large + x)).sum()) == pytest.approx(0, abs=1e-6)
+    else:
+        assert math.isnan(large)
+    assert math.isnan(line.slope) == math.isnan(line.intercept)
+    if not math.isnan(line.slope):
+        missed = recalled - expit(line.intercept + line.slope * x)
+        # As far as rounding of a steep line's intercept lets one see.
+        blur = 1e-6 + 1e-14 * (abs(line.intercept) + abs(line.slope)) * len(p)
+        assert abs(missed.sum()) < blur
+        assert abs(missed @ x) < 40 * blur
+
+
+@settings(max_examples=40, deadline=None)
+@given(reviews)
+def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
+    p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
+    p = p.round(3)
+    line, turned = calibration_line(p, recalled), calibration_line(1 - p, ~recalled)
+    assert turned.slope == pytest.approx(line.slope, abs=1e-6, rel=1e-6, nan_ok=True)
+    assert turned.intercept == pytest.approx(-line.intercept, abs=1e-6, rel=1e-6, nan_ok=True)
+    large, other = (calibration_in_the_large(*one) for one in ((p, recalled), (1 - p, ~recalled)))
+    # Where all predictions are certain the likelihood is nearly level.
+    assert other == pytest.approx(-large, abs=1e-7, nan_ok=True)
+
+
+def test_equal_predictions_have_no_slope_but_a_shift():
+    p, recalled = [0.5] * 4, [1, 1, 1, 0]
+    assert np.isnan(calibration_line(p, recalled)).all()
+    assert calibration_in_the_large(p, recalled) == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("p", "recalled"),
+    [
+        ([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1]),
+        ([0.2, 0.4, 0.6, 0.8], [1, 1, 0, 0]),
+        # They touch at one prediction: the likelihood still grows for ever.
+        ([0.2, 0.5, 0.5, 0.8], [0, 0, 1, 1]),
+    ],
+)
+def test_separated_outcomes_have_no_finite_slope(p, recalled):
+    assert np.isnan(calibration_line(p, recalled)).all()
+    assert calibration_in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
+
+
+def test_outcomes_enclosed_by_others_are_not_separated():
+    line = calibration_line([0.2, 0.5, 0.5, 0.8], [0, 1, 1, 0])
+    assert line.slope == pytest.approx(0, abs=1e-9)
+    assert line.intercept == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("outcome", [True, False])
+def test_one_outcome_has_no_line(outcome):
+    assert np.isnan(calibration_line([0.3, 0.9], [outcome] * 2)).all()
+    assert math.isnan(calibration_in_the_large([0.3, 0.9], [outcome] * 2))
+
+
+def test_certain_predictions_are_clipped():
+    p, recalled = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 0, 0, 1, 1, 0]
+    line = calibration_line(p, recalled)
+    assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
+    assert abs(line.intercept) < 1e-9
+    assert calibration_in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
+
+
+@pytest.mark.parametrize("near", [1.0, 0.0])
+def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
+    rng = np.random.default_rng(1)
+    n = 4 * STEPS
+    # Forgetting so rare that the log odds need digits of 1 - p.
+    p = np.abs(near - 10 ** rng.uniform(-6, -0.1, n))
+    recalled = rng.random(n) < expit(0.2 + 0.6 * logit(p))
+    slope, intercept, large = by_statsmodels(p, recalled)
+    assert calibration_line(p, recalled) == pytest.approx((slope, intercept), abs=1e-8)
+    assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
+
+
+def test_outcomes_that_overlap_within_one_joined_prediction_only_are_fitted_in_full():
+    p = np.linspace(0.1, 0.9, 3 * STEPS)
+    recalled = p > 0.5
+    middle = len(p) // 2
+    recalled[middle - 1 : middle + 1] = [True, False]
+    line = calibration_line(p, recalled)
+    assert line.slope > 1000
+    x = logit(p)
+    missed = recalled - expit(line.intercept + line.slope * x)
+    assert abs(missed.sum()) < 1e-5
+    assert abs(missed @ x) < 1e-5
+
+
+def test_weights_count_as_reviews():
+    rng = np.random.default_rng(0)
+    p = rng.random(300).round(2)
+    once = tally(p, rng.random(300) < p)
+    halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
+    assert line_of(halved) == pytest.approx(line_of(once), abs=1e-9)
+    assert in_the_large_of(halved) == pytest.approx(in_the_large_of(once), abs=1e-9)
+
+
+def test_a_million_predictions_take_a_moment():
+    p = np.sort(np.random.default_rng(0).beta(9, 1.2, 1_000_000))
+    counted = tally(p, np.random.default_rng(1).random(len(p)) < p)
+    began = time.process_time()
+    assert line_of(counted).slope == pytest.approx(1, abs=0.02)
+    assert time.process_time() - began < 2
+
+
+def test_the_metrics_are_the_numbers(one_user):
+    predictions = one_user()
+    line = calibration_line(predictions.p, predictions.recalled)
+    assert CalibrationSlope()(predictions) == pytest.approx(line.slope)
+    assert CalibrationIntercept()(predictions) == pytest.approx(line.intercept)
+    large = calibration_in_the_large(predictions.p, predictions.recalled)
+    assert CalibrationInTheLarge()(predictions) == pytest.approx(large)
+
+
+def test_nothing_is_nan():
+    assert np.isnan(calibration_line([], [])).all()
+    assert math.isnan(calibration_in_the_large([], []))

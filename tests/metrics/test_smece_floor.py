@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.smece import smece_exact
+from srs_eval.metrics.smece_floor import SmeceFloor, floor_of, smece_floor
+from srs_eval.metrics.tally import Tally, tally
+
+SHAPES = {
+    "as of people": lambda rng, n: rng.beta(9, 1.2, n),
+    "even": lambda rng, n: rng.random(n),
+    "near the wall": lambda rng, n: rng.beta(30, 0.5, n),
+    "a few": lambda rng, n: rng.choice([0.6, 0.8, 0.95], n),
+}
+
+
+def simulated(p, rng, draws):
+    levels = [smece_exact(p, rng.random(len(p)) < p) for _ in range(draws)]
+    return np.mean(levels), np.std(levels) / math.sqrt(draws)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [50, 1000, 20_000])
+def test_it_is_the_mean_over_simulated_outcomes(shape, n):
+    rng = np.random.default_rng(n)
+    p = SHAPES[shape](rng, n)
+    mean, error = simulated(p, rng, 60)
+    assert smece_floor(p) == pytest.approx(mean, abs=3 * error, rel=0.05)
+
+
+def test_it_is_what_others_simulated():
+    rng = np.random.default_rng(0)
+    for n, expected in ((1000, 0.020), (10_000, 0.0092)):
+        assert smece_floor(rng.beta(9, 1.2, n)) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(("value", "n"), [(0.9, 100), (0.5, 3), (0.99, 10_000)])
+def test_equal_predictions_leave_the_noise_of_their_mean(value, n):
+    expected = math.sqrt(2 * value * (1 - value) / (math.pi * n))
+    assert smece_floor([value] * n) == pytest.approx(expected, rel=1e-3)
+
+
+def test_more_reviews_lower_it_as_the_cube_root():
+    p = np.random.default_rng(0).random(200_000)
+    assert smece_floor(p[:25_000]) / smece_floor(p) == pytest.approx(2, rel=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=30))
+def test_it_lies_between_the_noise_of_the_mean_and_that_of_each_review(p):
+    variance = np.array(p) * (1 - np.array(p))
+    low = math.sqrt(2 / math.pi * variance.sum()) / len(p)
+    high = math.sqrt(2 / math.pi) * np.sqrt(variance).mean()
+    assert low * (1 - 1e-12) <= smece_floor(p) <= high * (1 + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_both_ends_are_alike(p):
+    assert smece_floor(1 - np.array(p)) == pytest.approx(smece_floor(p), rel=1e-4, abs=1e-9)
+
+
+def test_certain_predictions_have_no_noise():
+    assert smece_floor([0.0, 1.0, 1.0]) == 0
+
+
+def test_cells_of_predictions_do_as_well_as_each():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 30_000)
+    counted = tally(p, rng.random(len(p)) < p)
+    assert floor_of(counted.at_most(1000)) == pytest.approx(floor_of(counted), rel=2e-3)
+    halved = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
+    assert floor_of(halved) == pytest.approx(2 ** (1 / 3) * floor_of(counted), rel=0.05)
+
+
+def test_the_metric_does_not_look_at_outcomes(one_user):
+    predictions = one_user()
+    assert SmeceFloor()(predictions) == pytest.approx(smece_floor(predictions.p))
+
+
+def test_nothing_is_nan_and_what_is_no_probability_is_refused():
+    assert math.isnan(smece_floor([]))
+    with pytest.raises(ScoreError, match="outside"):
+        smece_floor([0.5, 1.5])
+    with pytest.raises(ScoreError, match="expected one dimension"):
+        smece_floor([[0.5]])
+    with pytest.raises(ScoreError, match="expected one dimension"):
+        smece_floor(0.5)

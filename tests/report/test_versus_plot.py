@@ -1,0 +1,85 @@
+"""Two models, user by user."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from srs_eval.errors import ScoreError
+from srs_eval.report.style import save_figure
+from srs_eval.report.versus_plot import plot_versus, versus, versus_figure
+
+
+def drawn(first, second, **options):
+    axes = Figure().add_subplot()
+    return axes, plot_versus(axes, first, second, **options)
+
+
+def words(axes):
+    return "\n".join(text.get_text() for text in axes.texts)
+
+
+@pytest.mark.parametrize(
+    ("better", "share"), [("lower", 0.625), ("higher", 0.375), ("zero", 0.625)]
+)
+def test_ties_count_half(better, share):
+    found = versus([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better=better)
+    assert found.better == share
+    lo, hi = found.better_interval
+    assert 0 < lo < share < hi < 1
+    assert found.difference == pytest.approx(-0.025)
+
+
+def test_where_neither_way_is_better_nobody_is():
+    axes, found = drawn([0.1, 0.2], [0.2, 0.3])
+    assert np.isnan(found.better)
+    assert "better" not in words(axes)
+
+
+def test_users_without_both_scores_are_left_out():
+    axes, found = drawn([0.1, np.nan, 0.3], [0.2, 0.1, np.inf], better="lower")
+    assert found.users == 1
+    assert "n = 1 user" in words(axes)
+    _, nobody = drawn([np.nan], [0.1])
+    assert nobody.users == 0
+
+
+def test_corners_name_who_is_better_there():
+    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="lower")
+    place = {text.get_text(): text.get_position() for text in axes.texts}
+    assert place["old better"][1] > 0.5 > place["old better"][0]
+    assert place["new better"][0] > 0.5 > place["new better"][1]
+    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="higher")
+    place = {text.get_text(): text.get_position() for text in axes.texts}
+    assert place["new better"][1] > 0.5
+
+
+def test_few_users_are_dots_and_many_hexagons():
+    rng = np.random.default_rng(0)
+    first = rng.uniform(size=3000)
+    axes, _ = drawn(first[:50], first[:50] + 0.1)
+    assert not axes.collections
+    axes, _ = drawn(first, first + rng.normal(size=3000))
+    (hexagons,) = [c for c in axes.collections if isinstance(c, PolyCollection)]
+    assert hexagons.get_array().sum() > 2900
+
+
+@pytest.mark.parametrize("users", [0, 1, 2, 1000, 10_000])
+def test_files_are_small_for_any_number_of_users(users, tmp_path):
+    rng = np.random.default_rng(users)
+    first = np.exp(rng.normal(-1, 0.4, users))
+    second = first * np.exp(rng.normal(0, 0.1, users))
+    figure = versus_figure(first, second, metric="log_loss", better="lower")
+    (path,) = save_figure(figure, tmp_path, "versus", formats=["svg"])
+    assert path.stat().st_size < 300_000
+
+
+def test_equal_scores_are_a_tie():
+    _, found = drawn(np.full(9, 0.3), np.full(9, 0.3), better="lower")
+    assert found.better == 0.5
+    assert found.difference == 0
+
+
+def test_scores_of_other_users_are_refused():
+    with pytest.raises(ScoreError, match="same users"):
+        drawn([0.1], [0.1, 0.2])
