@@ -93,6 +93,10 @@ def facts_after(
         reviews=evaluation.reviews_scored,
     )
     yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
+    if evaluation.thresholds:
+        names = evaluation.thresholds[0]
+        at = {name: [row[name] for row in evaluation.thresholds] for name in names}
+        yield TableRows("thresholds", at)
     yield TableRows("users", _users_table(evaluation.scores))
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}

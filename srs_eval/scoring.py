@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,12 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
+from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
 from srs_eval.predictions import rows_fingerprint
 
 OfUsers = Callable[[], Iterable[Predictions]]
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,9 @@ class Evaluation:
         Reviews in the logs, scored or not.
     interval_over : str
         What was resampled for the intervals: ``users``, or ``cards`` of a single user.
+    thresholds : tuple of dict
+        What happened at each threshold, over all reviews: see `threshold_rows`. Empty where
+        nothing is pooled.
     """
 
     fits: tuple[Fit, ...]
@@ -122,6 +127,7 @@ class Evaluation:
     left_out: Mapping[str, int]
     data_fingerprint: str
     interval_over: str
+    thresholds: tuple[Mapping[str, float], ...] = ()
 
     @property
     def users_scored(self) -> int:
@@ -180,7 +186,7 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers
         order. Only called for a single user, and for a panel that wants pooled values.
     """
     scores = _scores(users, panel)
-    summary, interval_over = _summary(scores, panel, of_users)
+    together = _together(scores, panel, of_users)
     left_out: Counter[str] = Counter()
     for user in users:
         left_out.update(user.log.left_out)
@@ -188,11 +194,12 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers
     return Evaluation(
         fits=tuple(fit for user in users for fit in user.fits),
         scores=scores,
-        summary=summary,
+        summary=_summary(scores, together),
         reviews_read=sum(user.log.reviews for user in users),
         left_out=dict(left_out),
         data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
-        interval_over=interval_over,
+        interval_over="users" if together.of_single_user is None else "cards and days",
+        thresholds=together.thresholds,
     )
 
 
@@ -204,42 +211,56 @@ def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
     return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
 
 
-def _summary(
-    scores: Scores, panel: Panel, of_users: OfUsers
-) -> tuple[Mapping[str, MetricSummary], str]:
-    """Summarise over users; with a single one, resample that user's cards instead."""
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """What is known of the reviews of all complete users together."""
+
+    scores: Mapping[str, float]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    of_single_user: Mapping[str, Interval] | None = None
+    thresholds: tuple[Mapping[str, float], ...] = ()
+
+
+def _summary(scores: Scores, together: _Together) -> Mapping[str, MetricSummary]:
+    """Summarise over the users without a missing fold, if there are any."""
+    complete = np.array([rows != "" for rows in scores.rows], bool)
+    kept = complete if complete.any() else ~complete
+    return summarise(
+        scores.names,
+        scores.values[kept],
+        scores.reviews[kept],
+        together.scores,
+        pooled_intervals=together.intervals,
+        single_user=together.of_single_user,
+    )
+
+
+def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
+    """Score all reviews together, as far as the panel wants it.
+
+    A single user's cards and days are resampled instead; where that user is what is left of
+    several, nothing is: it would look more certain than the failure of the others allows.
+    """
     complete = np.array([rows != "" for rows in scores.rows], bool)
     if not complete.any():
-        nothing = dict.fromkeys(panel.names, math.nan)
-        return summarise(scores.names, scores.values, scores.reviews, nothing), "users"
+        return _Together(dict.fromkeys(panel.names, math.nan))
     values, reviews = scores.values[complete], scores.reviews[complete]
-    if len(scores.users) == 1:
-        only = next(iter(of_users()))
-        return summarise(
-            scores.names,
-            values,
-            reviews,
-            dict(zip(scores.names, values[0].tolist(), strict=True)),
-            single_user=single_user_intervals(panel, only),
-        ), "cards and days"
-    pooled, intervals = _pooled(values, reviews, panel, of_users)
-    summary = summarise(scores.names, values, reviews, pooled, pooled_intervals=intervals)
-    return summary, "users"
-
-
-def _pooled(
-    values: NDArray[np.float64], reviews: IntArray, panel: Panel, of_users: OfUsers
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Score the predictions of all users put together, as far as the panel wants it."""
     if len(values) == 1:
-        return dict(zip(panel.names, values[0].tolist(), strict=True)), {}
+        user = next(iter(of_users()))
+        sketch = panel.sketch(user)
+        return _Together(
+            dict(zip(panel.names, values[0].tolist(), strict=True)),
+            of_single_user=single_user_intervals(panel, user) if len(complete) == 1 else None,
+            thresholds=() if sketch is None else threshold_rows(sketch, panel),
+        )
     if panel.pooled:
         pooled = pool(panel, of_users())
-        return pooled.scores, pooled.intervals
+        return _Together(pooled.scores, pooled.intervals, thresholds=pooled.thresholds)
     weighted = reviews @ values / reviews.sum()
-    means = {
-        metric.name: float(mean)
-        for metric, mean in zip(panel, weighted, strict=True)
-        if isinstance(metric, ReviewMean)
-    }
-    return means, {}
+    return _Together(
+        {
+            metric.name: float(mean)
+            for metric, mean in zip(panel, weighted, strict=True)
+            if isinstance(metric, ReviewMean)
+        }
+    )

@@ -157,7 +157,7 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
         "overrides.yaml",
     }
     figures = {path.name for path in (out / "figures").iterdir()}
-    names = {"calibration", "roc", "users", "forgetting"}
+    names = {"calibration", "corp", "roc", "bins", "users", "forgetting"}
     assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
     summary = summary_of(out)
     assert {"algo", "data", "protocol", "users", "reviews", "failed", "metrics"} <= set(summary)
@@ -179,13 +179,13 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> 
     summary = summary_of(here.folder / "out")
     rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
     for name, metric in summary["metrics"].items():
-        if name.startswith("confusion") or metric["lo"] is None:
+        if name.startswith(("confusion", "threshold")) or metric["lo"] is None:
             continue
         low, high = f"{metric['lo']:z.4f}", f"{metric['hi']:z.4f}"
         assert f"[{low}, {high}]" in rows[name]
         numbers = re.sub(r"\[.*?\]", "", rows[name]).split()
         means = [f"{metric[key]:z.4f}" for key in ("mean_users", "mean_reviews", "pooled")]
-        assert numbers[-4:] == [*means, str(metric["n_users"])]
+        assert numbers[-5:] == [*means, str(metric["n_users"]), f"{metric['n_effective']:.1f}"]
     assert f"{summary['reviews']:,}" in done.out
 
 

@@ -29,7 +29,7 @@ from srs_eval.metrics.proper import (
     NormalizedEntropy,
     NormalizedEntropyTrain,
 )
-from srs_eval.metrics.sketch import FromSketch, exact_sketch
+from srs_eval.metrics.sketch import FromSketch, Sketch, exact_sketch
 from srs_eval.metrics.slope import CalibrationSlope
 from srs_eval.metrics.smece import Smece, SmeceExact
 from srs_eval.metrics.smece_floor import SmeceFloor
@@ -115,10 +115,23 @@ class Panel:
         ScoreError
             If anything is NaN, out of range or of the wrong shape.
         """
+        return self.of(self.sketch(predictions), predictions)
+
+    def sketch(self, predictions: Predictions) -> Sketch | None:
+        """Sum up what the metrics are computed from; None if there are no predictions.
+
+        Raises
+        ------
+        ScoreError
+            If anything is NaN, out of range or of the wrong shape.
+        """
         check_predictions(predictions)
-        if not len(predictions):
+        return exact_sketch(predictions, self) if len(predictions) else None
+
+    def of(self, sketch: Sketch | None, predictions: Predictions) -> dict[str, float]:
+        """Compute every metric from a sketch of the predictions, or from themselves."""
+        if sketch is None:
             return dict.fromkeys(self.names, math.nan)
-        sketch = exact_sketch(predictions, self)
         return {
             metric.name: finite(
                 metric.of(sketch) if isinstance(metric, FromSketch) else metric(predictions)

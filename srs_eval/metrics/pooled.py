@@ -14,7 +14,8 @@ from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells
 from srs_eval.metrics.resample import LEVEL, RESAMPLES
 from srs_eval.metrics.sketch import Sketch
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import tally
+from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Predictions
 from srs_eval.predictions import concatenate
@@ -31,13 +32,13 @@ class PooledScores:
         sums nor from counted predictions unless all rows were kept.
     intervals : dict of str to (lo, hi)
         From resampling users; NaN with fewer than five of them.
-    tally : Tally
-        All predictions, counted in 2**20 cells.
+    thresholds : tuple of dict
+        What happened at each threshold: see `threshold_rows`.
     """
 
     scores: dict[str, float]
     intervals: dict[str, tuple[float, float]]
-    tally: Tally
+    thresholds: tuple[dict[str, float], ...]
 
 
 @dataclass(slots=True)
@@ -72,17 +73,19 @@ class PooledUsers:
         self, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
     ) -> PooledScores:
         """Score what was added up, with intervals from resampling users."""
-        counted = self._cells.tally()
         scores = dict.fromkeys(self.panel.names, math.nan)
         if not self._clusters:
-            return PooledScores(scores, dict.fromkeys(scores, (math.nan, math.nan)), counted)
+            return PooledScores(scores, dict.fromkeys(scores, (math.nan, math.nan)), ())
         clusters = ClusterSums.stacked(self._clusters)
         sums, curves = clusters.together()
-        scores |= merged_scores(self.panel, Sketch(sums, lambda: counted), curves)
+        sketch = Sketch(sums, self._cells.tally)
+        scores |= merged_scores(self.panel, sketch, curves)
         scores |= self._from_rows()
         scores = {name: finite(score) for name, score in scores.items()}
         widths = half_widths(clusters, resamples=resamples, seed=seed, level=level)
-        return PooledScores(scores, around(self.panel, scores, widths), counted)
+        return PooledScores(
+            scores, around(self.panel, scores, widths), threshold_rows(sketch, self.panel)
+        )
 
     def _from_rows(self) -> dict[str, float]:
         """Compute what follows from nothing but all rows."""

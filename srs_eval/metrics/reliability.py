@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.smece import fixed_point, residual_field
+from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
@@ -43,8 +44,8 @@ class ReliabilityCurve:
         SmoothECE (the exact fixed point).
     half_width : float
         Larger side of the basic bootstrap interval of `smece`.
-    null_smece : float
-        Mean SmoothECE of calibrated predictions as these: what is left of it by chance.
+    smece_floor : float
+        SmoothECE that chance alone would leave, were every prediction right.
     sigma : float
         Bandwidth of the curve: SmoothECE itself, but at least 0.002.
     n : float
@@ -60,7 +61,7 @@ class ReliabilityCurve:
     null_hi: FloatArray
     smece: float
     half_width: float
-    null_smece: float
+    smece_floor: float
     sigma: float
     n: float
 
@@ -139,8 +140,8 @@ def reliability_of(
         null_lo=null_lo,
         null_hi=null_hi,
         smece=error,
-        half_width=_half_width(cells.error(cells.counts), cells.errors(drawn), level),
-        null_smece=float(cells.errors(calibrated).mean()),
+        half_width=_half_width(cells, drawn, level),
+        smece_floor=floor_of(counted),
         sigma=sigma,
         n=counted.n,
     )
@@ -190,10 +191,6 @@ class _Cells:
             recalled[:, held] += part * (rng.random((times, len(held))) < p)
         return np.stack([count - recalled, recalled], axis=1)
 
-    def errors(self, tables: FloatArray) -> FloatArray:
-        """SmoothECE of each of some tables."""
-        return np.array([self.error(table) for table in tables])
-
     def error(self, table: FloatArray) -> float:
         """SmoothECE of counts [2, cells], with the mean prediction of each cell."""
         count = table.sum(axis=0)
@@ -224,7 +221,9 @@ def _band(shares: FloatArray, level: float) -> FloatArray:
     return band
 
 
-def _half_width(estimate: float, errors: FloatArray, level: float) -> float:
+def _half_width(cells: _Cells, drawn: FloatArray, level: float) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
+    estimate = cells.error(cells.counts)
+    errors = np.array([cells.error(table) for table in drawn])
     below, above = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
     return float(max(above - estimate, estimate - below))

@@ -31,6 +31,9 @@ class PanelResult(dict[str, float]):
         What was resampled: ``users``, ``cards``, or "" for nothing.
     level : float
         Share of intervals that should hold the true score.
+    thresholds : tuple of dict
+        What happened at each threshold, with counts and Wilson's intervals: see
+        `threshold_rows`.
     better : dict of str to str
         Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``.
     """
@@ -40,12 +43,14 @@ class PanelResult(dict[str, float]):
         scores: Mapping[str, float],
         *,
         better: Mapping[str, Better] | None = None,
+        thresholds: tuple[dict[str, float], ...] = (),
         intervals: Mapping[str, tuple[float, float]] | None = None,
         interval_over: str = "",
         level: float = math.nan,
     ) -> None:
         super().__init__(scores)
         self.better = dict(better or {})
+        self.thresholds = thresholds
         self.intervals = dict(intervals or {})
         self.interval_over = interval_over
         self.level = level
@@ -104,17 +109,23 @@ class PanelResult(dict[str, float]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle with everything that belongs to the scores."""
-        about = (self.better, self.intervals, self.interval_over, self.level)
+        about = (self.better, self.thresholds, self.intervals, self.interval_over, self.level)
         return _rebuilt, (dict(self), *about)
 
 
 def _rebuilt(
     scores: dict[str, float],
     better: dict[str, Better],
+    thresholds: tuple[dict[str, float], ...],
     intervals: dict[str, tuple[float, float]],
     interval_over: str,
     level: float,
 ) -> PanelResult:
     return PanelResult(
-        scores, better=better, intervals=intervals, interval_over=interval_over, level=level
+        scores,
+        better=better,
+        thresholds=thresholds,
+        intervals=intervals,
+        interval_over=interval_over,
+        level=level,
     )

@@ -16,7 +16,7 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.resample import LEVEL, RESAMPLES
 from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.sums import codes_of
-from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
 from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions
 from srs_eval.nouns import Predictions
 
@@ -101,16 +101,23 @@ def score(
     predictions = _predictions(columns)
     chosen = default_panel(thresholds=thresholds) if panel is None else panel
     counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
-    scores = counts | chosen.score(predictions)
+    sketch = chosen.sketch(predictions)
+    scores = counts | chosen.of(sketch, predictions)
+    at = () if sketch is None else threshold_rows(sketch, chosen)
     better = {metric.name: metric.better for metric in chosen}
     over = "user" if user is not None else "card"
     if over not in columns or not resamples or not len(predictions):
-        return PanelResult(scores, better=better)
+        return PanelResult(scores, better=better, thresholds=at)
     sums = ClusterSums.of(chosen, predictions, *codes_of(columns[over]))
     widths = half_widths(sums, resamples=resamples, seed=seed, level=level)
     intervals = around(chosen, scores, widths)
     return PanelResult(
-        scores, better=better, intervals=intervals, interval_over=f"{over}s", level=level
+        scores,
+        better=better,
+        thresholds=at,
+        intervals=intervals,
+        interval_over=f"{over}s",
+        level=level,
     )
 
 

@@ -8,7 +8,7 @@ schedulers aim at 0.9 exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions
+from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
@@ -260,3 +260,38 @@ def _refuse_threshold(threshold: float) -> None:
 def _in_words(threshold: float) -> str:
     """Write a threshold as names of metrics have it, such as 0_95."""
     return np.format_float_positional(float(threshold), trim="-").replace(".", "_")
+
+
+def threshold_rows(sketch: Sketch, metrics: Iterable[object]) -> tuple[dict[str, float], ...]:
+    """Tell all there is to tell of each threshold that some metrics look at.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        With the sums the metrics need.
+    metrics : iterable of Metric
+
+    Returns
+    -------
+    tuple of dict
+        One for each threshold, increasing: ``threshold``; the counts ``tp``, ``fp``, ``fn``,
+        ``tn``; each of the eight statistics with ``_low`` and ``_high``, Wilson's 99 %
+        interval, which takes reviews as independent; ``bias`` and ``nearby``, the mean
+        prediction less share of recalls near the threshold, and how many reviews that are.
+    """
+    found = {sums for sums in sums_of(metrics) if isinstance(sums, ThresholdSums)}
+    return tuple(_row(sums, sketch) for sums in sorted(found, key=lambda sums: sums.threshold))
+
+
+def _row(sums: ThresholdSums, sketch: Sketch) -> dict[str, float]:
+    """Tell all there is to tell of one threshold."""
+    totals = sketch[sums]
+    counts = _counts(totals)
+    bias, nearby = totals[0, 4:].tolist()
+    row = dict(
+        zip(("threshold", "tp", "fp", "fn", "tn"), (sums.threshold, *astuple(counts)), strict=True)
+    )
+    for statistic in STATISTICS:
+        row[statistic] = counts.rate(statistic)
+        row[f"{statistic}_low"], row[f"{statistic}_high"] = counts.interval(statistic)
+    return row | {"bias": bias / nearby if nearby else math.nan, "nearby": nearby}

@@ -148,7 +148,7 @@ def smece_text(curve: ReliabilityCurve) -> str:
 
 def chance_text(curve: ReliabilityCurve) -> str:
     """Write the SmoothECE of calibrated predictions, as in ``by chance if calibrated: 0.004``."""
-    return f"by chance if calibrated: {curve.null_smece:.{_digits(curve)}f}"
+    return f"by chance if calibrated: {curve.smece_floor:.{_digits(curve)}f}"
 
 
 def _digits(curve: ReliabilityCurve) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.metrics.threshold import STATISTICS, Confusion
-from srs_eval.nouns import Fit, FitStatus
+from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
+from srs_eval.nouns import Fit, FitStatus, Metric
 from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
@@ -82,48 +82,55 @@ def _bare(fit: Fit) -> str:
 
 
 def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
-    rows = [
-        (
-            metric.name,
-            _ARROWS[metric.better],
-            number(summary.mean_users),
-            interval(summary.lo, summary.hi),
-            number(summary.mean_reviews),
-            number(summary.pooled),
-            interval(summary.pooled_lo, summary.pooled_hi),
-            f"{summary.n_users:,}",
-            f"{summary.n_effective:,.1f}",
-        )
+    shown = [
+        (metric, evaluation.summary[metric.name])
         for metric in panel
         if metric.section != Confusion.section
-        for summary in [evaluation.summary[metric.name]]
     ]
-    headers = [
-        "metric",
-        "better",
-        "mean over users",
-        f"99 % over {evaluation.interval_over}",
-        "over reviews",
-        "pooled",
-        "99 % of pooled",
-        "users",
-        "effective",
-    ]
+    over = f"99 % over {evaluation.interval_over}"
+    if len(evaluation.scores.users) == 1:
+        rows = [[*_of_user(metric, summary)] for metric, summary in shown]
+        return table(rows, ["metric", "better", "score", over], text=2)
+    rows = [[*_of_user(metric, summary), *_of_all(summary)] for metric, summary in shown]
+    headers = ["metric", "better", "mean over users", over]
+    headers += ["over reviews", "pooled", "99 % of pooled", "users", "effective"]
     return table(rows, headers, text=2)
 
 
+def _of_user(metric: Metric, summary: MetricSummary) -> Iterator[str]:
+    """Write down what is known of the typical user."""
+    yield metric.name
+    yield _ARROWS[metric.better]
+    yield number(summary.mean_users)
+    yield interval(summary.lo, summary.hi)
+
+
+def _of_all(summary: MetricSummary) -> Iterator[str]:
+    """Write down what is known of reviews, and of how many users they are."""
+    yield number(summary.mean_reviews)
+    yield number(summary.pooled)
+    yield interval(summary.pooled_lo, summary.pooled_hi)
+    yield f"{summary.n_users:,}"
+    yield f"{summary.n_effective:,.1f}"
+
+
 def _confusion_table(panel: Panel, summary: Mapping[str, MetricSummary]) -> str:
-    """Means over users of the eight confusion statistics, a row for each threshold."""
-    found = [metric for metric in panel if isinstance(metric, Confusion)]
-    by_threshold = {
-        threshold: {m.statistic: summary[m.name] for m in found if m.threshold == threshold}
-        for threshold in sorted({metric.threshold for metric in found})
-    }
+    """Means over users of what is known at each threshold, a row for each."""
+    rates = {(m.threshold, m.statistic): m.name for m in panel if isinstance(m, Confusion)}
+    biases = {m.threshold: m.name for m in panel if isinstance(m, ThresholdBias)}
     rows = [
-        [f"{threshold:g}", *(number(cells[name].mean_users, 3) for name in STATISTICS)]
-        for threshold, cells in by_threshold.items()
+        [
+            f"{threshold:g}",
+            *(_mean(summary, rates.get((threshold, statistic))) for statistic in STATISTICS),
+            _mean(summary, biases.get(threshold)),
+        ]
+        for threshold in sorted({threshold for threshold, _ in rates} | set(biases))
     ]
-    return table(rows, ["recalled if p >=", *STATISTICS]) if rows else ""
+    return table(rows, ["recalled if p >=", *STATISTICS, "bias nearby"]) if rows else ""
+
+
+def _mean(summary: Mapping[str, MetricSummary], name: str | None) -> str:
+    return "-" if name is None else number(summary[name].mean_users, 3)
 
 
 def places(names: Mapping[str, str | None]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.resample import bca_interval, resampled_means
+from srs_eval.metrics.paired import Comparison, compare
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.report.style import (
     BLUE,
@@ -25,39 +24,12 @@ from srs_eval.report.style import (
     house_style,
     new_figure,
     say,
-    wilson_interval,
 )
 
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
 _HEXAGONS = 45
 _SIGN = {"lower": -1.0, "higher": 1.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """How the scores of two models differ from user to user.
-
-    Attributes
-    ----------
-    users : int
-        Users with a score of both models.
-    difference : float
-        Mean of the first model's score less the second's.
-    interval : (float, float)
-        99 % interval of it over users; NaN below two users.
-    better : float
-        Share of the users for whom the first model is better, ties half; NaN where neither
-        direction is better.
-    better_interval : (float, float)
-        95 % Wilson interval of it.
-    """
-
-    users: int
-    difference: float
-    interval: tuple[float, float]
-    better: float
-    better_interval: tuple[float, float]
 
 
 def plot_versus(
@@ -68,11 +40,13 @@ def plot_versus(
     names: tuple[str, str] = ("A", "B"),
     metric: str = "score",
     better: Better = "neither",
-) -> Versus:
+) -> Comparison | None:
     """Draw the scores of two models against each other, one dot for each user.
 
-    Above 1,000 users hexagons are drawn, darker where there are more. Axes hold the central
-    99 % of each model's scores where there are 200 users or more; others are counted.
+    Above them stand the mean difference and the share of users for whom the first model is
+    better, with their 99 % intervals over users: see `compare`. More than 1,000 users are
+    hexagons, darker where there are more. Axes hold the central 99 % of each model's scores
+    where there are 200 users or more; others are counted.
 
     Parameters
     ----------
@@ -89,8 +63,8 @@ def plot_versus(
 
     Returns
     -------
-    Versus
-        What is written beside the dots.
+    Comparison or None
+        What is written above the dots; None if no user has both scores.
 
     Raises
     ------
@@ -98,20 +72,19 @@ def plot_versus(
         If the numbers of scores differ.
     """
     first, second = _both(scores_a, scores_b)
-    found = versus(first, second, better=better)
     dress(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
-    if not found.users:
+    if not len(first):
         say(axes, "no user has both scores")
-        return found
+        return None
     low, high = _range(first, second)
     inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
     axes.set(xlim=(low, high), ylim=(low, high))
     axes.plot([low, high], [low, high], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
-    if found.users > _DOTS:
+    if len(first) > _DOTS:
         _draw_hexagons(axes, first[inside], second[inside])
     else:
-        few = found.users <= 100
+        few = len(first) <= 100
         axes.plot(
             first[inside],
             second[inside],
@@ -122,8 +95,8 @@ def plot_versus(
             mew=0.5,
             alpha=0.9 if few else 0.6,
         )
-    outside = int((~inside).sum())
-    _write(axes, found, names, better, outside)
+    found = compare(first, second, better=better)
+    _write(axes, found, names, better, outside=int((~inside).sum()))
     return found
 
 
@@ -143,33 +116,6 @@ def versus_figure(
         plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
         axes.set_title(heading("users", title or f"{names[0]} and {names[1]}"), pad=44)
     return figure
-
-
-def versus(scores_a: ArrayLike, scores_b: ArrayLike, *, better: Better = "neither") -> Versus:
-    """Compare the scores of two models user by user: see `plot_versus`.
-
-    Examples
-    --------
-    >>> found = versus([0.3, 0.2, 0.4], [0.4, 0.2, 0.3], better="lower")
-    >>> found.users, found.better
-    (3, 0.5)
-    """
-    first, second = _both(scores_a, scores_b)
-    gap = first - second
-    to_zero = np.abs(second) - np.abs(first)
-    gain = to_zero if better == "zero" else _SIGN.get(better, math.nan) * gap
-    if not len(gap):
-        nothing = (math.nan, math.nan)
-        return Versus(0, math.nan, nothing, math.nan, nothing)
-    wins = float((gain > 0).sum() + 0.5 * (gain == 0).sum()) + 0 * float(gain[0])
-    lo, hi = wilson_interval(np.array([wins]), np.array([float(len(gap))]))
-    return Versus(
-        users=len(gap),
-        difference=float(gap.mean()),
-        interval=bca_interval(gap, resampled_means(gap[:, None])[:, 0]),
-        better=wins / len(gap),
-        better_interval=(float(lo[0]), float(hi[0])),
-    )
 
 
 def _both(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -215,20 +161,22 @@ def _shades() -> Colormap:
     return LinearSegmentedColormap.from_list("users", ["#CFE3F1", BLUE, "#00263D"], N=64)
 
 
-def _write(axes: Axes, found: Versus, names: tuple[str, str], better: Better, outside: int) -> None:
+def _write(
+    axes: Axes, found: Comparison, names: tuple[str, str], better: Better, *, outside: int
+) -> None:
     """Write above the axes how the models differ, and in a corner who is better there."""
-    lo, hi = found.interval
+    lo, hi = found.lo, found.hi
     digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
     mean = f"mean difference {found.difference:+.{digits}f}"
     if hi > lo:
-        mean += f" [{lo:+.{digits}f}, {hi:+.{digits}f}] (99 %)"
+        mean += f" [{lo:+.{digits}f}, {hi:+.{digits}f}]"
     lines = [mean]
-    if math.isfinite(found.better):
-        low, high = (100 * end for end in found.better_interval)
-        share = f"{names[0]} better for {100 * found.better:.1f} %"
-        lines.append(f"{share} [{low:.1f}, {high:.1f}] (95 %), ties half")
-    beyond = f" ({outside:,} not shown)" if outside else ""
-    lines.append(f"n = {counted(found.users, 'user')}{beyond}")
+    if math.isfinite(found.superiority):
+        low, high = 100 * found.superiority_lo, 100 * found.superiority_hi
+        share = f"{names[0]} better for {100 * found.superiority:.1f} %"
+        lines.append(f"{share} [{low:.1f}, {high:.1f}], ties half")
+    beyond = f", {outside:,} of them not shown" if outside else ""
+    lines.append(f"99 % intervals over {counted(found.n_users, 'user')}{beyond}")
     axes.text(
         0,
         1.015,

@@ -104,6 +104,7 @@ def test_no_predictions_make_every_metric_undefined(one_user):
         },
         nth_review=nobody.nth_review[:0],
         lapses=nobody.lapses[:0],
+        train_rate=nobody.train_rate[:0],
     )
     scores = default_panel().score(empty)
     assert all(math.isnan(value) for value in scores.values())

@@ -111,12 +111,12 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
     assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
 
 
-def test_the_level_by_chance_is_that_of_outcomes_drawn_from_the_predictions():
+def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions():
     rng = np.random.default_rng(4)
     p = rng.beta(9, 1.2, 2000)
     expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(200)])
     curve = reliability_curve(p, rng.random(2000) < p**2)
-    assert curve.null_smece == pytest.approx(expected, rel=0.08)
+    assert curve.smece_floor == pytest.approx(expected, rel=0.08)
 
 
 def test_weights_of_reviews_count_as_shares_of_reviews():
@@ -125,4 +125,4 @@ def test_weights_of_reviews_count_as_shares_of_reviews():
     curve = reliability_of(halves)
     assert curve.n == 1.5
     assert curve.smece == pytest.approx(reliability_of(counted).smece)
-    assert 0 < curve.null_smece < 1
+    assert 0 < curve.smece_floor < 1

@@ -136,7 +136,7 @@ def test_the_level_by_chance_stands_beside_the_number():
     axes, curve = drawn(p, recalled)
     word, number = key_of(axes).splitlines()[1].rsplit(" ", 1)
     assert word == "by chance if calibrated:"
-    assert float(number) == pytest.approx(curve.null_smece, abs=6e-4)
+    assert float(number) == pytest.approx(curve.smece_floor, abs=6e-4)
 
 
 def test_the_figure_takes_a_tally_of_weights():

@@ -6,8 +6,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.paired import compare
 from srs_eval.report.style import save_figure
-from srs_eval.report.versus_plot import plot_versus, versus, versus_figure
+from srs_eval.report.versus_plot import plot_versus, versus_figure
 
 
 def drawn(first, second, **options):
@@ -19,29 +20,25 @@ def words(axes):
     return "\n".join(text.get_text() for text in axes.texts)
 
 
-@pytest.mark.parametrize(
-    ("better", "share"), [("lower", 0.625), ("higher", 0.375), ("zero", 0.625)]
-)
-def test_ties_count_half(better, share):
-    found = versus([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better=better)
-    assert found.better == share
-    lo, hi = found.better_interval
-    assert 0 < lo < share < hi < 1
-    assert found.difference == pytest.approx(-0.025)
+def test_what_is_written_is_what_the_comparison_says():
+    axes, found = drawn([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
+    assert found == compare([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
+    assert "A better for 62.5 % [" in words(axes)
+    assert "mean difference -0.0250" in words(axes)
 
 
 def test_where_neither_way_is_better_nobody_is():
     axes, found = drawn([0.1, 0.2], [0.2, 0.3])
-    assert np.isnan(found.better)
+    assert np.isnan(found.superiority)
     assert "better" not in words(axes)
 
 
 def test_users_without_both_scores_are_left_out():
     axes, found = drawn([0.1, np.nan, 0.3], [0.2, 0.1, np.inf], better="lower")
-    assert found.users == 1
-    assert "n = 1 user" in words(axes)
+    assert found.n_users == 1
+    assert "over 1 user" in words(axes)
     _, nobody = drawn([np.nan], [0.1])
-    assert nobody.users == 0
+    assert nobody is None
 
 
 def test_corners_name_who_is_better_there():
@@ -76,7 +73,7 @@ def test_files_are_small_for_any_number_of_users(users, tmp_path):
 
 def test_equal_scores_are_a_tie():
     _, found = drawn(np.full(9, 0.3), np.full(9, 0.3), better="lower")
-    assert found.better == 0.5
+    assert found.superiority == 0.5
     assert found.difference == 0
 
 
