@@ -291,6 +291,7 @@ class RmseBinsFloor(SketchMetric):
 
     name: ClassVar[str] = "rmse_bins_floor"
     better: ClassVar[Better] = "neither"
+    has_interval: ClassVar[bool] = False
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)

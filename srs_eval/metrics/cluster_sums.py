@@ -7,15 +7,16 @@ product of matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells, tally_of_cells
-from srs_eval.metrics.sketch import FromSketch, ReviewMean, ReviewMeanSums, Sketch, sums_of
+from srs_eval.metrics.sketch import ReviewMean, ReviewMeanSums, Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import Sums, Totals, add_up, stacked
 from srs_eval.nouns import FloatArray, IntArray, Metric, Predictions
 from srs_eval.predictions import select
@@ -72,26 +73,32 @@ class ClusterSums:
         curves = np.concatenate([part.curves for part in parts])
         return cls(parts[0].panel, tuple(totals), curves)
 
-    def resampled(self, counts: FloatArray) -> Iterator[dict[str, float]]:
+    def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
         """Score resamples in which each cluster is there some number of times.
 
         Parameters
         ----------
-        counts : float64 [resamples, clusters]
+        draws : iterable of float64 [resamples, clusters]
 
         Yields
         ------
         dict of str to float
-            The mergeable metrics of each resample; NaN where one is not defined there.
+            The mergeable metrics of each resample that have intervals; NaN where one is not
+            defined there.
         """
-        sums = [_weighted(counts, total.values) for total in self.totals]
-        curves = _weighted(counts, self.curves)
+        parts = [*(total.values for total in self.totals), self.curves]
+        # Single precision is plenty for a spread, and half the work.
+        table = np.concatenate([part.reshape(len(self), -1) for part in parts], axis=1, dtype="f4")
+        ends = np.cumsum([part[0].size for part in parts])[:-1]
+        metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
         names = needed(self.panel)
-        for number in range(len(counts)):
-            found = {name: of[number] for name, of in zip(names, sums, strict=True)}
-            cells = found[CELLS]
-            sketch = Sketch(found, lambda cells=cells: tally_of_cells(cells))  # type: ignore[misc]
-            yield merged_scores(self.panel, sketch, curves[number])
+        for counts in draws:
+            for row in (counts.astype(np.float32) @ table).astype(np.float64):
+                pieces = zip(parts, np.split(row, ends), strict=True)
+                *sums, curves = (piece.reshape(part.shape[1:]) for part, piece in pieces)
+                cells = sums[names.index(CELLS)]
+                found = dict(zip(names, sums, strict=True))
+                yield merged_scores(metrics, Sketch(found, partial(tally_of_cells, cells)), curves)
 
     def together(self) -> tuple[dict[Sums, FloatArray], FloatArray]:
         """Add up all clusters: what a sketch of them has, and the sums of curves."""
@@ -104,21 +111,25 @@ def needed(panel: Panel) -> list[Sums]:
     means = [
         ReviewMeanSums(metric)
         for metric in panel
-        if isinstance(metric, ReviewMean) and not isinstance(metric, FromSketch | CurveMetric)
+        if isinstance(metric, ReviewMean) and not isinstance(metric, SketchMetric | CurveMetric)
     ]
     return list(dict.fromkeys([*sums_of(panel), *means, CELLS]))
 
 
 def is_mergeable(metric: Metric) -> bool:
     """Whether a metric of all users follows from sums of each user."""
-    return isinstance(metric, FromSketch | CurveMetric | ReviewMean)
+    return isinstance(metric, SketchMetric | CurveMetric | ReviewMean)
 
 
-def merged_scores(panel: Panel, sketch: Sketch, curves: FloatArray) -> dict[str, float]:
-    """Compute the mergeable metrics of a panel.
+def merged_scores(
+    metrics: Iterable[Metric], sketch: Sketch, curves: FloatArray
+) -> dict[str, float]:
+    """Compute the mergeable ones of some metrics.
 
     Parameters
     ----------
+    metrics : iterable of Metric
+        Of a panel, with all its metrics of curves.
     sketch : Sketch
         With all that `needed` lists.
     curves : float64 [curve metrics, 2]
@@ -126,23 +137,16 @@ def merged_scores(panel: Panel, sketch: Sketch, curves: FloatArray) -> dict[str,
     """
     scores = {}
     of_curves = iter(curves)
-    for metric in panel:
+    for metric in metrics:
         if isinstance(metric, CurveMetric):
             total, held = next(of_curves).tolist()
             scores[metric.name] = total / held if held else np.nan
-        elif isinstance(metric, FromSketch):
+        elif isinstance(metric, SketchMetric):
             scores[metric.name] = metric.of(sketch)
         elif isinstance(metric, ReviewMean):
             total, held = sketch[ReviewMeanSums(metric)][0].tolist()
             scores[metric.name] = total / held if held else np.nan
     return scores
-
-
-def _weighted(counts: FloatArray, values: FloatArray) -> FloatArray:
-    """Add clusters [clusters, a, b] up as often as each resample [resamples, clusters] says."""
-    clusters, *shape = values.shape
-    sums: FloatArray = counts @ values.reshape(clusters, shape[0] * shape[1])
-    return sums.reshape(len(counts), *shape)
 
 
 def _curve_sums(

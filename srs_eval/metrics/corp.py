@@ -34,6 +34,8 @@ Part = Literal["miscalibration", "discrimination", "uncertainty"]
 Score = Literal["brier", "log"]
 
 # Cells of the consistency band, so that its time does not grow with the reviews.
+# Fewer predictions than this are not worth joining beforehand.
+FEW = 2**14
 BAND_CELLS = 2**10
 
 
@@ -190,9 +192,20 @@ def corp_consistency_band(
 
 def _blocks(counted: Tally) -> IntArray:
     """Where the level stretches of the isotonic fit begin, and the number of predictions."""
-    count = counted.count
-    fit = isotonic_regression(counted.recalled / count, weights=count)
-    return fit.blocks.astype(np.int64)
+    recalled, count = counted.recalled, counted.count
+    begin: IntArray | None = None
+    # Neighbours that fall or stay equal end up on one level: joining them first leaves the
+    # general algorithm a tenth of millions of predictions.
+    while len(count) > FEW:
+        rate = recalled / count
+        first = np.append(0, 1 + np.flatnonzero(rate[1:] > rate[:-1]))
+        if len(first) > 0.7 * len(count):
+            break
+        recalled, count = np.add.reduceat(recalled, first), np.add.reduceat(count, first)
+        begin = first if begin is None else begin[first]
+    fit = isotonic_regression(recalled / count, weights=count)
+    inner: IntArray = fit.blocks[:-1] if begin is None else begin[fit.blocks[:-1]]
+    return np.append(inner, len(counted))
 
 
 def _scores(counted: Tally) -> tuple[float, float]:

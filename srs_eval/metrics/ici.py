@@ -135,7 +135,7 @@ def ici_quantiles(
 
 def gaps_of(counted: Tally) -> CalibrationGaps:
     """Measure the distances of a tally from its regression: see `ici`."""
-    cells = counted.at_most(CELLS)
+    cells = counted.compact.at_most(CELLS)
     if not len(cells):
         return CalibrationGaps(cells.p, cells.p, cells.p, cells.p, math.nan)
     count, observed = cells.count, lowess(cells)

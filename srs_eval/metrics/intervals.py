@@ -71,7 +71,7 @@ def single_user_intervals(
     labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
     widths = [_half_widths(panel, predictions, label, resamples, seed, level) for label in labels]
     # NaN in one clustering is NaN: too few clusters of any kind say nothing.
-    wider = {name: float(np.max([of[name] for of in widths])) for name in panel.names}
+    wider = {name: float(np.max([of.get(name, math.nan) for of in widths])) for name in panel.names}
     return around(panel, panel.score(predictions), wider)
 
 
@@ -105,10 +105,9 @@ def half_widths(
     if len(clusters) < FEWEST_CLUSTERS:
         return dict.fromkeys(clusters.panel.names, math.nan)
     drawn: dict[str, list[float]] = {}
-    for counts in cluster_counts(len(clusters), resamples, seed):
-        for scores in clusters.resampled(counts):
-            for name, score in scores.items():
-                drawn.setdefault(name, []).append(score)
+    for scores in clusters.resampled(cluster_counts(len(clusters), resamples, seed)):
+        for name, score in scores.items():
+            drawn.setdefault(name, []).append(score)
     factor = _factor(len(clusters), level)
     return {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
 

@@ -29,7 +29,7 @@ from srs_eval.metrics.proper import (
     NormalizedEntropy,
     NormalizedEntropyTrain,
 )
-from srs_eval.metrics.sketch import FromSketch, Sketch, exact_sketch
+from srs_eval.metrics.sketch import Sketch, SketchMetric, exact_sketch
 from srs_eval.metrics.slope import CalibrationSlope
 from srs_eval.metrics.smece import Smece, SmeceExact
 from srs_eval.metrics.smece_floor import SmeceFloor
@@ -134,7 +134,7 @@ class Panel:
             return dict.fromkeys(self.names, math.nan)
         return {
             metric.name: finite(
-                metric.of(sketch) if isinstance(metric, FromSketch) else metric(predictions)
+                metric.of(sketch) if isinstance(metric, SketchMetric) else metric(predictions)
             )
             for metric in self
         }

@@ -58,18 +58,6 @@ class Sketch:
 
 
 @runtime_checkable
-class FromSketch(Protocol):
-    """A metric that is computed from a sketch."""
-
-    @property
-    def needs(self) -> tuple[Sums, ...]:
-        """Sums that must be in the sketch."""
-
-    def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
-
-
-@runtime_checkable
 class ReviewMean(Protocol):
     """A metric that is the mean of a number of each review."""
 
@@ -94,9 +82,17 @@ class ReviewMeanSums:
 
 
 class SketchMetric(ABC):
-    """Base of the metrics that follow from a sketch: they say what they need, and how."""
+    """Base of the metrics that follow from a sketch: they say what they need, and how.
+
+    Class attributes
+    ----------------
+    has_interval : bool
+        Whether it depends on outcomes, so that resampling tells how uncertain it is. Levels
+        that chance alone would give do not.
+    """
 
     __slots__ = ()
+    has_interval: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[Sums, ...]:
@@ -132,7 +128,7 @@ def sums_of(metrics: Iterable[object]) -> list[Sums]:
     """Collect the sums some metrics need, each once."""
     return list(
         dict.fromkeys(
-            sums for metric in metrics if isinstance(metric, FromSketch) for sums in metric.needs
+            sums for metric in metrics if isinstance(metric, SketchMetric) for sums in metric.needs
         )
     )
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, rfft
 from scipy.optimize import brentq
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
-from srs_eval.metrics.tally import Tally, compact, tally
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Better, FloatArray
 
@@ -63,22 +64,14 @@ def smece(p: ArrayLike, recalled: ArrayLike) -> float:
 def smece_lattice(p: ArrayLike, recalled: ArrayLike) -> tuple[float, float]:
     """SmoothECE as commonly printed, and the bandwidth it was read at; NaN if n is 0."""
     probability, outcome = paired(p, recalled)
-    counted = tally(probability, outcome)
-    return lattice_of(counted, compact(counted))
+    return lattice_of(tally(probability, outcome))
 
 
-def lattice_of(counted: Tally, near: Tally) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and its bandwidth, of predictions counted already.
-
-    Parameters
-    ----------
-    counted : Tally
-    near : Tally
-        The same with neighbours joined: see `compact`.
-    """
+def lattice_of(counted: Tally) -> tuple[float, float]:
+    """SmoothECE as commonly printed, and its bandwidth, of predictions counted already."""
     if not len(counted):
         return math.nan, math.nan
-    exact, quick = _LatticeFields.of(counted), _LatticeFields.of(near)
+    exact, quick = _LatticeFields.of(counted), _LatticeFields.of(counted.compact)
     low, high = 0, LATTICE
     while high - low > 1:
         middle = (low + high) // 2
@@ -122,11 +115,12 @@ def smece_at(p: ArrayLike, recalled: ArrayLike, sigma: float) -> float:
     counted = tally(*paired(p, recalled))
     if not len(counted):
         return math.nan
-    return residual_field(compact(counted)).absolute_integral(sigma)
+    return residual_field(counted).absolute_integral(sigma)
 
 
-def residual_field(near: Tally) -> CosineField:
-    """Mean of prediction minus outcome, as masses along the predictions of a compact tally."""
+def residual_field(counted: Tally) -> CosineField:
+    """Mean of prediction minus outcome, as masses along the predictions."""
+    near = counted.compact
     return CosineField.of(onto_grid(near.p, near.residual, NODES + 1) / near.n)
 
 
@@ -165,22 +159,11 @@ class _LatticeFields:
         sigma = step / LATTICE
         nodes = max(2000, round(20 / sigma)) // 2 + 1
         points = np.linspace(0, 1, max(round(10 / sigma), EVALUATION_POINTS))
-        residual, density = self._smoothed(sigma, nodes)
+        smoothed = irfft(self._spectrum(nodes) * _kernel(step, nodes), 2 * (nodes - 1))
+        residual, density = smoothed[:, :nodes]
         grid = np.linspace(0, 1, nodes)
         weight = np.interp(points, grid, density).sum() + DENSITY_FLOOR * len(points)
         return float(np.abs(np.interp(points, grid, residual)).sum() / weight)
-
-    def _smoothed(self, sigma: float, nodes: int) -> FloatArray:
-        """Convolve both fields, mirrored at the ends, with a kernel cut off at one half."""
-        period = 2 * (nodes - 1)
-        kernel = np.zeros(period)
-        offset = np.linspace(0, 1, nodes) - 0.5
-        # With an even number of nodes the kernel's middle falls between two of them.
-        lag = np.arange(nodes) - nodes // 2
-        density = np.exp(-0.5 * (offset / sigma) ** 2) / (math.sqrt(2 * math.pi) * sigma)
-        np.add.at(kernel, lag % period, density)
-        smoothed: FloatArray = irfft(self._spectrum(nodes) * rfft(kernel), period)
-        return smoothed[:, :nodes]
 
     def _spectrum(self, nodes: int) -> FloatArray:
         """Fourier transform of both fields and their mirror images, once for each grid."""
@@ -189,6 +172,21 @@ class _LatticeFields:
             once = np.stack(masses)
             self.spectra[nodes] = rfft(np.concatenate([once, once[:, -2:0:-1]], axis=1))
         return self.spectra[nodes]
+
+
+@lru_cache(maxsize=64)
+def _kernel(step: int, nodes: int) -> NDArray[np.complex128]:
+    """Fourier transform of a kernel that is cut off at one half, around the mirrored grid."""
+    sigma = step / LATTICE
+    period = 2 * (nodes - 1)
+    kernel = np.zeros(period)
+    offset = np.linspace(0, 1, nodes) - 0.5
+    # With an even number of nodes the kernel's middle falls between two of them.
+    lag = np.arange(nodes) - nodes // 2
+    density = np.exp(-0.5 * (offset / sigma) ** 2) / (math.sqrt(2 * math.pi) * sigma)
+    np.add.at(kernel, lag % period, density)
+    spectrum: NDArray[np.complex128] = rfft(kernel)
+    return spectrum
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +200,7 @@ class Smece(SketchMetric):
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
-        return lattice_of(sketch.tally, sketch.derived(compact))[0]
+        return lattice_of(sketch.tally)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,4 +214,4 @@ class SmeceExact(SketchMetric):
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
-        return fixed_point(residual_field(sketch.derived(compact)))
+        return fixed_point(residual_field(sketch.tally))

@@ -70,6 +70,7 @@ def floor_of(counted: Tally) -> float:
     n = counted.n
     if not n > 0:
         return math.nan
+    counted = counted.compact
     variance = counted.count * counted.p * (1 - counted.p) / n**2
     noise = _Noise.of(onto_grid(counted.p, variance, NODES + 1))
     # However wide the kernel, the noise of the mean is left; and at most that of each review.
@@ -140,6 +141,7 @@ class SmeceFloor(SketchMetric):
 
     name: ClassVar[str] = "smece_floor"
     better: ClassVar[Better] = "neither"
+    has_interval: ClassVar[bool] = False
     section: ClassVar[str] = "calibration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

@@ -17,7 +17,7 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.predictions import select
 
 # Reviews looked at together: few enough that what is computed of them stays in the cache.
-CHUNK = 2**15
+CHUNK = 2**14
 
 
 class Sums(Protocol):

@@ -9,6 +9,7 @@ cells (see `PredictionCells`), or for resampled reviews, when counts are weights
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ COMPACT = 2**16
 DOUBLE: Precision = np.dtype(np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Tally:
     """Distinct predictions and what became of them.
 
@@ -45,15 +46,22 @@ class Tally:
         """Count the distinct predictions."""
         return len(self.p)
 
-    @property
+    @cached_property
     def count(self) -> FloatArray:
         """Reviews with each prediction, float64 [m]."""
         return self.forgotten + self.recalled
 
-    @property
+    @cached_property
     def residual(self) -> FloatArray:
         """Sum of prediction minus outcome over the reviews with each prediction, float64 [m]."""
-        return self.p * self.forgotten - (1 - self.p) * self.recalled
+        total: FloatArray = self.p * self.count
+        total -= self.recalled
+        return total
+
+    @cached_property
+    def compact(self) -> Tally:
+        """The same with neighbours joined in 2**16 cells, where they need not be told apart."""
+        return self.at_most(COMPACT)
 
     @property
     def n_forgotten(self) -> float:
@@ -116,11 +124,6 @@ def from_sums(
     return Tally(np.maximum.accumulate(mean), forgotten, recalled, precision)
 
 
-def compact(counted: Tally) -> Tally:
-    """Join neighbours in 2**16 cells, for what does not need to tell them apart."""
-    return counted.at_most(COMPACT)
-
-
 def tally(p: FloatArray, recalled: BoolArray) -> Tally:
     """Sort predictions and count their outcomes.
 
@@ -143,7 +146,9 @@ def tally(p: FloatArray, recalled: BoolArray) -> Tally:
     """
     # Doubles from 0 to 1 are ordered as their bits are; the outcome rides along as the last
     # bit, so that one sort of integers does. Adding 0 makes an ordinary zero of -0.
-    keys = (p.astype(np.float64) + 0.0).view(np.int64)
+    exact = p.astype(np.float64)
+    exact += 0.0
+    keys = exact.view(np.int64)
     keys <<= 1
     keys |= recalled
     keys.sort()

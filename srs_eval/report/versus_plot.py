@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.paired import Comparison, compare
+from srs_eval.metrics.resample import USER_RESAMPLES
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.report.style import (
     BLUE,
@@ -29,7 +30,8 @@ from srs_eval.report.style import (
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
 _HEXAGONS = 45
-_SIGN = {"lower": -1.0, "higher": 1.0}
+# Users drawn in all resamples together: 10,000 users are resampled as often as in tables.
+_DRAWN = 10**8
 
 
 def plot_versus(
@@ -95,7 +97,8 @@ def plot_versus(
             mew=0.5,
             alpha=0.9 if few else 0.6,
         )
-    found = compare(first, second, better=better)
+    resamples = min(USER_RESAMPLES, max(1000, _DRAWN // len(first)))
+    found = compare(first, second, better=better, resamples=resamples)
     _write(axes, found, names, better, outside=int((~inside).sum()))
     return found
 
@@ -186,7 +189,7 @@ def _write(
         fontsize=SMALL,
         linespacing=1.35,
     )
-    if better not in _SIGN:
+    if better not in ("lower", "higher"):
         return
     above, below = names if better == "lower" else names[::-1]
     corners = ((0.03, 0.97, "left", "top", above), (0.97, 0.03, "right", "bottom", below))

@@ -144,7 +144,7 @@ def test_forgetting_curves_are_resampled_with_their_cards(one_user):
             return Temporal()(predictions)
 
     both = single_user_intervals(Panel([Temporal(), Slow()]), one_user(curves=80), resamples=60)
-    assert both["temporal_violation"] == pytest.approx(both["slow"], abs=1e-12)
+    assert both["temporal_violation"] == pytest.approx(both["slow"], rel=1e-6)
 
 
 def test_the_default_panel_has_single_user_intervals(one_user):
@@ -155,9 +155,13 @@ def test_the_default_panel_has_single_user_intervals(one_user):
     assert tuple(intervals) == panel.names
     for metric in panel:
         lo, hi = intervals[metric.name]
+        if not getattr(metric, "has_interval", True):  # a level that chance alone would give
+            assert math.isnan(lo + hi)
+            continue
         assert lo <= scores[metric.name] <= hi
         assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
-    assert intervals == single_user_intervals(panel, predictions, resamples=20)
+    again = single_user_intervals(panel, predictions, resamples=20)
+    np.testing.assert_equal(intervals, again)
 
 
 def test_one_card_has_no_interval(one_user):
@@ -208,7 +212,7 @@ def test_confusion_statistics_are_resampled_as_the_ratios_they_are(one_user):
 
     panel = Panel([Confusion("npv", 0.9), Slow()])
     both = single_user_intervals(panel, one_user(), resamples=50)
-    assert both["confusion_npv_at_0_9"] == pytest.approx(both["slow"], abs=1e-12)
+    assert both["confusion_npv_at_0_9"] == pytest.approx(both["slow"], rel=1e-6)
 
 
 def test_a_difference_without_two_clusters_has_no_bounds():
@@ -229,7 +233,7 @@ def test_means_over_reviews_are_resampled_as_the_means_they_are(one_user):
             return LogLoss()(predictions)
 
     both = single_user_intervals(Panel([LogLoss(), Slow()]), one_user(), resamples=50)
-    assert both["log_loss"] == pytest.approx(both["slow"], abs=1e-12)
+    assert both["log_loss"] == pytest.approx(both["slow"], rel=1e-6)
 
 
 def test_few_days_give_the_width_of_the_clustered_difference(one_user):

@@ -1,0 +1,175 @@
+"""What the panel costs, next to what scikit-learn and relplot take for a part of it.
+
+    python benchmarks/panel.py | python benchmarks/publish.py panel
+
+Each row is done in a process of its own with one thread. Ours computes the whole panel; the
+others only what they have of it: four scores, the bias, confusion matrices, and SmoothECE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from measure import in_process
+from tabulate import tabulate
+
+REPEATS = 3
+USERS = 10_000
+RESAMPLES = 1_000
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something to be timed on so many predictions."""
+
+    name: str
+    do: Callable[[int], dict[str, float]]
+
+
+def invented(n: int) -> dict[str, np.ndarray]:
+    """Predictions of many users that are a little too sure, with all facts."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, n)
+    return {
+        "p": p,
+        "recalled": rng.random(n) < p**1.1,
+        "elapsed_days": rng.integers(1, 500, n),
+        "nth_review": rng.integers(2, 40, n),
+        "lapses": rng.integers(0, 6, n),
+        "user": np.sort(rng.integers(0, USERS, n)),
+    }
+
+
+def nothing(n: int) -> dict[str, float]:
+    """Make the predictions, and load what everybody needs."""
+    import srs_eval.metrics.score  # noqa: F401
+
+    return {"n": len(invented(n)["p"])}
+
+
+def ours(n: int) -> dict[str, float]:
+    """Compute the default panel."""
+    from srs_eval import score
+
+    columns = invented(n)
+    columns.pop("user")
+    return score(**columns).to_dict()
+
+
+def the_same_part(n: int) -> dict[str, float]:
+    """Compute what scikit-learn and relplot have of the panel, and nothing else."""
+    from srs_eval import score
+    from srs_eval.metrics.calibration import MeanBias
+    from srs_eval.metrics.discrimination import Auc
+    from srs_eval.metrics.panel import Panel
+    from srs_eval.metrics.proper import Brier, LogLoss, NormalizedEntropy
+    from srs_eval.metrics.smece import Smece
+    from srs_eval.metrics.threshold import Confusion
+
+    confusion = [Confusion("tpr", threshold) for threshold in THRESHOLDS]
+    scores = [LogLoss(), NormalizedEntropy(), Brier(), Auc(), MeanBias(), Smece(), confusion]
+    columns = invented(n)
+    return score(columns["p"], columns["recalled"], panel=Panel(scores)).to_dict()
+
+
+def ours_in_full(n: int) -> dict[str, float]:
+    """Compute every metric there is of predictions alone."""
+    from hydra import compose, initialize_config_dir
+    from hydra.utils import instantiate
+
+    from srs_eval import score
+
+    folder = Path(__file__).resolve().parents[1] / "conf" / "panel"
+    with initialize_config_dir(str(folder), version_base=None):
+        panel = instantiate(compose("full"), _convert_="all")
+    columns = invented(n)
+    columns.pop("user")
+    return score(**columns, panel=panel).to_dict()
+
+
+def ours_with_intervals(n: int) -> dict[str, float]:
+    """Compute the default panel with intervals from resampling 10,000 users."""
+    from srs_eval import score
+
+    return score(**invented(n), resamples=RESAMPLES).to_dict()
+
+
+def theirs(n: int) -> dict[str, float]:
+    """Compute what scikit-learn and relplot have of the panel."""
+    import relplot
+    from sklearn import metrics
+
+    columns = invented(n)
+    p, recalled = columns["p"], columns["recalled"]
+    scores = {
+        "log_loss": metrics.log_loss(recalled, p),
+        "normalized_entropy": 1 - metrics.d2_log_loss_score(recalled, p),
+        "brier": metrics.brier_score_loss(recalled, p),
+        "auc": metrics.roc_auc_score(recalled, p),
+        "mbe": float(np.mean(p - recalled)),
+        "smece": relplot.smECE(p, recalled),
+    }
+    for threshold in THRESHOLDS:
+        matrix = metrics.confusion_matrix(recalled, p >= threshold)
+        at = str(threshold).replace(".", "_")
+        scores[f"confusion_tpr_at_{at}"] = matrix[1, 1] / matrix[1].sum()
+    return scores
+
+
+WORK = (
+    Work("srs_eval, default panel", ours),
+    Work("srs_eval, the part that the last row computes", the_same_part),
+    Work("srs_eval, panel=full", ours_in_full),
+    Work(f"srs_eval, default panel and {RESAMPLES:,} resamples of users", ours_with_intervals),
+    Work("scikit-learn and relplot, a part of it", theirs),
+)
+
+
+def rows(sizes: Sequence[int], repeats: int) -> Iterator[list[object]]:
+    """Time everything at every size, taking turns, and keep the time that took least."""
+    for n in sizes:
+        base = min(in_process(nothing, n).cpu for _ in range(repeats))
+        runs = [[in_process(work.do, n) for work in WORK] for _ in range(repeats)]
+        best = [min(done, key=lambda m: m.cpu) for done in zip(*runs, strict=True)]
+        _refuse_other_numbers(best[0].result, best[-1].result)
+        seconds = [measured.cpu - base for measured in best]
+        for work, measured, cpu in zip(WORK, best, seconds, strict=True):
+            yield [
+                f"{n:,}",
+                work.name,
+                len(measured.result),
+                f"{cpu:.2f}",
+                f"{seconds[-1] / cpu:.1f}",
+                f"{measured.peak_bytes / 2**20:,.0f}",
+            ]
+
+
+def _refuse_other_numbers(one: dict[str, float], other: dict[str, float]) -> None:
+    """Stop if the same metrics are not the same numbers."""
+    for name, value in other.items():
+        if abs(one[name] - value) > 1e-9:
+            raise SystemExit(f"{name}: {one[name]} here, {value} there")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    options = parser.parse_args()
+    headers = ["predictions", "computed by", "numbers", "CPU s", "times faster", "peak MiB"]
+    found = list(rows(options.sizes, options.repeats))
+    print(tabulate(found, headers, tablefmt="github", disable_numparse=True))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.fspath(Path(__file__).parent))
+    main()

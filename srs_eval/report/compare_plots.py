@@ -1,0 +1,169 @@
+"""The figures of a comparison: differences, ranks, and where models differ."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from srs_eval.comparison.by_users import Ranks
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.where import Fact, Stratum
+from srs_eval.report.style import (
+    BLUE,
+    INK,
+    MUTED,
+    PALE,
+    SMALL,
+    VERMILION,
+    dress,
+    house_style,
+    new_figure,
+    say,
+)
+
+_LONGEST = 28
+_CLIQUE = 0.28  # inches between the bars of groups
+_ROW = 0.26  # inches between names
+
+
+def differences_figure(verdict: Verdict) -> Figure:
+    """Draw the mean paired difference of every run to the baseline, with its 99 % interval."""
+    models = [model for model in verdict.order if model != verdict.baseline]
+    board, base = verdict.board, verdict.baseline
+    with house_style():
+        figure = new_figure(7.2, 0.9 + 0.3 * max(len(models), 1))
+        axes = figure.add_subplot()
+        dress(axes)
+        for row, model in enumerate(models):
+            gap = float(board.gap[model, base])
+            lo, hi = float(board.gap_lo[model, base]), float(board.gap_hi[model, base])
+            colour = _colour(gap, lo, hi, board.sign)
+            if not math.isnan(lo):
+                axes.plot([lo, hi], [row, row], color=colour, lw=1.8, solid_capstyle="butt")
+            axes.plot([gap], [row], "o", ms=5, color=colour)
+        axes.axvline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
+        axes.set_yticks(range(len(models)), [_short(verdict.runs[m].marked) for m in models])
+        axes.set_ylim(len(models) - 0.4, -0.6)
+        axes.set_xlabel(
+            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over users "
+            "and 99 % interval"
+        )
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color=PALE, lw=0.6)
+        axes.set_axisbelow(True)
+    return figure
+
+
+def ranks_figure(verdict: Verdict) -> Figure:
+    """Draw a critical-difference diagram: mean ranks, and bars over runs not told apart.
+
+    Bars join runs of which no pair is told apart by Wilcoxon's test with Holm's adjustment.
+
+    References
+    ----------
+    Demšar (2006), Statistical comparisons of classifiers over multiple data sets, Journal of
+    Machine Learning Research 7, 1-30. Benavoli, Corani and Mangili (2016), Should we really
+    use post-hoc tests based on mean-ranks?, Journal of Machine Learning Research 17(5), 1-10.
+    """
+    names = [_short(run.marked) for run in verdict.runs]
+    return rank_diagram(verdict.ranks, names)
+
+
+def rank_diagram(ranks: Ranks, names: list[str]) -> Figure:
+    """Draw names at their mean ranks, the best on the left; runs without one are left out."""
+    order = [int(n) for n in np.argsort(ranks.mean, kind="stable") if not math.isnan(ranks.mean[n])]
+    half = (len(order) + 1) // 2
+    bars = len(ranks.groups)
+    height = 0.65 + _CLIQUE * max(bars, 1) + _ROW * half
+    with house_style():
+        figure = new_figure(7.2, height)
+        axes = figure.add_subplot()
+        if not order:
+            say(axes, "no user has a score of every run")
+            axes.axis("off")
+            return figure
+        last = max(len(names), 2)
+        pad = 0.42 * (last - 1)
+        axes.set_xlim(1 - pad, last + pad)
+        axes.set_ylim(-(_CLIQUE * max(bars, 1) + _ROW * half) - 0.1, 0.45)
+        axes.axis("off")
+        axes.plot([1, last], [0, 0], color=INK, lw=1)
+        for rank in range(1, last + 1):
+            axes.plot([rank, rank], [0, 0.07], color=INK, lw=1)
+            axes.text(rank, 0.12, str(rank), ha="center", va="bottom", fontsize=SMALL)
+        for number, group in enumerate(ranks.groups):
+            y = -0.16 - _CLIQUE * 0.6 * number
+            ends = [float(ranks.mean[group[0]]) - 0.03, float(ranks.mean[group[-1]]) + 0.03]
+            axes.plot(ends, [y, y], color=VERMILION, lw=3, solid_capstyle="butt", zorder=3)
+        top = -0.16 - _CLIQUE * 0.6 * max(bars - 1, 0) - 0.2
+        for place, model in enumerate(order):
+            on_left = place < half
+            row = place if on_left else len(order) - 1 - place
+            at, y = float(ranks.mean[model]), top - _ROW * row
+            end = 1 - 0.06 * pad if on_left else last + 0.06 * pad
+            axes.plot([at, at, end], [0, y, y], color=MUTED, lw=0.9)
+            axes.text(
+                end + (-0.02 if on_left else 0.02) * (last - 1),
+                y,
+                f"{names[model]}  {at:.2f}" if on_left else f"{at:.2f}  {names[model]}",
+                ha="right" if on_left else "left",
+                va="center",
+                fontsize=SMALL + 0.5,
+            )
+    return figure
+
+
+def where_figure(verdict: Verdict, model: int) -> Figure | None:
+    """Draw in which reviews a run differs from the baseline; None without predictions."""
+    found = verdict.where
+    if found is None or model not in found.runs or not found.facts:
+        return None
+    at = found.runs.index(model)
+    rows = (len(found.facts) + 1) // 2
+    with house_style():
+        figure = new_figure(9.6, 2.6 * rows)
+        panels = figure.subplots(rows, 2, squeeze=False).ravel()
+        for axes, (fact, strata) in zip(panels, found.facts, strict=False):
+            _draw_strata(axes, fact, strata, at)
+        for axes in panels[len(found.facts) :]:
+            axes.axis("off")
+        base = _short(verdict.runs[verdict.baseline].name)
+        for axes in panels[::2]:
+            axes.set_ylabel(f"{found.score}: difference", fontsize=SMALL)
+        figure.suptitle(
+            f"{_short(verdict.runs[model].name)} less {base}, 99 % intervals over {found.over}",
+            fontsize=SMALL + 2,
+            x=0.01,
+            ha="left",
+        )
+    return figure
+
+
+def _draw_strata(axes: Axes, fact: Fact, strata: tuple[Stratum, ...], at: int) -> None:
+    dress(axes)
+    axes.axhline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
+    for place, stratum in enumerate(strata):
+        gap, lo, hi = (float(of[at]) for of in (stratum.gap, stratum.lo, stratum.hi))
+        colour = _colour(gap, lo, hi, 1.0)
+        if not math.isnan(lo):
+            axes.plot([place, place], [lo, hi], color=colour, lw=1.6, solid_capstyle="butt")
+        axes.plot([place], [gap], "o", ms=4.5, color=colour)
+    axes.set_xticks(range(len(strata)), [stratum.label for stratum in strata])
+    axes.tick_params(axis="x", labelsize=7.5)
+    axes.set_xlim(-0.5, len(strata) - 0.5)
+    axes.set_title(fact.title, fontsize=SMALL + 0.5, fontweight="normal")
+
+
+def _colour(gap: float, lo: float, hi: float, sign: float) -> str:
+    """Blue where the run is better than the baseline, vermilion where worse, else grey."""
+    if math.isnan(lo) or lo <= 0 <= hi:
+        return MUTED
+    return BLUE if sign * gap < 0 else VERMILION
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
