@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from srs_eval.nouns import FloatArray
+from srs_eval.nouns import FloatArray, IntArray
 
 LEVEL = 0.99
 # With at most so many differences the Wilcoxon test counts every way to sign the ranks.
 _EXACT = 50
 
 
-def wilson_interval(successes: float, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+def wilson_interval(successes: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
     """Interval of a share, which stays within [0, 1] and is not empty at 0 or 1.
 
     Parameters
     ----------
     successes : float
         In [0, n]; ties may count half.
-    n : int
+    n : float
         Trials.
     level : float
         Share of intervals that should hold the true share.
@@ -42,16 +42,24 @@ def wilson_interval(successes: float, n: int, *, level: float = LEVEL) -> tuple[
     >>> [round(bound, 4) for bound in wilson_interval(8, 10, level=0.95)]
     [0.4902, 0.9433]
     """
-    if n <= 0 or math.isnan(successes):
-        return math.nan, math.nan
+    lo, hi = wilson_intervals(np.array([successes]), np.array([n]), level=level)
+    return float(lo[0]), float(hi[0])
+
+
+def wilson_intervals(
+    successes: FloatArray | IntArray, n: FloatArray | IntArray, *, level: float = LEVEL
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals of many shares: see `wilson_interval`."""
+    trials = np.where(np.asarray(n) > 0, n, np.nan)
     z = float(ndtri((1 + level) / 2))
-    share = successes / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    share = successes / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    spread = np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    half = z * spread / (1 + z * z / trials)
     # At 0 and 1 the bound is exactly that, but for rounding.
-    lo = 0.0 if successes <= 0 else max(0.0, middle - half)
-    hi = 1.0 if successes >= n else min(1.0, middle + half)
-    return lo, hi
+    lo = np.where(share <= 0, 0.0, np.clip(middle - half, 0, share))
+    hi = np.where(share >= 1, 1.0, np.clip(middle + half, share, 1))
+    return np.where(np.isnan(share), np.nan, lo), np.where(np.isnan(share), np.nan, hi)
 
 
 class Wilcoxon(NamedTuple):

@@ -14,9 +14,9 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import paired
@@ -54,20 +54,8 @@ class ConfusionCounts:
         return counted / conditioned if conditioned else math.nan
 
     def interval(self, statistic: Statistic, *, level: float = 0.99) -> tuple[float, float]:
-        """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is.
-
-        References
-        ----------
-        Wilson (1927), doi:10.1080/01621459.1927.10502953.
-        """
-        counted, n = self._of_which(statistic)
-        if not n:
-            return math.nan, math.nan
-        z = float(ndtri((1 + level) / 2))
-        share = counted / n
-        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-        return max(0.0, middle - half), min(1.0, middle + half)
+        """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is."""
+        return wilson_interval(*self._of_which(statistic), level=level)
 
     def _of_which(self, statistic: Statistic) -> tuple[float, float]:
         """How many reviews a rate counts, and of how many."""

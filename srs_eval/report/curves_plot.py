@@ -18,6 +18,7 @@ from srs_eval.metrics.recall_over_time import (
     recall_of,
     recall_over_time,
 )
+from srs_eval.metrics.significance import wilson_intervals
 from srs_eval.metrics.temporal import Kind, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.report.style import (
@@ -31,7 +32,6 @@ from srs_eval.report.style import (
     house_style,
     new_figure,
     say,
-    wilson_interval,
 )
 
 _FAN = 150
@@ -221,7 +221,7 @@ def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
         say(axes, "no reviews on later days")
         return
     share = recall.observed
-    lo, hi = wilson_interval(recall.recalled, recall.n)
+    lo, hi = wilson_intervals(recall.recalled, recall.n, level=0.95)
     axes.plot(
         recall.days,
         recall.predicted,

@@ -9,18 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
+from srs_eval.comparison.one_user import clusters_of, review_gaps
+from srs_eval.comparison.runs import Run, load_run
 from srs_eval.metrics.clusters import clustered_difference
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.resample import bca_interval, resampled_means
 from srs_eval.nouns import FloatArray, User
-from srs_eval.predictions import of_user, select
 from srs_eval.report.console import interval, number, table
-from srs_eval.report.files import SCORES, SUMMARY, load_predictions, read_json
 from srs_eval.report.single import ENOUGH_USERS
 
 RANKED_BY = "log_loss"
@@ -34,45 +31,6 @@ class Difference:
     mean: float
     lo: float
     hi: float
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a finished run left of itself.
-
-    Attributes
-    ----------
-    rows : mapping of user to str
-        Digest of the scored reviews of each user without a missing fold.
-    reviews : mapping of user to int
-        How many they are.
-    scores : mapping of metric to mapping of user to float
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-    rows: dict[User, str]
-    reviews: dict[User, int]
-    scores: dict[str, dict[User, float]]
-
-    def values(self, metric: str, users: Sequence[User]) -> FloatArray:
-        """Scores of the users, in their order; NaN for a metric the run does not have."""
-        of_metric = self.scores.get(metric, {})
-        return np.array([of_metric.get(user, math.nan) for user in users], np.float64)
-
-
-def load_run(folder: Path) -> Run:
-    """Read the scores of a finished run."""
-    columns = pq.read_table(folder / SCORES).to_pydict()
-    users = columns.pop("user")
-    rows = dict(zip(users, columns.pop("rows"), strict=True))
-    reviews = dict(zip(users, columns.pop("reviews"), strict=True))
-    scores = {
-        name: {user: _or_nan(value) for user, value in zip(users, values, strict=True)}
-        for name, values in columns.items()
-    }
-    complete = {user: digest for user, digest in rows.items() if digest}
-    return Run(folder, read_json(folder / SUMMARY), complete, reviews, scores)
 
 
 def leaderboards(folders: Sequence[Path]) -> list[str]:
@@ -210,8 +168,5 @@ def _or_nan(value: float | None) -> float:
 
 
 def _difference_on_one_user(run: Run, other: Run, user: User) -> Difference:
-    both = (of_user(load_predictions(one.folder), user) for one in (run, other))
-    ours, theirs = (select(predictions, np.argsort(predictions.row)) for predictions in both)
-    gaps = LogLoss().per_review(ours) - LogLoss().per_review(theirs)
-    clusters = [ours.card] if ours.day is None else [ours.card, ours.day]
-    return Difference(*clustered_difference(gaps, *clusters))
+    gaps, reviews = review_gaps(run, other, user, RANKED_BY)
+    return Difference(*clustered_difference(gaps, *clusters_of(reviews)))

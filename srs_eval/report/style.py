@@ -149,22 +149,6 @@ def counted(number: float, noun: str) -> str:
     return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
 
 
-def wilson_interval(successes: FloatArray, trials: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bound a proportion by the 95 % Wilson score interval; NaN without trials.
-
-    References
-    ----------
-    E. B. Wilson, 1927, doi:10.1080/01621459.1927.10502953.
-    """
-    z = 1.959963984540054
-    trials = np.where(np.asarray(trials) > 0, trials, np.nan)
-    share = successes / trials
-    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    spread = np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
-    half = z * spread / (1 + z * z / trials)
-    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
-
-
 def save_figure(
     figure: Figure, folder: Path, stem: str, *, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
