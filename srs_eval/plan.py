@@ -15,6 +15,8 @@ from srs_eval.compute.interface import Compute
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
+from srs_eval.sweeping.identity import sweep_id
+from srs_eval.sweeping.progress import RunningTrial
 from srs_eval.tracking.tracker import Tracker
 
 _WITHOUT_EFFECT_ON_NUMBERS = ("tracking", "compute", "name", "resume", "figures", "notes", "tags")
@@ -35,10 +37,14 @@ class Plan:
         The algorithm with those of its arguments that are not at their defaults.
     params : mapping
         The resolved configuration, flat.
+    options : mapping of group to mapping
+        The resolved configuration of what was built, with what each was built by.
     config_hash : str
         Digest of every setting that can change a number.
     code_hash : str
         Digest of the source files of srs_eval, and of those of the plug-ins in use.
+    trial : RunningTrial, optional
+        The place of the job in a search.
     """
 
     algo: str
@@ -58,10 +64,12 @@ class Plan:
     notes: str
     tags: Mapping[str, str]
     params: Mapping[str, str | int | float | bool | None]
+    options: Mapping[str, Mapping[str, Any]]
     config_hash: str
     code_hash: str
     folder: Path
     sweep_id: str | None
+    trial: RunningTrial | None = None
 
 
 def make_plan(
@@ -72,6 +80,7 @@ def make_plan(
     usual: Mapping[str, Any],
     folder: Path,
     sweep_folder: Path | None,
+    trial: RunningTrial | None = None,
 ) -> Plan:
     """Put the objects of a job together with what describes them.
 
@@ -84,17 +93,22 @@ def make_plan(
         Name of the option chosen in each group.
     usual : mapping
         Arguments of the algorithm as its option has them.
+    trial : RunningTrial, optional
+        The place of the job in a search.
 
     Raises
     ------
     ConfigError
-        If a number is negative that cannot be.
+        If a number is negative that cannot be, or a search would choose by test rows or by a
+        metric that there is not.
     """
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
     _require_declarations(built["algo"], choices["algo"])
-    label = choices["algo"] + _arguments(built["algo"], content["algo"], usual)
+    if trial is not None:
+        _require_validation(built, choices, trial)
+    label = choices["algo"] + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
     return Plan(
         algo=choices["algo"],
         data=choices["data"],
@@ -111,15 +125,37 @@ def make_plan(
         figures=content["figures"],
         resume=content["resume"],
         notes=content["notes"],
-        tags=dict(content["tags"]),
+        tags={**content["tags"], **({} if trial is None else {"trial": str(trial.number)})},
         params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
+        options={group: content[group] for group in built if group in content},
         config_hash=_digest(
             {key: value for key, value in content.items() if key not in _WITHOUT_EFFECT_ON_NUMBERS}
         ),
         code_hash=_code_hash(built.values()),
         folder=folder,
-        sweep_id=_sweep_id(sweep_folder),
+        sweep_id=None if sweep_folder is None else sweep_id(sweep_folder),
+        trial=trial,
     )
+
+
+def _require_validation(
+    built: Mapping[str, Any], choices: Mapping[str, str], trial: RunningTrial
+) -> None:
+    """Refuse a search that chooses by the rows it will be scored on, or by nothing."""
+    problems = []
+    if not getattr(built["protocol"], "is_validation", False):
+        problems.append(
+            f"protocol={choices['protocol']}: a search by its test rows would flatter the best; "
+            "take protocol=validation, which has rows before them (protocol.base=… for others "
+            "than those of srs_benchmark)"
+        )
+    if trial.metric not in built["panel"].names:
+        problems.append(
+            f"hydra.sweeper.metric={trial.metric}: not in panel={choices['panel']}; there are "
+            + ", ".join(built["panel"].names)
+        )
+    if problems:
+        raise ConfigError("\n".join(problems))
 
 
 def _require_declarations(algorithm: object, name: str) -> None:
@@ -138,9 +174,30 @@ def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, 
     changed = [
         f"{name}={value}"
         for name, value in given.items()
-        if name in known and value != usual.get(name, known[name].default)
+        if name in known
+        and not isinstance(value, Mapping)
+        and value != usual.get(name, known[name].default)
     ]
     return f"({', '.join(changed)})" if changed else ""
+
+
+def _inside(content: Mapping[str, Any]) -> str:
+    """Name the algorithms an algorithm is made of, with their arguments, as ``[Fsrs6 + Dash]``."""
+    found = _made_of(content)
+    return f"[{' + '.join(found)}]" if found else ""
+
+
+def _made_of(content: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for value in content.values():
+        if isinstance(value, Mapping) and "_target_" in value:
+            name = str(value["_target_"]).rpartition(".")[2] + _inside(value)
+            plain = {key: v for key, v in value.items() if not isinstance(v, Mapping)}
+            said = [f"{key}={v}" for key, v in plain.items() if key != "_target_"]
+            found.append(name + (f"({', '.join(said)})" if said else ""))
+        elif isinstance(value, Mapping):
+            found += _made_of(value)
+    return found
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -171,8 +228,3 @@ def _code_hash(objects: Iterable[object]) -> str:
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _sweep_id(folder: Path | None) -> str | None:
-    """Name of a sweep: its folder's, and a digest that tells equal names apart."""
-    return None if folder is None else f"{folder.name}-{_digest({'folder': str(folder)})[:6]}"

@@ -157,6 +157,8 @@ def _log(rng: np.random.Generator) -> Reviews:
         duration_ms=duration_ms,
         state=np.where(first, 0, 2),
         truth=truth.ravel()[in_time],
+        deck=card.ravel()[in_time] % 3,
+        preset=card.ravel()[in_time] % 2,
     )
 
 

@@ -47,8 +47,9 @@ class FlatModel:
 class Average:
     """The share of training reviews that were recalled (AVG).
 
-    Reads outcomes only; no parameters beside the average itself; not online. Published
-    row, without same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997.
+    Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
+    outcomes only; no parameters beside the average itself; not online. Published row, without
+    same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997.
     """
 
     same_day: ClassVar[bool] = False
@@ -72,7 +73,8 @@ class Average:
 class Constant:
     """The same probability for everybody, fixed beforehand (90% in the public benchmark).
 
-    Reads nothing; not online. No published row.
+    Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
+    nothing; no parameters; not online. No published row.
 
     Parameters
     ----------

@@ -75,10 +75,11 @@ class Dash(FittedLogOdds):
     """DASH: how often a card was seen and recalled in the last day, week, month, and ever.
 
     After Lindsey, Shroyer, Pashler & Mozer (2014), *Improving Students' Long-Term Knowledge
-    Retention Through Personalized Review*, Psychological Science 25; of their model only the
-    part that reads study history. Reads elapsed time and pass or fail; 9 parameters; not
-    online. With same-day reviews in the log it starts at other parameters, as published.
-    Published row, without same-day reviews: log loss 0.3682, RMSE(bins) 0.0838, AUC 0.6311.
+    Retention Through Personalized Review*, Psychological Science 25,
+    https://doi.org/10.1177/0956797613504302; of their model only the part that reads study
+    history. Reads elapsed time and pass or fail; 9 parameters; not online. With same-day
+    reviews in the log it starts at other parameters, as published. Published row, without
+    same-day reviews: log loss 0.3682, RMSE(bins) 0.0838, AUC 0.6311.
 
     Options: see `FittedLogOdds`.
     """

@@ -82,7 +82,8 @@ class Fsrs2Equations:
 class Fsrs2(Fitted):
     """FSRS v2 (Ye, 2022), fitted to one user.
 
-    Reads elapsed time and ratings, not those of same-day reviews; 14 parameters; not online.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 14 parameters; not online.
     Published row of the trained model, without same-day reviews: log loss 0.4532, RMSE(bins)
     0.1095, AUC 0.6512.
 

@@ -83,7 +83,8 @@ class Fsrs3Equations:
 class Fsrs3(Fitted):
     """FSRS v3 (Ye, 2022), fitted to one user.
 
-    Reads elapsed time and ratings, not those of same-day reviews; 13 parameters; not online.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 13 parameters; not online.
     Published row of the trained model, without same-day reviews: log loss 0.4364, RMSE(bins)
     0.1097, AUC 0.6605.
 

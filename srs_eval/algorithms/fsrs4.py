@@ -87,7 +87,8 @@ class Fsrs4Equations:
 class Fsrs4(FsrsWithFirstStabilities):
     """FSRS v4 (Ye, 2023), fitted to one user.
 
-    Reads elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
     Published row of the trained model, without same-day reviews: log loss 0.3726, RMSE(bins)
     0.0838, AUC 0.6853.
 

@@ -93,7 +93,8 @@ class Fsrs45Equations:
 class Fsrs45(FsrsWithFirstStabilities):
     """FSRS-4.5 (Ye, 2023), fitted to one user.
 
-    Reads elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
     Published row of the trained model, without same-day reviews: log loss 0.3625, RMSE(bins)
     0.0764, AUC 0.6891.
 

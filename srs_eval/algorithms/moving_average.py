@@ -69,9 +69,10 @@ class MovingAverage:
     """A moving average of a user's outcomes that never looks at the card (MOVING-AVG).
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
-    times the error of the prediction. Reads outcomes only; online: it learns from every
-    answer while it is tested, which frozen models do not. Published row, without same-day
-    reviews: log loss 0.3369, RMSE(bins) 0.05915, AUC 0.7001.
+    times the error of the prediction. Of the public benchmark,
+    https://github.com/open-spaced-repetition/srs-benchmark. Reads outcomes only; no parameters;
+    online: it learns from every answer while it is tested, which frozen models do not. Published
+    row, without same-day reviews: log loss 0.3369, RMSE(bins) 0.05915, AUC 0.7001.
 
     Parameters
     ----------

@@ -63,9 +63,10 @@ class Sm2Equations:
 class Sm2:
     """SM-2 as published, nothing learned.
 
-    Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2. Reads ratings and
-    the elapsed time of the predicted review; no parameters; not online. Published row,
-    without same-day reviews: log loss 0.722, RMSE(bins) 0.2031, AUC 0.6026.
+    Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,
+    https://super-memory.com/english/ol/sm2.htm. Reads ratings and the elapsed time of the
+    predicted review; no parameters; not online. Published row, without same-day reviews: log
+    loss 0.722, RMSE(bins) 0.2031, AUC 0.6026.
     """
 
     same_day: ClassVar[bool] = False

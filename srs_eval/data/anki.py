@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -16,11 +16,12 @@ from srs_eval.data.anki_rules import Selection, select_reviews
 from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import BoolArray, Reviews, User
+from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CLOCK_TOLERANCE_S = DAY_SECONDS
 _ROWS_QUOTED = 3
+_NOT_KNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class AnkiCollection:
     The file is copied, never opened in place, so Anki may be running and nothing is changed.
     Which rows of the review table are reviews is decided as in the public data set
     ``anki-revlogs-10k``; each other row is counted in ``Reviews.left_out`` by its reason.
-    Reviews of deleted cards count, because the review table keeps them.
+    Reviews of deleted cards count, because the review table keeps them; which deck those were in
+    is not known.
 
     Days have 86,400 seconds and begin at one time of the UTC day for the whole log, as in
     the data set: daylight saving and journeys are not followed. With version 1 of Anki's
@@ -121,10 +123,14 @@ class AnkiCollection:
             start = collection.day_start(
                 rollover_hour=self.rollover_hour, utc_offset_minutes=self.utc_offset_minutes
             )
+            deck_of_card, preset_of_deck = collection.decks()
         selection = select_reviews(revlog, valid)
         if not len(selection.rows):
             raise _nothing_left(self.location, selection.left_out)
-        return _reviews(user, self.location, revlog, selection, start)
+        reviews = _reviews(user, self.location, revlog, selection, start)
+        deck = _looked_up(deck_of_card, reviews.card)
+        preset = None if deck is None else _looked_up(preset_of_deck, deck)
+        return replace(reviews, deck=deck, preset=preset)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
@@ -181,6 +187,15 @@ def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
     counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
     what = f"none of its {sum(left_out.values())} rows is a review that can be used: {counts}"
     return ReviewLogError(source, [what], "Name a collection whose cards were learnt in Anki.")
+
+
+def _looked_up(known: Mapping[int, int], keys: IntArray) -> IntArray | None:
+    """Look up each key, -1 where nothing is known of it; None if nothing is known of any."""
+    if not known:
+        return None
+    distinct, place = np.unique(keys, return_inverse=True)
+    values = np.array([known.get(key, _NOT_KNOWN) for key in distinct.tolist()], np.int64)
+    return values[place]
 
 
 def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, day_start: int) -> Reviews:

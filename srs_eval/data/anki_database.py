@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.data.anki_decks import preset_of_deck
 from srs_eval.data.anki_package import collection_copy
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import IntArray
@@ -109,6 +110,38 @@ class Collection:
     def count_notes(self) -> int:
         """Count the notes."""
         return int(self.connection.execute("select count(*) from notes").fetchone()[0])
+
+    def decks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Tell the deck of each card and the preset of each deck, as far as it is recorded.
+
+        A card that is in a filtered deck belongs to the deck it came from.
+        """
+        if not {"id", "did", "odid"} <= self._columns_of("cards"):
+            return {}, {}
+        cards = "select id, case odid when 0 then did else odid end from cards"
+        of_card = {int(card): int(deck) for card, deck in self.connection.execute(cards)}
+        if {"id", "kind"} <= self._columns_of("decks"):
+            rows = self.connection.execute("select id, kind from decks")
+            found = {int(deck): preset_of_deck(kind) for deck, kind in rows}
+            return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
+        return of_card, self._presets_in_text()
+
+    def _columns_of(self, table: str) -> set[str]:
+        """Names of the columns of a table; none if it is not there."""
+        return {str(row[1]) for row in self.connection.execute(f"pragma table_info({table})")}
+
+    def _presets_in_text(self) -> Mapping[int, int]:
+        """Tell the preset of each deck in collections that keep decks as text."""
+        if "decks" not in self._columns_of("col"):
+            return {}
+        (text,) = self.connection.execute("select decks from col").fetchone()
+        try:
+            decks = json.loads(text or "{}")
+            return {
+                int(deck): int(facts["conf"]) for deck, facts in decks.items() if "conf" in facts
+            }
+        except (ValueError, TypeError, AttributeError) as error:
+            raise _damaged(self.source, f"its decks cannot be read: {error}") from error
 
     def day_start(self, *, rollover_hour: int | None, utc_offset_minutes: int | None) -> int:
         """Second of the UTC day at which this collection's days begin.

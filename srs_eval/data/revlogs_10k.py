@@ -23,13 +23,16 @@ from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
-_CARD, _USER = "card_id", "user_id"
+_CARD, _USER, _DECK, _PRESET = "card_id", "user_id", "deck_id", "preset_id"
+_NOT_KNOWN = -1
 _NEEDED = {"card": _CARD, "rating": "rating", "day": "day_offset"}
 _OPTIONAL = {
     "elapsed_days": "elapsed_days",
     "elapsed_seconds": "elapsed_seconds",
     "duration_ms": "duration",
     "state": "state",
+    "deck": _DECK,
+    "preset": _PRESET,
 }
 _UNKNOWN_RATING = "rating outside 1 to 4"
 
@@ -40,9 +43,11 @@ class RevlogsFolder:
 
     A single CSV or parquet file with the same columns will do too: with a column `user_id`
     it holds several users, without it one, named after the file. The columns are `card_id`,
-    `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`
-    and `state`. Rows whose rating is not 1 to 4 are no answers: they are left out and
-    counted, and the intervals around them joined.
+    `day_offset` and `rating`, and where there `elapsed_days`, `elapsed_seconds`, `duration`,
+    `state`, `deck_id` and `preset_id`. In a folder, decks of cards come from
+    ``cards/user_id=N/data.parquet`` and presets of decks from ``decks/user_id=N/data.parquet``,
+    where these files are; downloads leave them out. Rows whose rating is not 1 to 4 are no
+    answers: they are left out and counted, and the intervals around them joined.
 
     Parameters
     ----------
@@ -137,7 +142,7 @@ class RevlogsFolder:
         file = self._file(user)
         if not file.exists():
             (user,) = select_users(self.location, self.users(), (user,))
-        table = read_table(file)
+        table = self._with_decks(user, read_table(file))
         return _reviews(user, str(file), table, np.arange(len(table)))
 
     @property
@@ -155,6 +160,19 @@ class RevlogsFolder:
     def _file(self, user: User) -> Path:
         """Where a user's log lies."""
         return self._folder / f"user_id={user}" / "data.parquet"
+
+    def _with_decks(self, user: User, table: pd.DataFrame) -> pd.DataFrame:
+        """Add to each review the deck of its card and the preset of that deck, where known."""
+        for folder, key, value in (("cards", _CARD, _DECK), ("decks", _DECK, _PRESET)):
+            file = self._root / folder / f"user_id={user}" / "data.parquet"
+            if key not in table or value in table or not file.exists():
+                continue
+            known = read_table(file)
+            needed = [(key, f"the {folder}"), (value, f"what is said of {folder}")]
+            check_columns(str(file), list(known.columns), needed)
+            values = known.drop_duplicates(key).set_index(key)[value]
+            table = table.assign(**{value: table[key].map(values).fillna(_NOT_KNOWN)})
+        return table
 
     def _tables(self) -> UserTables:
         """Read a single file that holds the users."""

@@ -30,6 +30,8 @@ def reviews_from_columns(
     duration_ms: Any = None,
     state: Any = None,
     truth: Any = None,
+    deck: Any = None,
+    preset: Any = None,
     left_out: Mapping[str, int] | None = None,
     row_name: Callable[[int], str] | None = None,
     column_names: Mapping[str, str] | None = None,
@@ -55,6 +57,8 @@ def reviews_from_columns(
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
     truth : array-like [n], optional
         True probability of recall, in [0, 1].
+    deck, preset : array-like [n], optional
+        Whole numbers: deck of the card and preset of the deck, -1 where not known.
     left_out : mapping of str to int, optional
         Rows of the source that are not reviews, counted by reason.
     row_name : callable, optional
@@ -81,7 +85,7 @@ def reviews_from_columns(
     """
     given = {"card": card, "rating": rating, "day": day, "elapsed_days": elapsed_days}
     given |= {"elapsed_seconds": elapsed_seconds, "duration_ms": duration_ms}
-    given |= {"state": state, "truth": truth}
+    given |= {"state": state, "truth": truth, "deck": deck, "preset": preset}
     given = {name: values for name, values in given.items() if values is not None}
     n = _common_length(source, given)
     check = _Check(row_name or _row_number, dict(column_names or {}))
@@ -106,6 +110,8 @@ def reviews_from_columns(
         duration_ms=real.get("duration_ms"),
         state=whole.get("state"),
         truth=real.get("truth"),
+        deck=whole.get("deck"),
+        preset=whole.get("preset"),
         left_out=dict(left_out or {}),
     )
 

@@ -330,3 +330,39 @@ def test_the_placeholder_of_a_new_package_is_recognised(student, tmp_path):
         new.writestr("collection.anki2", old.read("collection.anki2"))
     with pytest.raises(ReviewLogError, match="placeholder for old Anki versions"):
         AnkiCollection(stub).read("stub")
+
+
+def test_decks_and_presets_are_those_that_anki_tells(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "d.anki2")
+    col = student.col
+    student.add_notes(6)
+    other, third = (col.decks.id(name) for name in ("other", "other::third"))
+    preset = col.decks.add_config("demanding")["id"]
+    deck = col.decks.get(third)
+    deck["conf"] = preset
+    col.decks.save(deck)
+    cards = student.cards("")
+    col.set_deck(cards[:2], other)
+    col.set_deck(cards[2:4], third)
+    for deck_id in (other, 1):
+        col.decks.select(deck_id)
+        student.study(at_most=8)
+    student.study_filtered("is:learn", reschedule=True)
+    filtered = col.sched.get_or_create_filtered_deck(0)
+    filtered.config.search_terms[0].search = "deck:other"
+    col.sched.add_or_update_filtered_deck(filtered)
+    col.remove_notes([col.get_card(cards[-1]).nid])
+    expected = {}
+    for card in student.cards(""):
+        facts = col.get_card(card)
+        home = facts.odid or facts.did
+        expected[card] = (home, col.decks.config_dict_for_deck_id(home)["id"])
+    assert any(col.get_card(card).odid for card in student.cards(""))
+    package = tmp_path / "d.colpkg"
+    col.export_collection_package(str(package), include_media=False, legacy=True)
+    for path in (student.path, package):
+        log = AnkiCollection(path).read("d")
+        found = list(zip(log.deck.tolist(), log.preset.tolist(), strict=True))
+        told = [expected.get(card, (-1, -1)) for card in log.card.tolist()]
+        assert found == told
+        assert {preset, 1} <= set(log.preset.tolist())

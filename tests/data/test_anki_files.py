@@ -477,3 +477,44 @@ def test_a_config_lists_every_option_at_its_default():
         f.name: "???" if f.default is MISSING else f.default for f in fields(AnkiCollection)
     }
     assert OmegaConf.to_container(config) == defaults
+
+
+def with_decks(path, *, texts=None, kinds=()):
+    """Add cards and decks to a collection, the decks as text or as a table."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table cards (id, did, odid)")
+        database.executemany("insert into cards values (?, ?, ?)", [(5, 30, 0), (6, 1, 40)])
+        if texts is not None:
+            database.execute("alter table col add column decks")
+            database.execute("update col set decks = ?", (texts,))
+        if kinds:
+            database.execute("create table decks (id, kind)")
+            database.executemany("insert into decks values (?, ?)", kinds)
+    return path
+
+
+def test_decks_of_a_collection_are_read_from_text_or_table(tmp_path):
+    text = json.dumps({"30": {"conf": 2}, "40": {"conf": 1_500_000_000_000}, "1": {"dyn": 1}})
+    old = with_decks(collection(tmp_path / "old.anki2"), texts=text)
+    kinds = [(30, b"\x0a\x02\x08\x02"), (1, b"\x12\x00")]
+    new = with_decks(collection(tmp_path / "new.anki2"), kinds=kinds)
+    for path, presets in ((old, {5: 2, 6: 1_500_000_000_000}), (new, {5: 2, 6: -1})):
+        log = read(path)
+        known = {5: 30, 6: 40}
+        assert log.deck.tolist() == [known.get(card, -1) for card in log.card.tolist()]
+        assert log.preset.tolist() == [presets.get(card, -1) for card in log.card.tolist()]
+
+
+def test_a_collection_without_cards_or_decks_is_read_without_them(tmp_path):
+    log = read(collection(tmp_path / "a.anki2"))
+    assert log.deck is None
+    assert log.preset is None
+    log = read(with_decks(collection(tmp_path / "b.anki2")))
+    assert log.deck is not None
+    assert log.preset is None
+
+
+@pytest.mark.parametrize("texts", ["{", "[1]", '{"x": {"conf": 1}}', '{"1": 7}'])
+def test_decks_that_cannot_be_read_are_reported(tmp_path, texts):
+    path = with_decks(collection(tmp_path / "a.anki2"), texts=texts)
+    assert "its decks cannot be read" in message(path)

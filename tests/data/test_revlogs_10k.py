@@ -190,3 +190,40 @@ def test_a_download_can_start_from_nothing(tmp_path, monkeypatch):
 def test_nobody_downloads_everyone_by_accident(tmp_path):
     with pytest.raises(ConfigError, match=r"data.download=true needs data.users"):
         RevlogsFolder(tmp_path, download=True)
+
+
+def test_decks_and_presets_are_looked_up_where_they_are_told(folder):
+    log = RevlogsFolder(folder).read(10)
+    assert (log.deck, log.preset) == (None, None)
+    cards = pd.DataFrame({"card_id": [5, 9], "note_id": [1, 2], "deck_id": [30, 40]})
+    write(folder / "cards/user_id=10/data.parquet", cards)
+    log = RevlogsFolder(folder / "revlogs").read(10)
+    assert log.deck.tolist() == [30, 30, -1, 30, 30]
+    assert log.preset is None
+    decks = pd.DataFrame({"deck_id": [30, 40], "parent_id": [0, 0], "preset_id": [2, 3]})
+    write(folder / "decks/user_id=10/data.parquet", decks)
+    log = RevlogsFolder(folder).read(10)
+    assert log.preset.tolist() == [2, 2, -1, 2, 2]
+    assert RevlogsFolder(folder).read(2).deck is None
+
+
+def test_decks_can_stand_in_the_log_itself(tmp_path):
+    path = write(tmp_path / "log.parquet", LOG.assign(deck_id=7, preset_id=[1, 1, 2, 1, 1]))
+    log = RevlogsFolder(path).read("log")
+    assert log.deck.tolist() == [7] * 5
+    assert log.preset.tolist() == [1, 1, 2, 1, 1]
+    gone = RevlogsFolder(write(path, LOG.assign(deck_id=7, rating=[3, 0, 4, 2, 3]))).read("log")
+    assert gone.deck.tolist() == [7] * 4
+
+
+def test_a_file_of_cards_without_decks_is_refused(folder):
+    file = write(folder / "cards/user_id=10/data.parquet", pd.DataFrame({"card_id": [5]}))
+    with pytest.raises(ReviewLogError, match="deck_id") as caught:
+        RevlogsFolder(folder).read(10)
+    assert str(file) in str(caught.value)
+
+
+def test_decks_of_the_real_logs_are_read(build_option, shared_data):
+    log = build_option("revlogs_10k", path=str(shared_data / "anki-mit"), users=[8]).read(8)
+    assert len(np.unique(log.deck)) == 51
+    assert int((log.deck == -1).sum()) == 29

@@ -168,3 +168,13 @@ def test_one_review_is_a_log():
     assert log.duration_ms is not None
     assert log.duration_ms.dtype == np.float64
     assert log.left_out == {"x": 2}
+
+
+def test_decks_and_presets_are_whole_numbers_or_absent():
+    columns = {"card": [1, 2], "rating": [3, 3], "day": [0, 0]}
+    log = build(**columns, deck=[7, -1], preset=pd.Series([1.0, 2.0]))
+    assert log.deck.tolist() == [7, -1]
+    assert log.preset.tolist() == [1, 2]
+    assert log.take(np.array([1])).deck.tolist() == [-1]
+    assert build(**columns).deck is None
+    assert violations(**columns, deck=[7, 1.5]) == ("deck: row 2 has 1.5; expected a whole number",)

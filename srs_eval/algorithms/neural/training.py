@@ -9,16 +9,92 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 Batch = TypeVar("Batch")
+# Of the share of all steps that are done, which share of the learning rate the next one has.
+Schedule = Callable[[float], float]
 
-_DECAY_MEAN = 0.9
-_DECAY_SQUARE = 0.999
 _TINY = 1e-8
+
+
+def cosine(done: float) -> float:
+    """Fall from 1 to 0 along half a cosine."""
+    return (1 + math.cos(math.pi * done)) / 2
+
+
+def constant(done: float) -> float:
+    """Stay at 1."""
+    return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ramps:
+    """Go straight from one share to 1, and from there straight to another.
+
+    Parameters
+    ----------
+    start, end : float
+        Shares of the learning rate at the first and after the last step.
+    turn : float
+        Share of the steps after which it is 1.
+    """
+
+    start: float
+    turn: float
+    end: float
+
+    def __call__(self, done: float) -> float:
+        """Share of the learning rate."""
+        if done < self.turn:
+            return self.start + (1 - self.start) * done / self.turn
+        return 1 + (self.end - 1) * (done - self.turn) / (1 - self.turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a network is trained.
+
+    Attributes
+    ----------
+    epochs : int
+        How often each training review is used.
+    batch_size : int
+        About how many training reviews make a step.
+    learning_rate : float
+        What `schedule` takes its shares of.
+    betas, weight_decay
+        Of AdamW; weights decay by `weight_decay` times the learning rate at each step.
+    exponent : float
+        A batch of B reviews counts as much as B**exponent; learning rates are multiplied by
+        16000**(1 - exponent), as in the public benchmark.
+    prox : float
+        What the squared distance from the weights a fit starts from is multiplied by.
+    clip : float
+        Longest gradient; longer ones are shortened.
+    recency : (float, float)
+        Weight of a training review is 1 + a x**b, with x from 0 at the first to 1 at the last;
+        then all are scaled to mean 1.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    schedule: Schedule = cosine
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    exponent: float = 1.0
+    prox: float = 0.0
+    clip: float = math.inf
+    recency: tuple[float, float] = (0.0, 1.0)
+
+    def pace(self, done: float) -> float:
+        """Learning rate of the next step."""
+        return self.learning_rate * self.schedule(done) * math.pow(16000, 1 - self.exponent)
 
 
 @contextmanager
@@ -32,6 +108,14 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+@contextmanager
+def seeded(generator: torch.Generator) -> Iterator[None]:
+    """Give what draws from PyTorch's global generator (dropout) the seed of our own."""
+    with torch.random.fork_rng():
+        torch.manual_seed(generator.initial_seed())
+        yield
+
+
 def generator_from(seed: int) -> torch.Generator:
     """Make a source of random numbers of its own, leaving PyTorch's global one alone."""
     generator = torch.Generator()
@@ -43,14 +127,11 @@ def minimise(
     parameters: Sequence[Tensor],
     batches: Sequence[Batch],
     loss: Callable[[Batch], Tensor],
-    *,
-    epochs: int,
-    learning_rate: float,
+    recipe: Recipe,
     generator: torch.Generator,
+    after_step: Callable[[], None] = lambda: None,
 ) -> float:
     """Take one step of Adam per batch, in an order of batches drawn anew for each epoch.
-
-    The learning rate falls to 0 along half a cosine over all steps.
 
     Parameters
     ----------
@@ -60,12 +141,12 @@ def minimise(
         What `loss` takes.
     loss : callable
         Loss of one batch; its scale hardly matters, as Adam divides it out.
-    epochs : int
-        How often each batch is used.
-    learning_rate : float
-        Of the first step.
+    recipe : Recipe
+        How often each batch is used, and the steps; what a batch is made of is not looked at.
     generator : torch.Generator
         Draws the order of the batches.
+    after_step : callable
+        Called after each step, to move parameters into their bounds.
 
     Returns
     -------
@@ -78,16 +159,16 @@ def minimise(
     Kingma, D. P., & Ba, J. (2015). Adam: A method for stochastic optimization. ICLR.
     https://doi.org/10.48550/arXiv.1412.6980
     """
-    adam = Adam(parameters)
-    n_steps = epochs * len(batches)
+    adam = Adam(parameters, recipe)
+    n_steps = recipe.epochs * len(batches)
     total = math.nan
-    for epoch in range(epochs):
+    for epoch in range(recipe.epochs):
         total = 0.0
         for turn, number in enumerate(torch.randperm(len(batches), generator=generator).tolist()):
             value = loss(batches[number])
             gradients = torch.autograd.grad(value, parameters)
-            done = (epoch * len(batches) + turn) / n_steps
-            adam.step(gradients, learning_rate * (1 + math.cos(math.pi * done)) / 2)
+            adam.step(gradients, recipe.pace((epoch * len(batches) + turn) / n_steps))
+            after_step()
             total += float(value.detach())
             if not math.isfinite(total):
                 return total
@@ -95,16 +176,24 @@ def minimise(
 
 
 class Adam:
-    """The optimiser of Kingma & Ba (2015), with the constants they propose.
+    """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
 
     Parameters
     ----------
     parameters : sequence of Tensor
         What to change, in place.
+    recipe : Recipe
+        Betas, weight decay and the longest gradient.
+
+    References
+    ----------
+    Loshchilov, I., & Hutter, F. (2019). Decoupled weight decay regularization. ICLR.
+    https://doi.org/10.48550/arXiv.1711.05101
     """
 
-    def __init__(self, parameters: Sequence[Tensor]) -> None:
+    def __init__(self, parameters: Sequence[Tensor], recipe: Recipe) -> None:
         self._parameters = parameters
+        self._recipe = recipe
         self._mean = [torch.zeros_like(parameter) for parameter in parameters]
         self._square = [torch.zeros_like(parameter) for parameter in parameters]
         self._steps = 0
@@ -112,12 +201,22 @@ class Adam:
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor], learning_rate: float) -> None:
         """Move each parameter by about `learning_rate` against its gradient."""
+        mean_kept, square_kept = self._recipe.betas
         self._steps += 1
-        pace = learning_rate / (1 - _DECAY_MEAN**self._steps)
-        spread = math.sqrt(1 - _DECAY_SQUARE**self._steps)
+        pace = learning_rate / (1 - mean_kept**self._steps)
+        spread = math.sqrt(1 - square_kept**self._steps)
+        decay = 1 - learning_rate * self._recipe.weight_decay
         for parameter, gradient, mean, square in zip(
-            self._parameters, gradients, self._mean, self._square, strict=True
+            self._parameters, self._clipped(gradients), self._mean, self._square, strict=True
         ):
-            mean.lerp_(gradient, 1 - _DECAY_MEAN)
-            square.mul_(_DECAY_SQUARE).addcmul_(gradient, gradient, value=1 - _DECAY_SQUARE)
-            parameter.sub_((mean / (square.sqrt() / spread + _TINY)).mul_(pace))
+            mean.lerp_(gradient, 1 - mean_kept)
+            square.mul_(square_kept).addcmul_(gradient, gradient, value=1 - square_kept)
+            parameter.mul_(decay).sub_((mean / (square.sqrt() / spread + _TINY)).mul_(pace))
+
+    def _clipped(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Shorten the gradient where it is too long."""
+        if self._recipe.clip == math.inf:
+            return gradients
+        length = float(torch.stack([(g * g).sum() for g in gradients]).sum().sqrt())
+        shorter = min(1.0, self._recipe.clip / max(length, _TINY))
+        return [gradient * shorter for gradient in gradients]

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from srs_eval.algorithms.neural.training import generator_from, minimise, one_thread
+from srs_eval.algorithms.neural.training import (
+    Adam,
+    Ramps,
+    Recipe,
+    constant,
+    cosine,
+    generator_from,
+    minimise,
+    one_thread,
+    seeded,
+)
 
 
 def test_minimise_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> None:
@@ -22,9 +32,8 @@ def test_minimise_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> N
         [ours],
         batches,
         lambda batch: loss_of(ours, batch),
-        epochs=4,
-        learning_rate=0.1,
-        generator=generator_from(5),
+        Recipe(epochs=4, batch_size=1, learning_rate=0.1),
+        generator_from(5),
     )
     optimiser = torch.optim.Adam([theirs], lr=0.1)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=12)
@@ -44,9 +53,8 @@ def test_minimise_returns_the_summed_loss_of_the_last_epoch() -> None:
         [weight],
         [1.0, 3.0],
         lambda factor: (factor * weight).sum(),
-        epochs=1,
-        learning_rate=1e-9,
-        generator=generator_from(0),
+        Recipe(epochs=1, batch_size=1, learning_rate=1e-9),
+        generator_from(0),
     )
     assert loss == pytest.approx(8.0)
 
@@ -59,9 +67,8 @@ def test_minimise_stops_where_the_loss_is_no_number() -> None:
         calls.append(batch)
         return (weight * math.nan).sum()
 
-    total = minimise(
-        [weight], [0.0] * 4, loss, epochs=3, learning_rate=0.1, generator=generator_from(0)
-    )
+    recipe = Recipe(epochs=3, batch_size=1, learning_rate=0.1)
+    total = minimise([weight], [0.0] * 4, loss, recipe, generator_from(0))
     assert math.isnan(total)
     assert len(calls) == 1
 
@@ -77,3 +84,43 @@ def test_one_thread_gives_the_threads_back_even_after_an_error() -> None:
     with pytest.raises(ValueError):
         fail()
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("clip", [math.inf, 0.5])
+def test_steps_with_weight_decay_and_short_gradients_are_those_of_pytorch(clip: float) -> None:
+    ours = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+    theirs = ours.detach().clone().requires_grad_()
+    recipe = Recipe(1, 1, 0.1, betas=(0.8, 0.9), weight_decay=0.3, clip=clip)
+    adam = Adam([ours], recipe)
+    optimiser = torch.optim.AdamW([theirs], lr=0.1, betas=(0.8, 0.9), weight_decay=0.3)
+    for _ in range(5):
+        adam.step(torch.autograd.grad((ours**2).sum(), [ours]), 0.1)
+        optimiser.zero_grad()
+        (theirs**2).sum().backward()
+        if clip < math.inf:
+            torch.nn.utils.clip_grad_norm_([theirs], clip)
+        optimiser.step()
+    assert ours.tolist() == pytest.approx(theirs.tolist(), abs=1e-6)
+
+
+def test_ramps_go_straight_to_1_and_from_there() -> None:
+    ramps = Ramps(start=0.2, turn=0.25, end=0.5)
+    assert [ramps(done) for done in (0.0, 0.125, 0.25, 0.625, 1.0)] == pytest.approx(
+        [0.2, 0.6, 1.0, 0.75, 0.5]
+    )
+    assert [constant(0.3), cosine(0.0), cosine(1.0)] == [1.0, 1.0, 0.0]
+
+
+def test_learning_rates_are_multiplied_as_published_where_a_batch_counts_otherwise() -> None:
+    recipe = Recipe(1, 1, 0.01, schedule=constant, exponent=1.2)
+    assert recipe.pace(0.5) == pytest.approx(0.01 * 16000**-0.2)
+
+
+def test_dropout_is_drawn_from_our_own_generator() -> None:
+    before = torch.get_rng_state()
+    drawn = []
+    for _ in range(2):
+        with seeded(generator_from(3)):
+            drawn.append(torch.rand(2).tolist())
+    assert drawn[0] == drawn[1]
+    assert torch.equal(torch.get_rng_state(), before)

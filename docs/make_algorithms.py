@@ -1,0 +1,230 @@
+"""Write docs/algorithms.md from what the algorithms and their option files say of themselves.
+
+    python docs/make_algorithms.py
+
+Every file of conf/algo is an option. The class it names says in its docstring what it is, from
+where, what it reads, how many parameters it has, and its published row; `Facts` finds these.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import get_class, instantiate
+from omegaconf import OmegaConf
+from tabulate import tabulate
+
+PAGE = Path(__file__).with_name("algorithms.md")
+OPTIONS = Path(__file__).parents[1] / "conf" / "algo"
+
+INTRODUCTION = """\
+# Algorithms
+
+Every option of `algo=`, as its class and its file in [conf/algo](../conf/algo) describe it. This
+page is made by `python docs/make_algorithms.py`; to change it, change them. How models are fitted
+is in [method.md](method.md#how-models-are-fitted), how to add one in [plugins.md](plugins.md).
+
+The published log loss is that of the public benchmark without same-day reviews, a mean over its
+users; each paragraph says of what exactly. It cannot be compared with numbers on other logs.
+
+All of them at once, each with the options of its file, and one leaderboard:
+
+    python -m srs_eval -m 'algo=glob(*)' data=anki data.path=my.colpkg
+"""
+MARKS = """\
+\\* online: goes on learning while it is tested, which the others do not.
+† can start from weights that were trained on other users (`python -m srs_eval.pretrain`).
+‡ knows the truth of simulated users: an upper bound.
+"""
+
+_READS = re.compile(r"(?:\bReads|\b(?:network|encoder) reads),? (.+?)(?:;|\. |\.$)")
+_COUNT = re.compile(r"(?:(\d[\d,]*)|\b(no)) parameters?\b")
+_SHARE = re.compile(r"\bparameters?\b")
+_PUBLISHED = re.compile(r"\b(?i:published) rows?\b.*?log loss (\d\.\d+)")
+_NOT_PUBLISHED = re.compile(r"\bNo published row\b")
+_SOURCE = re.compile(r"\b(?:19|20)\d\d\b|https?://|\bdocs/")
+_ONLINE = re.compile(r"\bonline\b")
+_SECTION = re.compile(r"^(?:\S.*\n-{3,}|(?:Other o|O)ptions: see)", re.M)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the docstring of a class says, None where it does not."""
+
+    text: str
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """What comes before the lists of parameters and errors."""
+        described = _SECTION.split(self.text)[0].strip()
+        return [" ".join(part.split()) for part in described.split("\n\n")]
+
+    @property
+    def _flat(self) -> str:
+        return " ".join(self.text.split())
+
+    @property
+    def reads(self) -> str | None:
+        """What of a review log it looks at."""
+        found = _READS.search(" ".join(self.paragraphs))
+        return found[1] if found else None
+
+    @property
+    def count(self) -> str | None:
+        """How many parameters it has; "varies" where that depends on others."""
+        found = _COUNT.search(self._flat)
+        if found and not self._flat[found.end() :].startswith(" and the other"):
+            return found[1] or "0"
+        return "varies" if _SHARE.search(self._flat) else None
+
+    @property
+    def published(self) -> str | None:
+        """Log loss of its published row, "" where it says that there is none."""
+        if _NOT_PUBLISHED.search(self._flat):
+            return ""
+        found = _PUBLISHED.search(self._flat)
+        return found[1] if found else None
+
+    @property
+    def missing(self) -> list[str]:
+        """Name what a reader would look for in vain."""
+        said = {
+            "what it reads": self.reads,
+            "how many parameters it has": self.count,
+            "its published row, or that there is none": self.published,
+            "a paper, year or address": _SOURCE.search(self._flat),
+            "whether it is online": _ONLINE.search(self._flat),
+        }
+        return [part for part, found in said.items() if found is None]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A file of conf/algo and the class it names."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What is typed after ``algo=``."""
+        return self.path.stem
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The file as it is."""
+        loaded: Any = OmegaConf.to_container(OmegaConf.load(self.path))
+        return dict(loaded)
+
+    @property
+    def target(self) -> type:
+        """The class."""
+        return get_class(self.content["_target_"])
+
+    @property
+    def facts(self) -> Facts:
+        """What the class says of itself."""
+        return Facts(inspect.getdoc(self.target) or "")
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether an argument is not at the default of the class: its published row is another."""
+        signature = inspect.signature(self.target).parameters
+        plain = {key: value for key, value in self.content.items() if not isinstance(value, dict)}
+        return any(
+            value != signature[key].default for key, value in plain.items() if key != "_target_"
+        )
+
+    @property
+    def marks(self) -> str:
+        """The marks of the table."""
+        algorithm = instantiate(OmegaConf.load(self.path), _convert_="all")
+        pretrains = "weights" in self.content and hasattr(algorithm, "pretrain")
+        said = (algorithm.online, pretrains, algorithm.sees_truth)
+        return " ".join(mark for mark, holds in zip("*†‡", said, strict=True) if holds)
+
+    @property
+    def comment(self) -> str:
+        """What the file says on its first lines."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        top = next(n for n, line in enumerate(lines) if not line.startswith("#"))
+        return " ".join(line.removeprefix("#").strip() for line in lines[:top])
+
+    @property
+    def arguments(self) -> str:
+        """What can be set, and what it is if nothing is."""
+        shown = [f"`{key}={value}`" for key, value in _flat(self.content) if key != "_target_"]
+        return f"Arguments: {', '.join(shown)}." if shown else "No arguments."
+
+
+def _flat(content: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            written = {None: "null", True: "true", False: "false"}.get(value, value)
+            yield before + key, str(written)
+
+
+def options() -> list[Option]:
+    """Every option, by name."""
+    return [Option(path) for path in sorted(OPTIONS.glob("*.yaml"))]
+
+
+def table(every: list[Option]) -> str:
+    """Tell all options on a line each."""
+    rows = []
+    for option in every:
+        facts = option.facts
+        count, published = facts.count, facts.published
+        fitted = option.content.get("fit") != "default"
+        rows.append(
+            [
+                f"[`{option.name}`](#{option.name}) {option.marks}".strip(),
+                count if fitted or count == "0" else f"{count}, not fitted",
+                facts.reads,
+                "" if option.is_variant else published,
+            ]
+        )
+    headers = ["`algo=`", "parameters", "reads", "published log loss"]
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+
+
+def paragraphs(every: list[Option]) -> Iterator[str]:
+    """Describe each class once, with all of its options."""
+
+    def by_class(option: Option) -> str:
+        return option.target.__name__
+
+    for name, sharing in groupby(sorted(every, key=by_class), by_class):
+        described = list(sharing)
+        yield "".join(f'<a id="{option.name}"></a>' for option in described)
+        yield f"### {name}"
+        yield from map(_in_markdown, described[0].facts.paragraphs)
+        yield "\n".join(
+            f"- `algo={option.name}`: {_in_markdown(option.comment)}  \n  {option.arguments}"
+            for option in described
+        )
+
+
+def _in_markdown(text: str) -> str:
+    """Write the mark-up of docstrings as a page does."""
+    text = re.sub(r"^\.\. math:: (.+)$", r"$$\1$$", text)
+    text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
+    return text.replace("``", "`")
+
+
+def page() -> str:
+    """Return the whole page."""
+    every = options()
+    parts = [INTRODUCTION.strip(), table(every), MARKS.strip().replace("\n", "  \n")]
+    return "\n\n".join([*parts, *paragraphs(every)]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,245 @@
+"""How every network is fitted to one user, from nothing or from pretrained weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from srs_eval.algorithms.neural.model import NetworkModel
+from srs_eval.algorithms.neural.network import (
+    Device,
+    Network,
+    Sizes,
+    TrainingBatch,
+    built,
+    no_scaling,
+    scaling_of,
+    summed_loss,
+    training_batches,
+)
+from srs_eval.algorithms.neural.sequences import Histories, groups_of_targets, histories_before
+from srs_eval.algorithms.neural.training import (
+    Recipe,
+    generator_from,
+    minimise,
+    one_thread,
+    seeded,
+)
+from srs_eval.algorithms.neural.weights import Weights
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+LONGEST_TRAINED_HISTORY = 64
+
+
+@dataclass(frozen=True)
+class NetworkAlgorithm:
+    """Training of a network on each user's own reviews; a subclass says which network.
+
+    Cards are dealt to batches at random, each card is read once and predicts all its training
+    reviews on the way (those with more than 64 earlier reviews are left out), and the weights
+    after the last epoch are kept.
+
+    Parameters
+    ----------
+    epochs : int, optional
+        How often each training review is used; None: as `recipe` says.
+    batch_size : int, optional
+        About how many training reviews make a step; None: as `recipe` says.
+    learning_rate : float, optional
+        The largest there is; None: as `recipe` says.
+    device : {"cpu", "cuda"}
+        Where to compute; one user is far too little to fill a GPU.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is out of range, or there is no GPU to use.
+    """
+
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    device: Device = "cpu"
+    name: ClassVar[str]
+    network: ClassVar[type[Network]]
+    recipe: ClassVar[Recipe]
+    counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size")
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be trained with, all at once."""
+        wrong = [
+            f"{name}={value} (expected a whole number of at least 1)"
+            for name in self.counted
+            if (value := getattr(self, name, None)) is not None
+            and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
+        ]
+        rate: object = self.learning_rate
+        if rate is not None and not (isinstance(rate, int | float) and 0 < rate < math.inf):
+            wrong.append(f"learning_rate={rate} (expected a number above 0)")
+        if self.device not in ("cpu", "cuda"):
+            wrong.append(f"device={self.device} (expected cpu or cuda)")
+        elif self.device == "cuda" and not torch.cuda.is_available():
+            wrong.append("device=cuda (PyTorch finds no usable GPU here: use device=cpu)")
+        if wrong:
+            raise ConfigError(f"{self.name}: " + "; ".join(wrong))
+
+    def sizes(self, *, whole_days: bool) -> Sizes:
+        """Tell what the network is built with."""
+        return ()
+
+    def learned(self) -> Weights | None:
+        """Weights to start from; None: drawn ones."""
+        return None
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> NetworkModel:
+        """Train a network on the outcomes of `rows`.
+
+        Parameters
+        ----------
+        reviews : Reviews
+            One user's log; only the reviews before each of `rows` on its card are read.
+        rows : int [n]
+            Row numbers of the reviews to learn from.
+        rng : numpy.random.Generator
+            Source of the first weights and of the order of the batches.
+
+        Raises
+        ------
+        FitSkipped
+            If none of `rows` has an earlier review of its card (and at most 64 of them), or the
+            weights to start from were learned from this user.
+        FitError
+            If the loss or a parameter stopped being a number.
+        """
+        weights = self.learned()
+        if weights is not None and (seen := weights.seen_in(reviews)) is not None:
+            raise FitSkipped(
+                f"user {reviews.user} was seen in pretraining (as {seen.name}): "
+                f"{self.name} would be scored on what its weights were learned from"
+            )
+        histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
+        if not len(histories.target) and weights is None:
+            raise FitSkipped(
+                f"user {reviews.user}: {self.name} needs at least 1 training review with 1 to "
+                f"{LONGEST_TRAINED_HISTORY} earlier reviews of its card, none of the "
+                f"{len(rows)} has"
+            )
+        generator = generator_from(int(rng.integers(2**63)))
+        network, scaling = self.start(weights, reviews, histories, generator)
+        order = rng.permutation(len(histories.length))
+        loss = self.train(network, reviews, rows, histories, order, self.told(), generator)
+        return self.model_of(network, scaling, loss, reviews, len(histories.target))
+
+    def told(self) -> Recipe:
+        """Return the recipe, with what the options say instead."""
+        return self.as_told(self.recipe)
+
+    def as_told(self, recipe: Recipe) -> Recipe:
+        """Put what the options say into a recipe."""
+        options = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate")}
+        return replace(
+            recipe, **{key: value for key, value in options.items() if value is not None}
+        )
+
+    def start(
+        self,
+        weights: Weights | None,
+        reviews: Reviews,
+        histories: Histories,
+        generator: torch.Generator,
+    ) -> tuple[Network, tuple[float, ...]]:
+        """Build the network a fit starts from, and tell its scaling."""
+        network = built(self.network, self.sizes(whole_days=reviews.whole_days))
+        if weights is None:
+            network.draw(generator)
+            scaling = no_scaling(self.network)
+            if network.n_scaled:
+                read = network.features(reviews)[histories.review, : network.n_scaled]
+                scaling = scaling_of(read)
+        else:
+            network.load(np.array(weights.parameters))
+            scaling = weights.scaling
+        network.set_scaling(scaling)
+        return network.to(self.device), scaling
+
+    def train(
+        self,
+        network: Network,
+        reviews: Reviews,
+        rows: IntArray,
+        histories: Histories,
+        order: IntArray,
+        recipe: Recipe,
+        generator: torch.Generator,
+    ) -> float:
+        """Train a network in place; return the loss of the last epoch."""
+        groups = groups_of_targets(histories, order, per_group=recipe.batch_size)
+        batches = training_batches(
+            network,
+            reviews,
+            rows,
+            histories,
+            groups,
+            self.device,
+            weight=recency(len(rows), recipe),
+        )
+        if not batches:
+            return 0.0
+        parameters = list(network.parameters())
+        centre = [parameter.detach().clone() for parameter in parameters]
+
+        def loss(batch: TrainingBatch) -> Tensor:
+            scale = float(len(batch.entry)) ** (recipe.exponent - 1)
+            fitting: Tensor = summed_loss(network, batch) * scale
+            return fitting.add(near(parameters, centre, recipe.prox))
+
+        network.train()
+        with one_thread(), seeded(generator):
+            return minimise(parameters, batches, loss, recipe, generator, network.clip)
+
+    def model_of(
+        self,
+        network: Network,
+        scaling: tuple[float, ...],
+        loss: float,
+        reviews: Reviews,
+        n_targets: int,
+    ) -> NetworkModel:
+        """Freeze what was learned, if it is made of numbers."""
+        parameters = network.vector()
+        if not (math.isfinite(loss) and np.isfinite(parameters).all()):
+            raise FitError(
+                f"user {reviews.user}: {self.name} diverged on {n_targets} training reviews "
+                f"(summed log loss {loss}, {(~np.isfinite(parameters)).sum()} of "
+                f"{len(parameters)} parameters not finite): try a learning_rate below "
+                f"{self.told().learning_rate}"
+            )
+        sizes = self.sizes(whole_days=reviews.whole_days)
+        return NetworkModel(self.network, sizes, tuple(parameters.tolist()), scaling, self.device)
+
+
+def recency(n: int, recipe: Recipe) -> FloatArray:
+    """Weight of each of n training reviews in time order, with mean 1."""
+    slope, power = recipe.recency
+    weight = 1 + slope * np.linspace(0, 1, n) ** power
+    scaled: FloatArray = weight / weight.mean() if n else weight
+    return scaled
+
+
+def near(parameters: Sequence[Tensor], centre: Sequence[Tensor], strength: float) -> Tensor | float:
+    """Penalise the squared distance from a centre."""
+    if not strength:
+        return 0.0
+    apart = [((p - c) ** 2).sum() for p, c in zip(parameters, centre, strict=True)]
+    penalty: Tensor = torch.stack(apart).sum() * strength
+    return penalty

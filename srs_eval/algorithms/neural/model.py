@@ -1,0 +1,98 @@
+"""What every trained network is: a memory model with a forgetting curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from srs_eval.algorithms.neural.network import Device, Network, Sizes, built, feature_table
+from srs_eval.algorithms.neural.sequences import batch_of, groups_of_entries, histories_before
+from srs_eval.algorithms.neural.training import one_thread
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+_ENTRIES_AT_A_TIME = 2**17
+_SMALLEST_P = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkModel:
+    """A trained network. It predicts in double precision, so that batches do not matter.
+
+    Parameters
+    ----------
+    network : type
+        Which network.
+    sizes : tuple of float
+        What it is built with.
+    parameters : tuple of float
+        Tensors in the order of the network's definition, matrices row by row.
+    scaling : tuple of float
+        As in `Network.set_scaling`; none if empty.
+    device : {"cpu", "cuda"}
+        Where to compute.
+    """
+
+    network: type[Network]
+    sizes: Sizes
+    parameters: tuple[float, ...]
+    scaling: tuple[float, ...] = ()
+    device: Device = "cpu"
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict recall at each of `rows` from the reviews before it and its elapsed time.
+
+        Returns
+        -------
+        p : float64 [len(rows)], in (0, 1)
+        """
+        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, the history staying as it is.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows), k]
+            Days since the card's previous review.
+
+        Returns
+        -------
+        p : float64 [len(rows), k], in (0, 1)
+        """
+        network = self._built()
+        days = torch.as_tensor(np.asarray(elapsed, np.float64), device=self.device)
+        with torch.no_grad(), one_thread():
+            decay = network.decay(self._states(network, reviews, rows)[:, None], days)
+        p: FloatArray = np.exp(-decay.cpu().numpy())
+        return np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P)
+
+    def states(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """State of the network just before each of `rows`.
+
+        Returns
+        -------
+        float64 [len(rows), numbers of the state]
+            Where a card has no earlier review, that of a network that has read nothing.
+        """
+        with torch.no_grad(), one_thread():
+            states: FloatArray = self._states(self._built(), reviews, rows).cpu().numpy()
+        return states
+
+    def _built(self) -> Network:
+        network = built(self.network, self.sizes, self.scaling).double().to(self.device).eval()
+        network.load(np.array(self.parameters))
+        return network
+
+    def _states(self, network: Network, reviews: Reviews, rows: IntArray) -> Tensor:
+        features = feature_table(network, reviews, self.device, precision=torch.float64)
+        histories = histories_before(reviews, rows)
+        states = network.unread().repeat(len(rows), 1)
+        for cards in groups_of_entries(histories, per_group=_ENTRIES_AT_A_TIME):
+            batch = batch_of(histories, cards)
+            inputs = features[torch.from_numpy(batch.review)]
+            entry = torch.from_numpy(batch.entry).to(self.device)
+            states[torch.from_numpy(batch.target)] = network.read(inputs, entry)
+        return states

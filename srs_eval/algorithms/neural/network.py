@@ -1,0 +1,275 @@
+"""What all networks share: how they are built, drawn, fed, and what their loss is.
+
+A network reads the reviews of a card one after the other and has a *state* after each of them:
+some numbers from which it predicts recall at any later time. Whatever the architecture, training
+and predicting need no more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from srs_eval.algorithms.neural.sequences import Histories, batch_of
+from srs_eval.nouns import FloatArray, IntArray, Reviews
+
+Device = Literal["cpu", "cuda"]
+Sizes = tuple[float, ...]
+
+# The largest loss of one review, as in the published trainer.
+_LARGEST_LOSS = 100.0
+_SMALLEST_DECAY = 1e-30
+
+
+class Network(nn.Module):
+    """A network with a state after each review; what a subclass leaves out stays as it is here.
+
+    Its parameters are not set until `draw` or `load` is called: see `built`.
+
+    Attributes
+    ----------
+    n_scaled : int
+        How many features, the first ones, are moved and scaled by `set_scaling`.
+    """
+
+    n_scaled: ClassVar[int] = 0
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(self.n_scaled))
+        self.register_buffer("spread", torch.ones(self.n_scaled))
+
+    def features(self, reviews: Reviews) -> FloatArray:
+        """Tabulate what is read of each review: float64 [len(reviews), features]."""
+        raise AssertionError("a network says what it reads")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Compute the state after each review.
+
+        Parameters
+        ----------
+        inputs : float [n_steps, n_cards, features]
+            Rows of zeros stand where a card is over.
+
+        Returns
+        -------
+        float [n_steps, n_cards, numbers of the state]
+        """
+        raise AssertionError("a network has a state after each review")
+
+    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
+        """Minus the logarithm of recall some days after the review that left a state.
+
+        Parameters
+        ----------
+        states : float [..., numbers of the state]
+        elapsed : float [...]
+            Days; broadcast against the states.
+        """
+        raise AssertionError("a network predicts recall from a state")
+
+    def read(self, inputs: Tensor, entry: Tensor) -> Tensor:
+        """State after the review of each entry, [len(entry), numbers of the state].
+
+        Parameters
+        ----------
+        entry : int64
+            Which of the ``n_steps * n_cards`` entries of the inputs, step by step.
+        """
+        states: Tensor = self(inputs)
+        return states.flatten(0, 1)[entry]
+
+    def unread(self) -> Tensor:
+        """State before any review, [numbers of the state]: by default, after a row of zeros."""
+        n_features = self.features(_NO_REVIEWS).shape[1]
+        nothing = torch.zeros(1, 1, n_features, dtype=self._like.dtype, device=self._like.device)
+        return self.read(nothing, torch.zeros(1, dtype=torch.int64))[0]
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw all parameters as PyTorch would, from a generator of our own."""
+        with torch.no_grad():
+            for module in self.modules():
+                if isinstance(module, nn.LayerNorm):
+                    module.reset_parameters()
+                elif isinstance(module, nn.Linear):
+                    _draw_below(1 / math.sqrt(module.in_features), module, generator)
+                elif isinstance(module, nn.RNNBase):
+                    _draw_below(1 / math.sqrt(module.hidden_size), module, generator)
+
+    def clip(self) -> None:
+        """Move parameters back into their bounds, where they have any; after each step."""
+
+    def load(self, values: FloatArray) -> None:
+        """Set all parameters, in the order of `vector`."""
+        like = self._like
+        flat = torch.as_tensor(values, dtype=like.dtype, device=like.device)
+        nn.utils.vector_to_parameters(flat, self.parameters())
+
+    def vector(self) -> FloatArray:
+        """All parameters in one row: tensors as they were defined, matrices row by row."""
+        flat = nn.utils.parameters_to_vector(self.parameters())
+        values: FloatArray = flat.detach().cpu().numpy()
+        return values
+
+    def set_scaling(self, scaling: Sequence[float]) -> None:
+        """Say what is taken off the scaled features, and then what they are divided by."""
+        values = torch.tensor(scaling, dtype=torch.float64)
+        self.centre.copy_(values[: self.n_scaled])
+        self.spread.copy_(values[self.n_scaled :])
+
+    def scaled(self, inputs: Tensor) -> Tensor:
+        """Apply the scaling to inputs."""
+        k = self.n_scaled
+        return torch.cat([(inputs[..., :k] - self.centre) / self.spread, inputs[..., k:]], dim=-1)
+
+    @property
+    def _like(self) -> Tensor:
+        return next(self.parameters())
+
+
+def _draw_below(bound: float, module: nn.Module, generator: torch.Generator) -> None:
+    for parameter in module.parameters():
+        parameter.uniform_(-bound, bound, generator=generator)
+
+
+def built(network: type[Network], sizes: Sizes, scaling: Sequence[float] = ()) -> Network:
+    """Build a network whose parameters are not set; PyTorch's own generator is not touched."""
+    with torch.device("meta"):
+        made = network(*sizes)
+    made.to_empty(device="cpu")
+    made.set_scaling(scaling or no_scaling(network))
+    return made
+
+
+def no_scaling(network: type[Network]) -> tuple[float, ...]:
+    """Scaling that leaves the features as they are."""
+    return (0.0,) * network.n_scaled + (1.0,) * network.n_scaled
+
+
+def scaling_of(features: FloatArray) -> tuple[float, ...]:
+    """Means and standard deviations of columns; 1 in place of one that is 0."""
+    if not len(features):
+        width = int(features.shape[1])
+        return (0.0,) * width + (1.0,) * width
+    spread = features.std(axis=0)
+    scaling = np.concatenate([features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
+    values: list[float] = scaling.tolist()
+    return tuple(values)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingBatch:
+    """A few cards, and what to predict after which of their reviews.
+
+    Attributes
+    ----------
+    inputs : float32 [n_steps, n_cards, features]
+        What the network reads.
+    entry : int64 [n_targets]
+        Which of the ``n_steps * n_cards`` states predicts each target.
+    elapsed : float32 [n_targets]
+        Days since the card's previous review.
+    forgotten : bool [n_targets]
+        Whether the rating was Again.
+    weight : float32 [n_targets]
+        What the loss of each target is multiplied by.
+    """
+
+    inputs: Tensor
+    entry: Tensor
+    elapsed: Tensor
+    forgotten: Tensor
+    weight: Tensor
+
+
+def summed_loss(network: Network, batch: TrainingBatch) -> Tensor:
+    """Sum the weighted log losses of a batch's targets."""
+    states = network.read(batch.inputs, batch.entry)
+    losses = log_loss(network.decay(states, batch.elapsed), batch.forgotten)
+    return (losses * batch.weight).sum()
+
+
+def log_loss(decay: Tensor, forgotten: Tensor) -> Tensor:
+    """Log loss of each review, at most 100, computed from the logarithm of recall.
+
+    Probabilities in single precision reach 0 and 1, where their gradient is lost; the
+    logarithm does not.
+    """
+    # p = exp(-decay)
+    decay = decay.clamp(_SMALLEST_DECAY, _LARGEST_LOSS)
+    return torch.where(forgotten, -torch.log(-torch.expm1(-decay)), decay)
+
+
+def training_batches(
+    network: Network,
+    reviews: Reviews,
+    rows: IntArray,
+    histories: Histories,
+    groups: Sequence[IntArray],
+    device: Device = "cpu",
+    *,
+    weight: FloatArray | None = None,
+    precision: torch.dtype = torch.float32,
+) -> list[TrainingBatch]:
+    """Make a batch of each group of cards, ready on the device.
+
+    Parameters
+    ----------
+    weight : float [len(rows)], optional
+        Of each training review; 1 if not given.
+    """
+    table = feature_table(network, reviews, device, precision=precision)
+    weights = np.ones(len(rows)) if weight is None else weight
+    elapsed = torch.as_tensor(reviews.elapsed[rows], dtype=precision, device=device)
+    weighed = torch.as_tensor(weights, dtype=precision, device=device)
+    forgotten = torch.from_numpy(~reviews.recalled[rows]).to(device)
+    batches = []
+    for cards in groups:
+        batch = batch_of(histories, cards)
+        target = torch.from_numpy(batch.target)
+        batches.append(
+            TrainingBatch(
+                inputs=table[torch.from_numpy(batch.review)],
+                entry=torch.from_numpy(batch.entry).to(device),
+                elapsed=elapsed[target],
+                forgotten=forgotten[target],
+                weight=weighed[target],
+            )
+        )
+    return batches
+
+
+def feature_table(
+    network: Network, reviews: Reviews, device: Device, *, precision: torch.dtype
+) -> Tensor:
+    """Tabulate what the network reads of each review, and a row of zeros for padding."""
+    features = network.features(reviews)
+    padded = np.concatenate([features, np.zeros((1, features.shape[1]))])
+    return torch.as_tensor(padded, dtype=precision, device=device)
+
+
+def one_hot(rating: IntArray) -> FloatArray:
+    """Write ratings as four 0/1 numbers, [len(rating), 4]."""
+    columns: FloatArray = (rating[:, None] == np.arange(1, 5)).astype(np.float64)
+    return columns
+
+
+_NOTHING = np.zeros(0, np.int64)
+_NO_REVIEWS = Reviews(
+    user="",
+    card=_NOTHING,
+    day=_NOTHING,
+    rating=_NOTHING,
+    elapsed_days=_NOTHING,
+    elapsed=np.zeros(0),
+    row=_NOTHING,
+    duration_ms=np.zeros(0),
+)

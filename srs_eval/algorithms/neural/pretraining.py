@@ -1,0 +1,275 @@
+"""Learning from other users before being fitted to one: all pooled, or one after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+
+from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkAlgorithm
+from srs_eval.algorithms.neural.network import Network, scaling_of
+from srs_eval.algorithms.neural.sequences import Histories, histories_before
+from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from
+from srs_eval.algorithms.neural.weights import SeenUser, Weights, digests_of, read_weights
+from srs_eval.errors import ConfigError, FitError
+from srs_eval.nouns import IntArray, Reviews
+
+Lesson = tuple[Reviews, IntArray]
+
+_COLUMNS = ("day", "rating", "elapsed_days", "elapsed", "row")
+
+
+@dataclass(frozen=True)
+class PretrainedAlgorithm(NetworkAlgorithm):
+    """A network that may start from what was learned from other users.
+
+    Users whom the weights have seen are skipped. They are known by how their logs begin: see
+    `Weights.seen_in`.
+
+    Parameters
+    ----------
+    weights : str, Path or Weights, optional
+        A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
+        weights are drawn.
+    """
+
+    weights: str | Path | Weights | None = None
+    fine_tuning: ClassVar[Recipe]
+
+    def __post_init__(self) -> None:
+        """Refuse weights that cannot be read, or are those of another network."""
+        NetworkAlgorithm.__post_init__(self)
+        weights = self.learned()
+        if weights is None:
+            return
+        sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
+        if weights.network != self.name or weights.sizes not in sizes:
+            raise ConfigError(
+                f"{self.name}: weights={self.weights} are those of {weights.network} with sizes "
+                f"{weights.sizes}, not of {self.name} with {sizes[0]}"
+            )
+
+    def learned(self) -> Weights | None:
+        """Weights to start from; None: drawn ones."""
+        if self.weights is None or isinstance(self.weights, Weights):
+            return self.weights
+        return read_weights(Path(self.weights).expanduser())
+
+    def told(self) -> Recipe:
+        """Return the recipe for fits from nothing or from weights, with what the options say."""
+        return self.as_told(self.recipe if self.weights is None else self.fine_tuning)
+
+    def with_weights(
+        self,
+        network: Network,
+        scaling: Sequence[float],
+        lessons: Sequence[Lesson],
+        **settings: Any,
+    ) -> Self:
+        """Give this algorithm what was learned from the users of some lessons."""
+        parameters = network.vector()
+        if not np.isfinite(parameters).all():
+            raise FitError(f"{self.name}: pretraining led to parameters that are not finite")
+        whole_days = lessons[0][0].whole_days
+        weights = Weights(
+            network=self.name,
+            sizes=self.sizes(whole_days=whole_days),
+            parameters=tuple(parameters.tolist()),
+            scaling=tuple(scaling),
+            seen=tuple(
+                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in lessons
+            ),
+            settings=settings,
+        )
+        return replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class PooledPretraining(PretrainedAlgorithm):
+    """A network that can be pretrained on the reviews of many users as if they were one's.
+
+    As published: 32 epochs, learning rate 0.04, batches of 65,536 reviews.
+    """
+
+    pretraining: ClassVar[Recipe] = Recipe(epochs=32, batch_size=65_536, learning_rate=0.04)
+
+    def pretrain(self, users: Iterable[Lesson], rng: np.random.Generator) -> Self:
+        """Learn from the outcomes of the given rows of many users.
+
+        Raises
+        ------
+        ConfigError
+            If there is nothing to learn from.
+        FitError
+            If the loss or a parameter stopped being a number.
+        """
+        lessons = list(users)
+        reviews, rows = pooled(lessons)
+        histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
+        if not len(histories.target):
+            raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
+        generator = generator_from(int(rng.integers(2**63)))
+        network, scaling = self.start(None, reviews, histories, generator)
+        order = rng.permutation(len(histories.length))
+        recipe = self.pretraining
+        self.train(network, reviews, rows, histories, order, recipe, generator)
+        return self.with_weights(
+            network,
+            scaling,
+            lessons,
+            way="pooled",
+            epochs=recipe.epochs,
+            batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+        )
+
+
+@dataclass(frozen=True)
+class ReptilePretraining(PretrainedAlgorithm):
+    """A network that can be pretrained so that fits to new users are short.
+
+    Each outer step takes one user, trains a few steps on their reviews from the current
+    weights, and takes how far that led as a gradient. The published networks took 100,000 outer
+    steps, which are days on a CPU.
+
+    Parameters
+    ----------
+    outer_steps : int
+        How many users to learn from, one after the other, again and again in an order drawn
+        for each round.
+
+    References
+    ----------
+    Nichol, A., Achiam, J., & Schulman, J. (2018). On first-order meta-learning algorithms.
+    https://doi.org/10.48550/arXiv.1803.02999
+    """
+
+    outer_steps: int = 2000
+    counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size", "outer_steps")
+    # epochs of `inner` are steps, not passes; epochs and batch_size of `outer` mean nothing
+    inner: ClassVar[Recipe]
+    outer: ClassVar[Recipe]
+
+    def pretrain(self, users: Iterable[Lesson], rng: np.random.Generator) -> Self:
+        """Learn where to start from on new users.
+
+        Raises
+        ------
+        ConfigError
+            If there is nothing to learn from.
+        FitError
+            If the loss or a parameter stopped being a number.
+        """
+        lessons = list(users)
+        read = [
+            histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
+            for reviews, rows in lessons
+        ]
+        taught = [number for number, histories in enumerate(read) if len(histories.target)]
+        if not taught:
+            raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
+        generator = generator_from(int(rng.integers(2**63)))
+        network, _ = self.start(None, *lessons[taught[0]][:1], read[taught[0]], generator)
+        scaling = shared_scaling(
+            network, [lessons[i][0] for i in taught], [read[i] for i in taught]
+        )
+        network.set_scaling(scaling)
+        meta = list(network.parameters())
+        adam, steps = Adam(meta, self.outer), self.outer_steps
+        order: list[int] = []
+        for step in range(steps):
+            order = order or rng.permutation(taught).tolist()
+            number = order.pop()
+            gradients = self._led_away(network, *lessons[number], read[number], rng, generator)
+            adam.step(gradients, self.outer.learning_rate * warmed_cosine(step / steps))
+        return self.with_weights(
+            network,
+            scaling,
+            lessons,
+            way="reptile",
+            outer_steps=steps,
+            inner_steps=self.inner.epochs,
+        )
+
+    def _led_away(
+        self,
+        network: Network,
+        reviews: Reviews,
+        rows: IntArray,
+        histories: Histories,
+        rng: np.random.Generator,
+        generator: torch.Generator,
+    ) -> list[torch.Tensor]:
+        """Train on one user, go back, and tell how far it led in each parameter."""
+        meta = [parameter.detach().clone() for parameter in network.parameters()]
+        order = rng.permutation(len(histories.length))
+        n_batches = -(-len(histories.target) // self.inner.batch_size)
+        # Where there are more batches than steps, the first ones of the random order do.
+        if n_batches > self.inner.epochs:
+            order = order[: len(order) * self.inner.epochs // n_batches]
+        recipe = replace(self.inner, epochs=max(1, self.inner.epochs // n_batches))
+        self.train(network, reviews, rows, histories, order, recipe, generator)
+        with torch.no_grad():
+            away = [
+                before - parameter
+                for before, parameter in zip(meta, network.parameters(), strict=True)
+            ]
+            for before, parameter in zip(meta, network.parameters(), strict=True):
+                parameter.copy_(before)
+        return away
+
+
+def warmed_cosine(done: float) -> float:
+    """Rise from 1e-4 to 1 in the first tenth, then fall to 0 along half a cosine."""
+    if done < 0.1:
+        return Ramps(1e-4, 0.1, 1.0)(done)
+    return (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
+
+
+def pooled(lessons: Sequence[Lesson]) -> Lesson:
+    """Put the logs of many users one behind the other, with no card in common.
+
+    Raises
+    ------
+    ConfigError
+        If there are none, or some count whole days and others do not.
+    """
+    if len({reviews.whole_days for reviews, _ in lessons}) != 1:
+        raise ConfigError("pretraining needs users, all with whole days or all with fractions")
+    cards, rows, n_cards, n_reviews = [], [], 0, 0
+    for reviews, taught in lessons:
+        _, card = np.unique(reviews.card, return_inverse=True)
+        cards.append(card + n_cards)
+        rows.append(taught + n_reviews)
+        n_cards += int(card.max(initial=-1)) + 1
+        n_reviews += len(reviews)
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(reviews, name) for reviews, _ in lessons])
+        for name in _COLUMNS
+    }
+    durations = [reviews.duration_ms for reviews, _ in lessons]
+    known = [duration for duration in durations if duration is not None]
+    together = Reviews(
+        user="pooled",
+        card=np.concatenate(cards),
+        whole_days=lessons[0][0].whole_days,
+        duration_ms=np.concatenate(known) if len(known) == len(durations) else None,
+        **columns,
+    )
+    return together, np.concatenate(rows)
+
+
+def shared_scaling(
+    network: Network, logs: Sequence[Reviews], read: Sequence[Histories]
+) -> tuple[float, ...]:
+    """Means and standard deviations of what is read of all users together."""
+    features = [
+        network.features(reviews)[histories.review, : network.n_scaled]
+        for reviews, histories in zip(logs, read, strict=True)
+    ]
+    return scaling_of(np.concatenate(features))

@@ -1,0 +1,190 @@
+"""Pretrained weights: their numbers, and a card that says whom they have seen.
+
+Numbers are kept in the safetensors format, which holds no code; the card is a JSON file of the
+same name beside them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Reviews, User
+
+# Digests are kept of the first 1, 2, 4, ... 4096 reviews.
+_DIGESTS = 13
+# Two people's first reviews may be alike, if they are few: then the name must be the same too.
+_CERTAIN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SeenUser:
+    """A user whom weights were learned from.
+
+    Attributes
+    ----------
+    name : user name
+        As the source of the logs calls the user.
+    reviews : int
+        How many there were to learn from.
+    digests : tuple of str
+        See `digests_of`.
+    """
+
+    name: User
+    reviews: int
+    digests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What was learned from other users.
+
+    Attributes
+    ----------
+    network : str
+        Name of the algorithm they belong to.
+    sizes : tuple of float
+        What its network is built with.
+    parameters : tuple of float
+        In the order of `Network.vector`.
+    scaling : tuple of float
+        As in `Network.set_scaling`.
+    seen : tuple of SeenUser
+        Whom they were learned from: these users must not be scored with them.
+    settings : mapping
+        How they were learned.
+    version : str
+        Of srs_eval.
+    """
+
+    network: str
+    sizes: tuple[float, ...]
+    parameters: tuple[float, ...]
+    scaling: tuple[float, ...]
+    seen: tuple[SeenUser, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    version: str = field(default_factory=lambda: version("srs-eval"))
+
+    def seen_in(self, reviews: Reviews) -> SeenUser | None:
+        """Find the user of a log among those seen, None if they are not there.
+
+        Users are known by how their logs begin: by the largest power of 2 of reviews, up to
+        4096, that both this log and the one learned from have. If those are fewer than 256, the
+        name must be the same too.
+        """
+        digests = digests_of(reviews)
+        for user in self.seen:
+            shared = min(len(digests), len(user.digests))
+            alike = shared > 0 and digests[shared - 1] == user.digests[shared - 1]
+            if alike and (shared > _CERTAIN or str(user.name) == str(reviews.user)):
+                return user
+        return None
+
+    def save(self, path: Path) -> None:
+        """Write the numbers to `path` (which ends in .safetensors), and the card beside it."""
+        content = save(
+            {
+                "parameters": np.array(self.parameters, np.float32),
+                "scaling": np.array(self.scaling, np.float64),
+            }
+        )
+        card = {
+            "network": self.network,
+            "sizes": self.sizes,
+            "n_parameters": len(self.parameters),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "settings": dict(self.settings),
+            "version": self.version,
+            "seen": [asdict(user) for user in self.seen],
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        text = json.dumps(card, indent=1, ensure_ascii=False)
+        card_of(path).write_text(text + "\n", encoding="utf-8")
+
+
+def card_of(path: Path) -> Path:
+    """Path of the card that belongs to weights."""
+    return path.with_suffix(".json")
+
+
+def read_weights(path: Path) -> Weights:
+    """Read weights and their card.
+
+    Raises
+    ------
+    ConfigError
+        If one of the two cannot be read, or they do not belong together.
+    """
+    try:
+        changed = path.stat().st_mtime_ns, card_of(path).stat().st_mtime_ns
+    except OSError as error:
+        raise ConfigError(f"weights {path}: {error.strerror}: {error.filename}") from error
+    return _read_once(path, changed)
+
+
+@lru_cache(maxsize=4)
+def _read_once(path: Path, _changed: tuple[int, int]) -> Weights:
+    content = path.read_bytes()
+    try:
+        card = json.loads(card_of(path).read_text(encoding="utf-8"))
+        numbers = load(content)
+        parameters, scaling = numbers["parameters"], numbers["scaling"]
+        seen = tuple(
+            SeenUser(user["name"], user["reviews"], tuple(user["digests"])) for user in card["seen"]
+        )
+        weights = Weights(
+            network=card["network"],
+            sizes=tuple(card["sizes"]),
+            parameters=tuple(parameters.tolist()),
+            scaling=tuple(scaling.tolist()),
+            seen=seen,
+            settings=card["settings"],
+            version=card["version"],
+        )
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"weights {path}: these are not weights with their card ({type(error).__name__}: "
+            f"{error})"
+        ) from error
+    if card.get("sha256") != hashlib.sha256(content).hexdigest():
+        raise ConfigError(
+            f"weights {path}: the card {card_of(path).name} is that of other weights, so it "
+            "cannot be told whom these have seen"
+        )
+    return weights
+
+
+def digests_of(reviews: Reviews) -> tuple[str, ...]:
+    """Digests of the first 1, 2, 4, ... reviews of a log, as many as there are.
+
+    Of each review, they are made of the card (numbered as they appear), the day (since the
+    first) and the rating. Reviews on the day of the card's review before do not count: some
+    protocols leave them out. So a user is recognised under any protocol, by the log cut off
+    anywhere, and whatever users and cards are called.
+    """
+    later = np.flatnonzero(reviews.elapsed_days != 0)[: 1 << (_DIGESTS - 1)]
+    if not len(later):
+        return ()
+    _, first, which = np.unique(reviews.card[later], return_index=True, return_inverse=True)
+    appearance = np.argsort(np.argsort(first))[which]
+    day = reviews.day[later] - reviews.day[later[0]]
+    facts = np.stack([appearance, day, reviews.rating[later]], axis=1).astype("<i8")
+    digest, digests, done = hashlib.sha256(), [], 0
+    for power in range(len(later).bit_length()):
+        digest.update(facts[done : 1 << power].tobytes())
+        done = 1 << power
+        digests.append(digest.hexdigest()[:16])
+    return tuple(digests)

@@ -1,0 +1,72 @@
+"""Which preset of options an Anki deck uses, read from the bytes in which Anki keeps it."""
+
+from __future__ import annotations
+
+# A message of protocol buffers: keys are 8 * number + kind of value, numbers are base 128.
+_NORMAL_DECK = 8 * 1 + 2
+_PRESET = 8 * 1 + 0
+_NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+
+
+def preset_of_deck(kind: bytes) -> int | None:
+    """Find the preset in the column ``kind`` of Anki's table of decks.
+
+    Returns
+    -------
+    int or None
+        None for a filtered deck, which has none, and for what cannot be read.
+
+    References
+    ----------
+    ``proto/anki/decks.proto`` in ankitects/anki: ``KindContainer.normal.config_id``.
+
+    Examples
+    --------
+    >>> preset_of_deck(bytes([0x0A, 0x02, 0x08, 0x01]))
+    1
+    """
+    try:
+        normal = _field(kind, _NORMAL_DECK)
+        return None if not isinstance(normal, bytes) else _whole(_field(normal, _PRESET))
+    except (IndexError, ValueError):
+        return None
+
+
+def _whole(value: int | bytes | None) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _field(message: bytes, wanted: int) -> int | bytes | None:
+    """Find the value under a key of a message."""
+    place = 0
+    while place < len(message):
+        key, place = _number(message, place)
+        value: int | bytes
+        if key % 8 == _NUMBER:
+            value, place = _number(message, place)
+        else:
+            length, place = _length(message, place, key % 8)
+            value, place = message[place : place + length], place + length
+        if key == wanted:
+            return value
+    return None
+
+
+def _length(message: bytes, place: int, kind: int) -> tuple[int, int]:
+    """Tell how many bytes a value has, and where they begin."""
+    if kind == _BYTES:
+        return _number(message, place)
+    if kind in (_EIGHT_BYTES, _FOUR_BYTES):
+        return (8 if kind == _EIGHT_BYTES else 4), place
+    raise ValueError(f"there is no value of kind {kind}")
+
+
+def _number(message: bytes, place: int) -> tuple[int, int]:
+    """Read a number of as many bytes as it takes, and say where it ends."""
+    number, shift = 0, 0
+    while True:
+        byte = message[place]
+        number |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return number, place

@@ -1,0 +1,117 @@
+"""Predict, learn, predict: every review from some first fit on, by models that are kept fresh.
+
+The refits of `srs_eval.protocol.refit` are spread over the test rows of the public protocol: the
+last five sixths of a log in so many blocks, however long it is, so that a model of a small user
+is fresh and that of a large one stale. Here a fit is due after so many reviews, as in an app, and
+everything from the first fit on is scored: also how a model does while there is little to learn
+from, which no other protocol tells. The scored reviews are other ones, so numbers of the two
+cannot be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import Fold, IntArray, Reviews, Task
+from srs_eval.protocol.candidates import in_whole_days
+from srs_eval.protocol.split import require_bool
+
+
+def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> tuple[Fold, ...]:
+    """Cut what comes after the `first` rows into blocks of `every`, the last one shorter.
+
+    Where that would be more than `most` blocks, there are so many, which differ by one row at
+    most, the larger ones first. What is trained on is everything before a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for fold in prequential_folds(np.arange(7), first=2, every=3, most=10):
+    ...     print(fold.train.tolist(), fold.test.tolist())
+    [0, 1] [2, 3, 4]
+    [0, 1, 2, 3, 4] [5, 6]
+    """
+    tested = targets[first:]
+    begins = range(every, len(tested), every)
+    blocks = np.split(tested, begins) if len(begins) < most else np.array_split(tested, most)
+    return tuple(
+        Fold(number, train=targets[: np.searchsorted(targets, block[0])], test=block)
+        for number, block in enumerate(blocks)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prequential:
+    """Score the candidates of `SrsBenchmark` from a first fit on, refitting after every few.
+
+    After Dawid (1984), *Present Position and Potential Developments: Some Personal Views:
+    Statistical Theory: The Prequential Approach*, Journal of the Royal Statistical Society A 147,
+    https://doi.org/10.2307/2981683.
+
+    Parameters
+    ----------
+    first : int
+        Reviews that are only learned from, 1 or more.
+    every : int
+        Reviews that are predicted by one fit, 1 or more.
+    most : int
+        Fits per user at most, 1 or more. Users with so many reviews that more would be due are
+        refitted less often instead.
+    warm_start : bool
+        Whether algorithms that can (`WarmStarting`) start each fit from the one before.
+
+    Raises
+    ------
+    ConfigError
+        If a number is not a whole number from 1.
+    """
+
+    first: int = 100
+    every: int = 100
+    most: int = 100
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        for option in ("first", "every", "most"):
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{option}={value}, expected a whole number, 1 or more")
+        require_bool("warm_start", self.warm_start)
+
+    @property
+    def name(self) -> str:
+        """Name with all numbers that decide what is scored by which fit."""
+        schedule = f"from{self.first}_every{self.every}_most{self.most}"
+        return f"prequential_{schedule}" + ("" if self.warm_start else "_cold")
+
+    @property
+    def version(self) -> str:
+        """Version of the rules."""
+        return "1"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user at most."""
+        return self.most
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log.
+
+        Raises
+        ------
+        FitSkipped
+            If no review is left to be scored.
+        """
+        candidates = in_whole_days(reviews, same_day=same_day)
+        count = len(candidates.targets)
+        if count <= self.first:
+            raise FitSkipped(
+                f"user {reviews.user}: {count} reviews can be learned from or scored, and the "
+                f"first {self.first} are only learned from"
+            )
+        folds = prequential_folds(candidates.targets, self.first, self.every, self.most)
+        return candidates.task(folds, warm_start=self.warm_start)

@@ -1,0 +1,242 @@
+"""Learning from other users: it helps, it is remembered, and nobody is scored who was seen."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from srs_eval.algorithms.neural.gru import Gru
+from srs_eval.algorithms.neural.gru_curves import GruCurves
+from srs_eval.algorithms.neural.gru_p import GruP
+from srs_eval.algorithms.neural.lstm_curves import LstmCurves
+from srs_eval.algorithms.neural.nn17 import Nn17
+from srs_eval.algorithms.neural.pretraining import PretrainedAlgorithm, pooled, warmed_cosine
+from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.neural.transformer import Transformer
+from srs_eval.algorithms.neural.weights import Weights, card_of, digests_of, read_weights
+from srs_eval.checks import check_algorithm
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import IntArray, Reviews
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.trial import trial_task
+
+
+class QuickGru(Gru):
+    """A GRU that is pretrained in a second."""
+
+    pretraining = Recipe(epochs=60, batch_size=400, learning_rate=0.04)
+
+
+QUICK = [
+    QuickGru(),
+    GruCurves(outer_steps=20),
+    LstmCurves(outer_steps=6),
+]
+each = pytest.mark.parametrize("algorithm", QUICK, ids=lambda algorithm: algorithm.name)
+
+
+def lessons(*, same_day: bool, seeds: range = range(4)) -> list[tuple[Reviews, IntArray]]:
+    made = []
+    for seed in seeds:
+        task = trial_task(same_day=same_day, seed=seed)
+        rows = np.flatnonzero(task.reviews.elapsed_days > 0)
+        made.append((replace(task.reviews, user=f"user {seed}"), rows))
+    return made
+
+
+def pretrained(algorithm: Any) -> Any:
+    users = lessons(same_day=algorithm.same_day)
+    return algorithm.pretrain(users, np.random.default_rng(0))
+
+
+@each
+def test_a_user_whom_the_weights_have_seen_is_skipped(algorithm: Any) -> None:
+    learned = pretrained(algorithm)
+    for reviews, rows in lessons(same_day=algorithm.same_day):
+        with pytest.raises(FitSkipped, match=r"was seen in pretraining"):
+            learned.fit(reviews, rows, np.random.default_rng(0))
+    (other, rows) = lessons(same_day=algorithm.same_day, seeds=range(9, 10))[0]
+    assert learned.fit(other, rows, np.random.default_rng(0)).predict(other, rows).all()
+
+
+@each
+def test_a_pretrained_network_is_as_honest_as_others(algorithm: Any) -> None:
+    learned = pretrained(algorithm)
+    check_algorithm(learned, trial_task(same_day=algorithm.same_day, seed=9))
+
+
+def test_where_there_is_little_to_learn_from_pretraining_helps() -> None:
+    task = trial_task(same_day=False, seed=9)
+    few, test = task.folds[0].train[:10], task.folds[0].test
+    recalled = task.reviews.recalled[test]
+    users = lessons(same_day=False, seeds=range(4))
+    loss = []
+    for algorithm in (QuickGru(), QuickGru().pretrain(users, np.random.default_rng(0))):
+        model = algorithm.fit(task.reviews, few, np.random.default_rng(0))
+        p = model.predict(task.reviews, test)
+        loss.append(-np.log(np.where(recalled, p, 1 - p)).mean())
+    assert loss[1] < loss[0]
+
+
+def test_reptile_leads_towards_users() -> None:
+    users = lessons(same_day=True, seeds=range(4))
+    task = trial_task(same_day=True, seed=9)
+    nothing = np.zeros(0, np.int64)
+    test = task.folds[0].test
+    recalled = task.reviews.recalled[test]
+    loss = []
+    for steps in (1, 60):
+        learned = GruCurves(outer_steps=steps).pretrain(users, np.random.default_rng(0))
+        # Without training reviews, the weights predict as they are.
+        p = learned.fit(task.reviews, nothing, np.random.default_rng(0)).predict(task.reviews, test)
+        loss.append(-np.log(np.where(recalled, p, 1 - p)).mean())
+    assert loss[1] < loss[0] - 0.05
+
+
+@pytest.mark.parametrize("algorithm", [GruP(), Nn17(), Transformer()], ids=lambda a: a.name)
+def test_the_other_networks_can_be_pretrained_too(algorithm: Any) -> None:
+    class Quick(type(algorithm)):  # type: ignore[misc]
+        pretraining = Recipe(epochs=1, batch_size=400, learning_rate=0.04)
+
+    learned = pretrained(Quick())
+    assert learned.weights.network == algorithm.name
+    assert len(learned.weights.seen) == 4
+
+
+@each
+def test_pretraining_depends_on_its_random_numbers_and_nothing_else(algorithm: Any) -> None:
+    before = torch.get_rng_state()
+    first, again = pretrained(algorithm), pretrained(algorithm)
+    assert first == again
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@each
+def test_weights_come_back_from_a_file_as_they_were(algorithm: Any, tmp_path: Path) -> None:
+    learned = pretrained(algorithm)
+    path = tmp_path / "weights.safetensors"
+    learned.weights.save(path)
+    from_file = replace(algorithm, weights=str(path))
+    assert from_file.learned() == learned.weights
+    assert from_file.told() == algorithm.fine_tuning
+    card = json.loads(card_of(path).read_text())
+    assert card["n_parameters"] == len(learned.weights.parameters)
+    assert [user["name"] for user in card["seen"]] == [f"user {seed}" for seed in range(4)]
+
+
+def test_options_are_heeded_with_weights_as_well() -> None:
+    learned = pretrained(QuickGru())
+    assert replace(learned, epochs=3).told() == replace(Gru.fine_tuning, epochs=3)
+
+
+Spoil = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda path: path.unlink(), "No such file"),
+        (lambda path: card_of(path).unlink(), r"No such file.*\.json"),
+        (lambda path: path.write_bytes(b"x" * 100), "not weights with their card"),
+        (lambda path: card_of(path).write_text("{}"), "not weights with their card"),
+        (
+            lambda path: card_of(path).write_text(
+                card_of(path).read_text().replace('"sha256": "', '"sha256": "0')
+            ),
+            "that of other weights",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_trusted_are_refused(
+    tmp_path: Path, spoil: Spoil, reason: str
+) -> None:
+    path = tmp_path / "w.safetensors"
+    weights = Weights("gru", (2,), (0.0,) * 39, (), ())
+    weights.save(path)
+    assert Gru(weights=str(path)).learned() == weights
+    spoil(path)
+    with pytest.raises(ConfigError, match=reason):
+        Gru(weights=str(path))
+
+
+def test_weights_of_another_network_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"are those of gru with sizes \(2,\), not of gru_p"):
+        GruP(weights=Weights("gru", (2,), (0.0,) * 39, (), ()))
+    with pytest.raises(ConfigError, match=r"not of gru with \(3,\)"):
+        Gru(hidden=3, weights=Weights("gru", (2,), (0.0,) * 39, (), ()))
+
+
+def test_nothing_to_learn_from_is_refused() -> None:
+    reviews, _ = lessons(same_day=False)[0]
+    nothing = [(reviews, np.zeros(0, np.int64))]
+    algorithms: list[Any] = [QuickGru(), GruCurves(outer_steps=2)]
+    for algorithm in algorithms:
+        with pytest.raises(ConfigError, match="no reviews to learn from"):
+            algorithm.pretrain(nothing, np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="pretraining needs users"):
+        QuickGru().pretrain([], np.random.default_rng(0))
+
+
+def seen(reviews: Reviews, other: Reviews) -> bool:
+    """Whether weights learned from one log are known to have seen another."""
+    learned: PretrainedAlgorithm = QuickGru().pretrain(
+        [(reviews, np.flatnonzero(reviews.elapsed_days > 0))], np.random.default_rng(0)
+    )
+    weights = learned.learned()
+    assert weights is not None
+    return weights.seen_in(other) is not None
+
+
+def test_a_user_is_recognised_under_any_protocol_name_and_cut() -> None:
+    whole = trial_task(same_day=True).reviews
+    days = SrsBenchmark()(whole, same_day=False).reviews
+    seconds = SrsBenchmarkSecs()(whole, same_day=True).reviews
+    assert seen(days, seconds)
+    assert seen(seconds, days)
+    assert seen(days, replace(seconds, user="somebody", card=seconds.card * 3 + 5))
+    assert seen(days, days.take(np.arange(40)))
+    assert seen(days.take(np.arange(300)), seconds)
+
+
+def test_other_users_are_not_taken_for_seen() -> None:
+    mine = trial_task(same_day=True).reviews
+    theirs = trial_task(same_day=True, seed=5).reviews
+    assert not seen(mine, theirs)
+    # The first day of new cards, all known, is the same for many.
+    same_start = mine.take(np.arange(100))
+    assert not seen(same_start, replace(same_start, user="somebody"))
+
+
+def test_digests_are_of_the_first_1_2_4_reviews() -> None:
+    reviews = trial_task(same_day=False).reviews
+    digests = digests_of(reviews)
+    assert len(digests) == 9
+    assert digests_of(reviews.take(np.arange(255))) == digests[:8]
+    assert digests_of(reviews.take(np.arange(256))) == digests
+    assert digests_of(reviews.take(np.arange(0))) == ()
+
+
+def test_cards_of_different_users_are_kept_apart() -> None:
+    users = lessons(same_day=False)
+    together, rows = pooled(users)
+    assert len(together) == sum(len(reviews) for reviews, _ in users)
+    assert len(np.unique(together.card)) == sum(len(np.unique(r.card)) for r, _ in users)
+    assert (together.elapsed_days[rows] > 0).all()
+
+
+def test_the_outer_learning_rate_rises_and_falls() -> None:
+    rates = [warmed_cosine(done) for done in (0.0, 0.05, 0.1, 0.55, 1.0)]
+    assert rates == pytest.approx([1e-4, 0.50005, 1.0, 0.5, 0.0])
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    for value in (0.0, 1.0):
+        Weights("gru", (2,), (value,) * 39, (), ()).save(path)
+        assert read_weights(path).parameters == (value,) * 39

@@ -1,0 +1,188 @@
+"""Averages of log-odds: their weights, and what each member is shown."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.dash import Dash
+from srs_eval.algorithms.ensemble import Ensemble, best_weights
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.oracle import Oracle
+from srs_eval.checks import check_algorithm
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import Learned
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.trial import trial_task
+
+TASK = trial_task(same_day=True)
+REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
+
+
+def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
+    return algorithm.fit(reviews, rows, np.random.default_rng(0))
+
+
+def test_equal_parts_are_the_mean_of_the_log_odds():
+    members = {"hlr": Hlr(), "fsrs6": Fsrs6()}
+    log = TASK.reviews
+    model = fitted(Ensemble(members, weights="equal"))
+    fsrs6 = fitted(Fsrs6()).predict(log, FOLD.test)
+    # HLR is shown what it is shown alone.
+    alone = trial_task(same_day=False)
+    hlr = Hlr().fit(alone.reviews, alone.folds[0].train, np.random.default_rng(0))
+    other = hlr.predict(alone.reviews, alone.folds[0].test)
+    expected = expit((logit(fsrs6) + logit(other)) / 2)
+    np.testing.assert_allclose(model.predict(log, FOLD.test), expected, rtol=1e-10)
+    assert model.parameters == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
+    log = make_log(cards=80)
+    wide, own = SrsBenchmark()(log, same_day=True), SrsBenchmark()(log, same_day=same_day)
+    seen = {}
+
+    @dataclass(frozen=True)
+    class Spy(Constant):
+        def fit(self, reviews, rows, rng):
+            seen["reviews"], seen["rows"] = reviews, rows
+            return Constant().fit(reviews, rows, rng)
+
+    Spy.same_day = same_day
+    ensemble = Ensemble({"spy": Spy()})
+    ensemble.fit(wide.reviews, wide.folds[0].train, np.random.default_rng(0))
+    np.testing.assert_array_equal(seen["rows"], own.folds[0].train)
+    for column in ("card", "rating", "elapsed", "row"):
+        np.testing.assert_array_equal(
+            getattr(seen["reviews"], column), getattr(own.reviews, column)
+        )
+
+
+def test_attributes_follow_from_the_members():
+    def declared(**members):
+        ensemble = Ensemble(members)
+        return ensemble.same_day, ensemble.online, ensemble.sees_truth
+
+    assert declared(a=Hlr(), b=Average()) == (False, False, False)
+    assert declared(a=Hlr(), b=Fsrs6()) == (True, False, False)
+    assert declared(a=Hlr(), b=MovingAverage()) == (False, True, False)
+    assert declared(a=Hlr(), b=Oracle()) == (False, False, True)
+
+
+def test_truth_is_shown_to_no_member_that_does_not_say_so():
+    @dataclass(frozen=True)
+    class Curious(Constant):
+        def fit(self, reviews, rows, rng):
+            assert reviews.truth is None
+            return Constant().fit(reviews, rows, rng)
+
+    fitted(Ensemble({"oracle": Oracle(), "curious": Curious()}))
+
+
+def test_a_curve_needs_one_of_every_member():
+    assert hasattr(fitted(Ensemble({"a": Hlr(), "b": Average()})), "predict_at")
+    mixed = Ensemble({"a": Hlr(), "b": MovingAverage()})
+    assert not hasattr(fitted(mixed), "predict_at")
+    check_algorithm(mixed)
+
+
+def test_the_best_weights_are_best():
+    rng = np.random.default_rng(3)
+    truth = rng.normal(1.0, 1.5, 5000)
+    recalled = rng.random(5000) < expit(truth)
+    given = np.column_stack([truth + rng.normal(0, s, 5000) for s in (0.5, 1.0, 4.0)])
+    weights = best_weights(given, recalled)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[0] > weights[1] > weights[2] > 0
+
+    def loss(w):
+        mean = given @ w
+        return np.logaddexp(0, np.where(recalled, -mean, mean)).sum()
+
+    for way in ([0.02, -0.02, 0], [-0.02, 0.02, 0], [0, 0.02, -0.02], [-0.02, 0, 0.02]):
+        moved = weights + way
+        if (moved >= 0).all():
+            # but for the pull towards equal parts
+            assert loss(moved) > loss(weights) - 0.5
+
+
+def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
+    begin = len(FOLD.train) - len(FOLD.train) // 4
+    early, late = FOLD.train[:begin], FOLD.train[begin:]
+    members = {"fsrs6": Fsrs6(), "avg": Average()}
+    given = [logit(fitted(member, rows=early).predict(REVIEWS, late)) for member in (Fsrs6(),)]
+    given.append(np.full(len(late), logit(REVIEWS.recalled[early].mean())))
+    expected = best_weights(np.column_stack(given), REVIEWS.recalled[late])
+    np.testing.assert_allclose(fitted(Ensemble(members)).parameters, expected, atol=1e-6)
+
+
+def test_without_enough_reviews_weights_are_equal_and_that_is_told():
+    model = fitted(Ensemble({"a": Hlr(), "b": Dash()}), rows=FOLD.train[:80])
+    assert model.parameters == (0.5, 0.5)
+    assert model.learned.note == "weights are equal: 20 reviews are too few to learn them from"
+    assert not model.learned.fallback
+
+
+def test_what_members_tell_is_told_with_their_names():
+    @dataclass(frozen=True)
+    class Talking:
+        parameters = ()
+        learned = Learned(note="so it is", fallback=True)
+
+        def predict(self, reviews, rows):
+            return np.full(len(rows), 0.5)
+
+    @dataclass(frozen=True)
+    class Talkative(Constant):
+        same_day: ClassVar[bool] = True
+
+        def fit(self, reviews, rows, rng):
+            return Talking()
+
+    learned = fitted(Ensemble({"a": Talkative(), "b": Hlr()}, weights="equal")).learned
+    assert (learned.note, learned.fallback) == ("a: so it is", True)
+
+
+def test_a_member_that_skips_in_earnest_has_the_ensemble_skip():
+    with pytest.raises(FitSkipped, match="training review"):
+        fitted(Ensemble({"a": Hlr(), "b": Constant()}), rows=np.array([], np.int64))
+
+
+def test_refits_start_from_the_fits_of_the_members():
+    seen = []
+
+    class Warm(Hlr):
+        def refit(self, reviews, rows, rng, previous):
+            seen.append(previous)
+            return super().refit(reviews, rows, rng, previous)
+
+    ensemble = Ensemble({"warm": Warm(), "avg": Average()}, weights="equal")
+    before = fitted(ensemble, rows=FOLD.train[:100])
+    ensemble.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
+    assert seen == [before.models[0]]
+
+
+def test_log_odds_of_near_certainty_do_not_outvote_everybody():
+    model = fitted(Ensemble({"a": Constant(0.5), "b": Constant(1 - 1e-16)}, weights="equal"))
+    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), expit(10.0))
+
+
+@pytest.mark.parametrize("members", [{}, ["fsrs6"], {"a": "fsrs6"}])
+def test_what_is_no_algorithm_is_refused(members):
+    with pytest.raises(ConfigError, match="ensemble: members"):
+        Ensemble(members)
+    with pytest.raises(ConfigError, match="weights=random"):
+        Ensemble({"a": Hlr()}, weights="random")
+
+
+def test_order_of_rows_does_not_matter():
+    ensemble = Ensemble({"a": Hlr(), "b": Dash()})
+    backwards = fitted(ensemble, rows=FOLD.train[::-1])
+    assert backwards.parameters == fitted(ensemble).parameters
+    assert replace(backwards, models=()).algorithms == tuple(ensemble.members.values())

@@ -1,0 +1,117 @@
+"""Fits of their own for decks and presets, and one for the rest."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.algorithms.per_group import PerGroup
+from srs_eval.checks import check_algorithm
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.errors import ConfigError
+from srs_eval.evaluate import EvaluateUser
+from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.trial import trial_task
+
+ANKI = Path(__file__).parents[3] / "shared/data/anki-mit"
+
+TASK = trial_task(same_day=False)
+# Two large decks, a small one, and cards of which the deck is not known.
+DECK = np.select(
+    [TASK.reviews.card < 15, TASK.reviews.card < 30, TASK.reviews.card < 33], [7, 8, 9], -1
+)
+TASK = replace(TASK, reviews=replace(TASK.reviews, deck=DECK, preset=np.minimum(DECK, 8)))
+REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
+
+
+def fitted(algorithm, reviews=REVIEWS):
+    return algorithm.fit(reviews, FOLD.train, np.random.default_rng(0))
+
+
+def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
+    model = fitted(PerGroup(Average(), group="deck", fewest=50))
+    trained, tested = DECK[FOLD.train], DECK[FOLD.test]
+    recalled = REVIEWS.recalled[FOLD.train]
+    p = model.predict(REVIEWS, FOLD.test)
+    for deck in (7, 8):
+        np.testing.assert_allclose(p[tested == deck], recalled[trained == deck].mean())
+    for deck in (9, -1):
+        assert (tested == deck).any()
+        np.testing.assert_allclose(p[tested == deck], recalled.mean())
+    assert sorted(model.models) == [7, 8]
+    assert model.parameters == (recalled.mean(),)
+    assert model.learned.note == "2 of 3 decks have a fit of their own"
+    assert not model.learned.fallback
+
+
+def test_histories_of_a_group_are_whole():
+    model = fitted(PerGroup(Hlr(), group="deck", fewest=50))
+    alone = Hlr().fit(REVIEWS, FOLD.train[DECK[FOLD.train] == 7], np.random.default_rng(0))
+    assert model.models[7].parameters == alone.parameters
+    rows = FOLD.test[DECK[FOLD.test] == 7]
+    np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
+
+
+def test_presets_are_groups_too():
+    model = fitted(PerGroup(Average(), fewest=50))
+    assert model.learned.note == "2 of 2 presets have a fit of their own"
+
+
+@pytest.mark.parametrize("group", ["deck", "preset"])
+def test_a_log_without_groups_has_one_fit_and_says_so(group):
+    plain = replace(REVIEWS, deck=None, preset=None)
+    model = fitted(PerGroup(Hlr(), group=group), plain)
+    assert model.learned.fallback
+    assert f"does not tell the {group}" in model.learned.note
+    whole = fitted(Hlr(), plain)
+    np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
+
+
+@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "online"])
+def test_it_is_honest_where_there_are_groups(base):
+    algorithm = PerGroup(base, group="deck", fewest=20)
+    assert algorithm.same_day == base.same_day
+    assert algorithm.online == base.online
+    assert algorithm.sees_truth == base.sees_truth
+    assert len(fitted(algorithm).models) > 1
+    check_algorithm(algorithm, TASK)
+    assert hasattr(fitted(algorithm), "predict_at") == (base.online is False)
+
+
+def test_refits_start_from_the_group_or_from_the_whole():
+    seen = []
+
+    class Warm(Average):
+        def refit(self, reviews, rows, rng, previous):
+            seen.append(previous)
+            return self.fit(reviews, rows, rng)
+
+    algorithm = PerGroup(Warm(), group="deck", fewest=60)
+    rng = np.random.default_rng(0)
+    before = algorithm.fit(REVIEWS, FOLD.train[:130], rng)
+    after = algorithm.refit(REVIEWS, FOLD.train, rng, before)
+    assert len(before.models) < len(after.models) == 2
+    expected = [before.whole, *(before.models.get(deck, before.whole) for deck in after.models)]
+    assert seen == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("base", "fsrs6"), ("group", "tag"), ("fewest", 0), ("fewest", 1.5)]
+)
+def test_options_that_make_no_sense_are_refused(option, value):
+    with pytest.raises(ConfigError, match=f"per_group: {option}={value}"):
+        PerGroup(**{"base": Hlr(), option: value})
+
+
+@pytest.mark.skipif(not ANKI.is_dir(), reason="the public logs are not there")
+def test_decks_of_a_real_log_are_fitted_by_themselves():
+    source = RevlogsFolder(ANKI)
+    algorithm = PerGroup(Average(), group="deck", fewest=100)
+    evaluated = EvaluateUser(source, algorithm, SrsBenchmarkRefit(5), seed=0, curves=0)(8)
+    assert [fit.status for fit in evaluated.fits] == ["ok"] * 5
+    assert evaluated.fits[-1].reason == "7 of 31 decks have a fit of their own"
