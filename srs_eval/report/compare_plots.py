@@ -25,7 +25,7 @@ from srs_eval.report.style import (
 )
 
 _LONGEST = 28
-_CLIQUE = 0.28  # inches between the bars of groups
+_CLIQUE = 0.15  # inches between the bars of groups
 _ROW = 0.26  # inches between names
 
 
@@ -47,8 +47,9 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes.axvline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
         axes.set_yticks(range(len(models)), [_short(verdict.runs[m].marked) for m in models])
         axes.set_ylim(len(models) - 0.4, -0.6)
+        over = "users" if board.n_users > 1 else "reviews"
         axes.set_xlabel(
-            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over users "
+            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over {over} "
             "and 99 % interval"
         )
         axes.spines["left"].set_visible(False)
@@ -78,9 +79,9 @@ def rank_diagram(ranks: Ranks, names: list[str]) -> Figure:
     order = [int(n) for n in np.argsort(ranks.mean, kind="stable") if not math.isnan(ranks.mean[n])]
     half = (len(order) + 1) // 2
     bars = len(ranks.groups)
-    height = 0.65 + _CLIQUE * max(bars, 1) + _ROW * half
+    depth = 0.36 + _CLIQUE * max(bars - 1, 0) + _ROW * (half - 1)
     with house_style():
-        figure = new_figure(7.2, height)
+        figure = new_figure(7.2, depth + 0.75)
         axes = figure.add_subplot()
         if not order:
             say(axes, "no user has a score of every run")
@@ -89,17 +90,17 @@ def rank_diagram(ranks: Ranks, names: list[str]) -> Figure:
         last = max(len(names), 2)
         pad = 0.42 * (last - 1)
         axes.set_xlim(1 - pad, last + pad)
-        axes.set_ylim(-(_CLIQUE * max(bars, 1) + _ROW * half) - 0.1, 0.45)
+        axes.set_ylim(-depth - 0.15, 0.4)
         axes.axis("off")
         axes.plot([1, last], [0, 0], color=INK, lw=1)
         for rank in range(1, last + 1):
             axes.plot([rank, rank], [0, 0.07], color=INK, lw=1)
             axes.text(rank, 0.12, str(rank), ha="center", va="bottom", fontsize=SMALL)
         for number, group in enumerate(ranks.groups):
-            y = -0.16 - _CLIQUE * 0.6 * number
+            y = -0.16 - _CLIQUE * number
             ends = [float(ranks.mean[group[0]]) - 0.03, float(ranks.mean[group[-1]]) + 0.03]
             axes.plot(ends, [y, y], color=VERMILION, lw=3, solid_capstyle="butt", zorder=3)
-        top = -0.16 - _CLIQUE * 0.6 * max(bars - 1, 0) - 0.2
+        top = -0.36 - _CLIQUE * max(bars - 1, 0)
         for place, model in enumerate(order):
             on_left = place < half
             row = place if on_left else len(order) - 1 - place
@@ -125,7 +126,7 @@ def where_figure(verdict: Verdict, model: int) -> Figure | None:
     at = found.runs.index(model)
     rows = (len(found.facts) + 1) // 2
     with house_style():
-        figure = new_figure(9.6, 2.6 * rows)
+        figure = new_figure(10.5, 2.5 * rows)
         panels = figure.subplots(rows, 2, squeeze=False).ravel()
         for axes, (fact, strata) in zip(panels, found.facts, strict=False):
             _draw_strata(axes, fact, strata, at)

@@ -9,6 +9,7 @@ from scipy.stats import t as student
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.comparison.runs import load_run
 from srs_eval.errors import FitError
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
@@ -17,7 +18,7 @@ from srs_eval.metrics.resample import bca_interval, resampled_means
 from srs_eval.predictions import concatenate, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files, tables
-from srs_eval.report.leaderboard import Difference, leaderboards, load_run, paired_difference
+from srs_eval.report.leaderboard import Difference, leaderboards, paired_difference
 from srs_eval.scoring import score_evaluations
 
 ALGORITHMS = {

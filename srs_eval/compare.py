@@ -1,0 +1,253 @@
+"""`python -m srs_eval.compare`: from finished runs to a verdict; nothing is fitted again."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import shlex
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.report.console import complain, facts, say
+
+if TYPE_CHECKING:
+    from srs_eval.comparison.runs import Run
+    from srs_eval.comparison.verdict import Verdict
+    from srs_eval.tracking.tracker import RunLinks
+
+PROGRAM = "python -m srs_eval.compare"
+# Away from the runs that are compared: a comparison is no model in their charts.
+EXPERIMENT = "srs_eval_comparisons"
+KEYS = {
+    "baseline": "the run the others are compared with: its name, algorithm or folder (the first)",
+    "metric": "what is compared: log_loss unless said, or brier, auc, rmse_bins, smece, …",
+    "out": "where the files go (outputs/DATE/TIME_compare)",
+    "intersect": "true: compare on the users of whom all runs scored the same reviews, where "
+    "runs that differ would be refused",
+    "published": "published scores of each user to put beside the runs: a file or folder of the "
+    "public srs-benchmark's results; only the users of the runs count",
+    "experiment": "take all finished runs of this experiment of the tracking store",
+    "sweep_id": "take the runs of this sweep of the tracking store",
+    "tracking": "mlflow: keep the comparison as a run of its own; none: files only",
+    "tracking.uri": "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)",
+    "tracking.experiment": f"where the comparison is kept ({EXPERIMENT})",
+    "tracking.artifacts": "where files of a new experiment are kept",
+}
+_CHOICES = {"intersect": ("true", "false"), "tracking": ("mlflow", "none")}
+_HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
+
+  {PROGRAM} outputs/2026-01-31/12-00-00_sweep            all runs below a folder
+  {PROGRAM} RUN OTHER_RUN baseline=fsrs6 metric=brier    folders of runs
+  {PROGRAM} sweep_id=ten-844de1                          runs of the tracking store
+  {PROGRAM} results/per_user_metrics.parquet             published scores of each user
+
+A run is a folder with summary.json and scores.parquet. Where models differ is said of runs that
+kept their predictions.parquet.
+
+Further words, KEY=VALUE:
+
+"""
+_HELP_END = """
+
+Results: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
+Runs are compared on identical reviews only: by user, each user's digest of the scored reviews.
+Flags: --help, --version. Exit status: 0 if runs were compared, 1 if something failed, 2 if the
+command was not understood or the runs cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command line asks for.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        Runs to compare.
+    options : mapping of str to str
+        Values of the keys that were given.
+    """
+
+    paths: tuple[Path, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def path(self, key: str) -> Path | None:
+        """Value of a key as a path."""
+        return Path(self.options[key]).expanduser() if self.options.get(key) else None
+
+
+def main() -> None:
+    """Run the command and exit."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
+    sys.exit(command(sys.argv[1:]))
+
+
+def command(words: Sequence[str]) -> int:
+    """Run the command line `words` and return the exit status."""
+    if "--version" in words:
+        say(f"srs_eval {version('srs-eval')}")
+        return 0
+    if "--help" in words or "-h" in words:
+        say(help_page())
+        return 0
+    try:
+        _compare(understood(words), words)
+    except ConfigError as error:
+        complain(str(error))
+        complain(f"{PROGRAM} --help lists the options")
+        return 2
+    except SrsEvalError as error:
+        complain(str(error))
+        return 1
+    except OSError as error:
+        complain(f"{error.strerror or error}: {error.filename}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def help_page() -> str:
+    """Return what ``--help`` tells."""
+    wide = {f"  {key}=": _folded(text) for key, text in KEYS.items()}
+    return _HELP + facts(wide) + _HELP_END
+
+
+def understood(words: Sequence[str]) -> Asked:
+    """Read a command line.
+
+    Raises
+    ------
+    ConfigError
+        Naming everything that is wrong with it, and what was probably meant.
+    """
+    paths: list[Path] = []
+    options: dict[str, str] = {}
+    problems = []
+    for word in words:
+        key, sign, value = word.partition("=")
+        path = Path(word).expanduser()
+        if sign and key in KEYS:
+            options[key] = value
+            choices = _CHOICES.get(key, ())
+            if choices and value not in choices:
+                problems.append(f"{word}: write {key}={' or '.join(choices)}")
+        elif word.startswith("-"):
+            problems.append(f"{word}: no such flag")
+        elif sign and not path.exists():
+            close = difflib.get_close_matches(key, KEYS, 1)
+            meant = f"did you mean {close[0]}=?" if close else f"there are {', '.join(KEYS)}"
+            problems.append(f"{word}: no such key; {meant}")
+        else:
+            paths.append(path)
+    if not problems and not paths and not {"experiment", "sweep_id", "published"} & set(options):
+        problems.append("name the folder of a run, or a folder that holds several")
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return Asked(tuple(paths), options)
+
+
+def _compare(asked: Asked, words: Sequence[str]) -> None:
+    """Compare, say what came of it, write the files, and keep them in the tracker."""
+    # Heavy, all of these: not for --help and for mistakes.
+    from srs_eval.comparison.given import given_runs
+    from srs_eval.comparison.pairing import pair
+    from srs_eval.comparison.published import read_published
+    from srs_eval.comparison.runs import with_own_names
+    from srs_eval.comparison.verdict import judge
+    from srs_eval.report.compare_files import terminal_text, write_files
+    from srs_eval.report.compare_html import write_html
+
+    stamp = f"{datetime.now():%Y-%m-%d/%H-%M-%S}_compare"
+    out = (asked.path("out") or Path("outputs") / stamp).resolve()
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"out={out}: there is a file of that name")
+    paths = [*asked.paths, *_stored(asked, out)]
+    runs, left_out = given_runs(paths)
+    published = asked.path("published")
+    yardsticks = read_published(published) if published else []
+    named = with_own_names([*runs, *yardsticks])
+    if not named:
+        raise ConfigError("\n".join(left_out) or "there are no finished runs")
+    paired = pair(
+        named[: len(runs)],
+        named[len(runs) :],
+        intersect=asked.options.get("intersect") == "true",
+        notes=left_out,
+    )
+    verdict = judge(
+        paired,
+        metric=asked.options.get("metric", "log_loss"),
+        baseline=asked.options.get("baseline"),
+    )
+    say(terminal_text(verdict))
+    typed = f"{PROGRAM} {shlex.join(words)}"
+    page = write_html(verdict, out, command=typed)
+    files = [*write_files(verdict, out), page]
+    say()
+    say(facts({"results": str(out), "report": str(page)}))
+    links = _tracked(asked, verdict, files, paired.runs)
+    if links is not None:
+        shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
+        say(facts({name: text for name, text in shown.items() if text}))
+
+
+def _stored(asked: Asked, out: Path) -> list[Path]:
+    """Fetch runs from the tracking store, if any were asked for."""
+    wanted = {key: asked.options[key] for key in ("experiment", "sweep_id") if key in asked.options}
+    if not wanted:
+        return []
+    from srs_eval.tracking.comparison_run import fetch_runs
+
+    return fetch_runs(asked.options.get("tracking.uri"), out / "runs", **wanted)
+
+
+def _tracked(
+    asked: Asked, verdict: Verdict, files: Sequence[Path], runs: Sequence[Run]
+) -> RunLinks | None:
+    """Keep the comparison as a run of its own, with tags that lead to the runs compared."""
+    if asked.options.get("tracking") == "none":
+        return None
+    from srs_eval.report.compare_files import as_json, markdown
+    from srs_eval.tracking.comparison_run import Parent, keep_comparison
+
+    parents = [
+        Parent(
+            run.name,
+            {
+                "config_hash": str(run.summary.get("tags", {}).get("config_hash", "")),
+                "rows_fingerprint": str(run.summary.get("rows_fingerprint", "")),
+            },
+            str(run.summary.get("tags", {}).get("sweep_id", "")),
+        )
+        for run in runs
+    ]
+    found = as_json(verdict)
+    return keep_comparison(
+        parents,
+        files,
+        values={
+            f"{verdict.metric}/{run.name}": float(mean)
+            for run, mean in zip(runs, verdict.board.mean, strict=True)
+        },
+        tags={name: str(found[name]) for name in ("verdict", "metric", "baseline", "users")},
+        note=markdown(verdict).partition("\n## ")[0],
+        uri=asked.options.get("tracking.uri"),
+        experiment=asked.options.get("tracking.experiment", EXPERIMENT),
+        artifacts=asked.options.get("tracking.artifacts"),
+    )
+
+
+def _folded(text: str, width: int = 76) -> str:
+    return textwrap.fill(text, width)
+
+
+if __name__ == "__main__":
+    main()

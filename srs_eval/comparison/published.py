@@ -1,0 +1,128 @@
+"""Published scores of each user, in the formats of the public srs-benchmark.
+
+Which reviews were scored is not told, only how many of each user.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from srs_eval.comparison.runs import Run
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import User
+
+# What the line format calls the metrics, and what they are called here.
+_METRICS = {
+    "LogLoss": "log_loss",
+    "RMSE(bins)": "rmse_bins",
+    "AUC": "auc",
+    "RMSE": "rmse",
+    "ICI": "ici",
+    "MBE": "mbe",
+}
+_IDENTITY = ("model", "user", "size")
+
+
+def is_published(path: Path) -> bool:
+    """Whether a file holds published scores: told by its content, not by its name."""
+    if path.suffix == ".parquet" and path.is_file():
+        return set(_IDENTITY) <= set(pq.read_schema(path).names)
+    if path.suffix == ".jsonl" and path.is_file():
+        with path.open(encoding="utf-8") as lines:
+            return {"metrics", "user", "size"} <= _keys(next(lines, ""))
+    return False
+
+
+def read_published(path: Path) -> list[Run]:
+    """Read published scores from a file, or from all files of a folder.
+
+    Parameters
+    ----------
+    path : Path
+        A parquet file with columns model, user, size and one for each metric; a file of lines
+        as the benchmark writes them, named after its model; or a folder of such files, in
+        which a model that comes again is read once, from parquet if it is there.
+
+    Raises
+    ------
+    ConfigError
+        If there are no published scores.
+    """
+    files = (
+        sorted(path.iterdir(), key=lambda file: file.suffix != ".parquet")
+        if path.is_dir()
+        else [path]
+    )
+    runs: dict[str, Run] = {}
+    for file in files:
+        if is_published(file):
+            of_file = _of_table(file) if file.suffix == ".parquet" else _of_lines(file)
+            for run in of_file:
+                runs.setdefault(run.name, run)
+    if not runs:
+        raise ConfigError(
+            f"{path}: no published scores; expected a parquet file with the columns "
+            f"{', '.join(_IDENTITY)}, or lines of JSON with metrics, user and size"
+        )
+    return list(runs.values())
+
+
+def _of_table(file: Path) -> Iterator[Run]:
+    table = pq.read_table(file)
+    models = table.column("model").cast(pa.string())
+    for model in pc.unique(models).to_pylist():
+        part = table.filter(pc.equal(models, model))
+        users, sizes = part.column("user").to_pylist(), part.column("size").to_pylist()
+        scores = {
+            name: part.column(name).to_numpy().astype(np.float64)
+            for name in part.column_names
+            if name not in _IDENTITY
+        }
+        yield _run(model, file, users, sizes, scores)
+
+
+def _of_lines(file: Path) -> Iterator[Run]:
+    with file.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines if line.strip()]
+    names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in _METRICS)
+    values = {
+        _METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
+        for name in names
+    }
+    users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
+    yield _run(file.stem, file, users, sizes, values)
+
+
+def _run(
+    name: str, file: Path, users: list[User], sizes: list[int], scores: dict[str, np.ndarray]
+) -> Run:
+    if len(set(users)) < len(users):
+        raise ConfigError(f"{file}: {name} has more than one score of the same user")
+    return Run(
+        name=name,
+        place=file,
+        rows=dict.fromkeys(users, ""),
+        reviews=dict(zip(users, sizes, strict=True)),
+        scores=scores,
+        summary={"label": name, "data": "published", "protocol": "", "users": len(users)},
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _keys(line: str) -> set[str]:
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return set()
+    return set(content) if isinstance(content, dict) else set()

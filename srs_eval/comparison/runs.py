@@ -1,0 +1,160 @@
+"""What a finished run left of itself, read back from its folder: nothing is fitted again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import FloatArray, User
+
+# What a run calls its files.
+SUMMARY = "summary.json"
+SCORES = "scores.parquet"
+PREDICTIONS = "predictions.parquet"
+
+# What sets a model apart from one that is fitted to earlier reviews of the same user and then
+# left as it is: a key of the summary, the mark of its name, and what the mark means.
+TRAITS = {
+    "online": ("*", "goes on learning while it is tested"),
+    "pretrained": ("°", "has learned from other users"),
+    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+}
+# These do not play by the same rules, and so are never called the best.
+UNLIKE = ("online", "sees_truth")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The scores of one model.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    place : Path
+        Folder or file it was read from.
+    rows : mapping of user to str
+        Digest of the scored reviews of each user without a missing fold; "" where it is not
+        known which they are.
+    reviews : mapping of user to int
+        How many they are.
+    scores : mapping of metric to float64 [len(rows)]
+        Of the same users in the same order; NaN where not defined.
+    incomplete : tuple of users
+        Users of whom a fold is missing; they have no scores.
+    summary : mapping
+        The run's ``summary.json``.
+    """
+
+    name: str
+    place: Path
+    rows: Mapping[User, str]
+    reviews: Mapping[User, int]
+    scores: Mapping[str, FloatArray]
+    incomplete: tuple[User, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def data(self) -> str:
+        """Name of the review logs."""
+        return str(self.summary.get("data", ""))
+
+    @property
+    def protocol(self) -> str:
+        """Name of the rules by which reviews were scored."""
+        return str(self.summary.get("protocol", ""))
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What sets the model apart, as far as the run says."""
+        return tuple(trait for trait in TRAITS if self.summary.get(trait))
+
+    @property
+    def marked(self) -> str:
+        """Name with the marks of what sets the model apart."""
+        marks = "".join(TRAITS[trait][0] for trait in self.traits)
+        return f"{self.name} {marks}" if marks else self.name
+
+    @property
+    def has_digests(self) -> bool:
+        """Whether it is known which reviews were scored."""
+        return all(self.rows.values())
+
+    def values(self, metric: str, users: Sequence[User]) -> FloatArray:
+        """Scores of the users, in their order; NaN where the run has none."""
+        column = self.scores.get(metric)
+        if column is None:
+            return np.full(len(users), math.nan)
+        position = {user: number for number, user in enumerate(self.rows)}
+        at = np.array([position.get(user, -1) for user in users], np.int64)
+        found: FloatArray = np.append(column, math.nan)[at]
+        return found
+
+
+def load_run(folder: Path) -> Run:
+    """Read the scores of a finished run."""
+    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    table = pq.read_table(folder / SCORES)
+    users, digests, reviews = (
+        table.column(name).to_pylist() for name in ("user", "rows", "reviews")
+    )
+    whole = np.array([digest != "" for digest in digests], np.bool_)
+    kept = [number for number, is_whole in enumerate(whole) if is_whole]
+    scores = {
+        name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
+        for name in table.column_names
+        if name not in ("user", "rows", "reviews")
+    }
+    return Run(
+        name=str(summary["label"]),
+        place=folder,
+        rows={users[number]: digests[number] for number in kept},
+        reviews={users[number]: reviews[number] for number in kept},
+        scores=scores,
+        incomplete=tuple(user for user, is_whole in zip(users, whole, strict=True) if not is_whole),
+        summary=summary,
+    )
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a finished run."""
+    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Folders of all finished runs in a folder, in the order their jobs were numbered."""
+    found = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
+    return sorted(found, key=lambda path: (path.parent, _job_number(path)))
+
+
+def with_own_names(runs: Iterable[Run]) -> list[Run]:
+    """Tell runs of the same name apart: by protocol, else by their folder."""
+    runs = list(runs)
+    for told in (lambda run: run.protocol, lambda run: run.place.name, lambda run: str(run.place)):
+        names = [run.name for run in runs]
+        alike = [number for number, name in enumerate(names) if names.count(name) > 1]
+        differ = {
+            name for name in names if len({told(runs[n]) for n in alike if names[n] == name}) > 1
+        }
+        runs = [
+            replace(run, name=f"{run.name} ({told(run)})") if run.name in differ else run
+            for run in runs
+        ]
+    names = [run.name for run in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"the same run is given more than once: {', '.join(twice)}")
+    return runs
+
+
+def _job_number(folder: Path) -> tuple[int, str]:
+    number = folder.name.partition("_")[0]
+    return (int(number) if number.isdigit() else -1, folder.name)

@@ -1,0 +1,208 @@
+"""The whole comparison of runs by one metric, as values that reports are made of."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.comparison.board import Board, boards
+from srs_eval.comparison.by_users import (
+    AgainstBaseline,
+    Ranks,
+    against_baseline,
+    ranks,
+    superiority_matrix,
+)
+from srs_eval.comparison.one_user import board_of_one
+from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.runs import UNLIKE, Run
+from srs_eval.comparison.where import Where, where
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.resample import USER_RESAMPLES
+from srs_eval.nouns import Better, FloatArray
+
+# Shown beside the metric that is compared, where all runs have them.
+BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
+_SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Finished runs compared.
+
+    Attributes
+    ----------
+    paired : Paired
+        The runs, and the users they were compared on.
+    metric, better : str
+        What they were compared by, and which way is better.
+    baseline : int
+        Number of the run that the others are compared with.
+    scores : float64 [users, runs]
+        Of the metric; sizes where it is best near 0.
+    boards : tuple of Board
+        By user, by review, by the logarithm of reviews; only one where there is one user.
+    against : tuple of AgainstBaseline
+        One for each run.
+    superiority : float64 [runs, runs]
+    ranks : Ranks
+    beside : mapping of metric to float64 [runs]
+        Means over users of other metrics.
+    where : Where or None
+        Differences to the baseline in parts of the reviews.
+    notes : tuple of str
+        What every output has to say.
+    """
+
+    paired: Paired
+    metric: str
+    better: Better
+    baseline: int
+    scores: FloatArray
+    boards: tuple[Board, ...]
+    against: tuple[AgainstBaseline, ...]
+    superiority: FloatArray
+    ranks: Ranks
+    beside: Mapping[str, FloatArray]
+    where: Where | None
+    notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs."""
+        return self.paired.runs
+
+    @property
+    def board(self) -> Board:
+        """The leaderboard in which each user counts once: the headline."""
+        return self.boards[0]
+
+    @property
+    def order(self) -> list[int]:
+        """Numbers of the runs, best first."""
+        return self.board.order
+
+
+def judge(
+    paired: Paired,
+    *,
+    metric: str = "log_loss",
+    baseline: str | None = None,
+    resamples: int = USER_RESAMPLES,
+) -> Verdict:
+    """Compare paired runs by one metric.
+
+    Parameters
+    ----------
+    metric : str
+        A metric every run should have; runs without it are shown without a number.
+    baseline : str, optional
+        Name, algorithm or folder of the run that the others are compared with; the first.
+
+    Raises
+    ------
+    ConfigError
+        If no run has the metric, if it has no better direction, or if no run is so called.
+    """
+    direction = better_of(metric, paired.runs)
+    sign = _SIGN[direction]
+    scores = paired.scores(metric)
+    scores = np.abs(scores) if direction == "zero" else scores
+    number = find_run(paired.runs, baseline) if baseline else 0
+    eligible = [not set(run.traits) & set(UNLIKE) for run in paired.runs]
+    if len(paired.users) == 1:
+        all_boards = [board_of_one(paired, metric, sign=sign, eligible=eligible)]
+    else:
+        all_boards = boards(
+            scores, paired.reviews, sign=sign, eligible=eligible, resamples=resamples
+        )
+    has_any = ~np.isnan(scores).all(axis=0)
+    # The users the leaderboard is about.
+    whole = scores[~np.isnan(scores[:, has_any]).any(axis=1)]
+    left_out = len(scores) - len(whole)
+    notes = list(paired.notes)
+    if left_out:
+        notes.append(
+            f"{metric} is not defined for {left_out:,} of {len(scores):,} users, who are left out"
+        )
+    users = [
+        u for u, row in zip(paired.users, scores, strict=True) if not np.isnan(row[has_any]).any()
+    ]
+    return Verdict(
+        paired=paired,
+        metric=metric,
+        better=direction,
+        baseline=number,
+        scores=whole,
+        boards=tuple(all_boards),
+        against=tuple(against_baseline(whole, users, number, sign=sign)),
+        superiority=superiority_matrix(whole, sign=sign),
+        ranks=ranks(whole, sign=sign),
+        beside=_beside(paired, metric),
+        where=where(paired, number, metric),
+        notes=tuple(notes),
+    )
+
+
+def better_of(metric: str, runs: Sequence[Run]) -> Better:
+    """Say which way a metric is better.
+
+    Raises
+    ------
+    ConfigError
+        If no run has it, or neither direction is better.
+    """
+    held = dict.fromkeys(name for run in runs for name in run.scores)
+    if metric not in held:
+        close = difflib.get_close_matches(metric, held, 1)
+        meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(held))}"
+        raise ConfigError(f"metric={metric}: no run has it; {meant}")
+    known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in default_panel()}}
+    direction = known.get(metric, "neither")
+    if direction == "neither":
+        ranked = sorted(name for name in held if known.get(name, "neither") != "neither")
+        raise ConfigError(
+            f"metric={metric}: it is not known which way it is better; "
+            f"choose one of {', '.join(ranked)}"
+        )
+    return direction
+
+
+def find_run(runs: Sequence[Run], asked: str) -> int:
+    """Find a run by its name, its algorithm or its folder.
+
+    Raises
+    ------
+    ConfigError
+        If none or several are so called.
+    """
+    ways = (
+        [run.name for run in runs],
+        [str(run.summary.get("algo", "")) for run in runs],
+        [run.place.name for run in runs],
+        [str(run.place) for run in runs],
+    )
+    for names in ways:
+        if names.count(asked) == 1:
+            return names.index(asked)
+    names = ways[0]
+    close = difflib.get_close_matches(asked, names, 1)
+    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    raise ConfigError(f"baseline={asked}: no run is so called, or more than one; {meant}")
+
+
+def _beside(paired: Paired, metric: str) -> dict[str, FloatArray]:
+    """Means over users of other metrics, each over the users every run has a number for."""
+    found = {}
+    for name in BESIDE:
+        if name == metric:
+            continue
+        scores = paired.scores(name)
+        scores = scores[~np.isnan(scores).any(axis=1)]
+        if len(scores):
+            found[name] = scores.mean(axis=0)
+    return found

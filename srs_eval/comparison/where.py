@@ -1,0 +1,262 @@
+"""Where models differ: by the history of a card, by what was predicted, by who answers.
+
+Each user's reviews together count once, as in the mean over users, so that the parts add up:
+the sum over strata of share times difference is the mean paired difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.resampling import resampled_ratios
+from srs_eval.comparison.saved_predictions import (
+    SavedPredictions,
+    check_same_rows,
+    has_predictions,
+    losses,
+    not_its_own,
+    scored_by,
+)
+from srs_eval.metrics.paired import weighted_interval
+from srs_eval.nouns import FloatArray, IntArray, Predictions, User
+
+RESAMPLES = 1_999
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What reviews are told apart by.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Increasing; a stratum holds values from one edge up to, not including, the next.
+    labels : tuple of str
+        One for each stratum.
+    """
+
+    name: str
+    title: str
+    edges: tuple[float, ...]
+    labels: tuple[str, ...]
+
+    def stratum(self, values: FloatArray | IntArray) -> IntArray:
+        """Find the stratum of each value; values outside the edges go to the outermost."""
+        place = np.searchsorted(np.array(self.edges), values, side="right") - 1
+        return np.clip(place, 0, len(self.labels) - 1).astype(np.int64)
+
+
+FACTS = (
+    Fact(
+        "nth_review",
+        "Number of the review on its card",
+        (0, 3, 4, 5, 7, 10, 15, 25, math.inf),
+        ("2", "3", "4", "5-6", "7-9", "10-14", "15-24", "25+"),
+    ),
+    Fact(
+        "elapsed_days",
+        "Days since the card's review before",
+        (0, 1, 2, 4, 8, 15, 31, 91, 366, math.inf),
+        ("same day", "1", "2-3", "4-7", "8-14", "15-30", "31-90", "91-365", "366+"),
+    ),
+    Fact(
+        "lapses",
+        "Lapses of the card before",
+        (0, 1, 2, 3, 5, 9, math.inf),
+        ("0", "1", "2", "3-4", "5-8", "9+"),
+    ),
+    Fact(
+        "p",
+        "Recall predicted by the baseline",
+        (0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, math.inf),
+        ("<0.5", "0.5-0.7", "0.7-0.8", "0.8-0.85", "0.85-0.9", "0.9-0.95", "0.95-0.98", "≥0.98"),
+    ),
+    Fact(
+        "size",
+        "Scored reviews of the user",
+        (0, 1_000, 3_000, 10_000, 30_000, math.inf),
+        ("<1,000", "1,000-2,999", "3,000-9,999", "10,000-29,999", "30,000+"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Differences to the baseline in one part of the reviews.
+
+    Attributes
+    ----------
+    share : float
+        Of all reviews, each user's counting once.
+    n_reviews, n_clusters : int
+        Reviews, and users (or cards of one user) they are of.
+    gap, lo, hi : float64 [runs]
+        Mean score less the baseline's, with its 99 % interval from drawing users.
+    """
+
+    label: str
+    share: float
+    n_reviews: int
+    n_clusters: int
+    gap: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Differences to the baseline in every part of the reviews.
+
+    Attributes
+    ----------
+    runs : tuple of int
+        Numbers of the runs that kept predictions, in the order of the columns; the baseline is
+        among them.
+    score : str
+        What reviews were scored by.
+    over : str
+        What was drawn for the intervals: ``users``, or ``cards`` of a single user.
+    facts : tuple of (Fact, strata)
+        Strata without reviews are left out, and facts that all reviews have in common.
+    """
+
+    runs: tuple[int, ...]
+    score: str
+    over: str
+    facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
+
+
+def where(
+    paired: Paired, baseline: int, metric: str, *, resamples: int = RESAMPLES
+) -> Where | None:
+    """Stream the predictions of all runs, one user after the other, and add differences up.
+
+    Parameters
+    ----------
+    baseline : int
+        Number of the run whose predictions the others are compared with.
+
+    Returns
+    -------
+    Where or None
+        None if the baseline, or every other run, kept no predictions.
+
+    Raises
+    ------
+    ConfigError
+        If predictions are not of the same reviews.
+    """
+    kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
+    if baseline not in kept or len(kept) < 2:
+        return None
+    files = {n: SavedPredictions(paired.runs[n].place) for n in kept}
+    of_users = [_of_user(paired, files, baseline, user, metric) for user in paired.users]
+    gaps, mass, reviews = (np.concatenate(parts) for parts in zip(*of_users, strict=True))
+    drawn = resampled_ratios(gaps, mass, resamples=resamples)
+    facts = []
+    at = 0
+    for fact in FACTS:
+        strata = [
+            _stratum(label, gaps[:, k], mass[:, k], reviews[:, k], drawn[:, k], mass, fact)
+            for k, label in enumerate(fact.labels, start=at)
+            if reviews[:, k].any()
+        ]
+        at += len(fact.labels)
+        if len(strata) > 1:
+            facts.append((fact, tuple(strata)))
+    over = "users" if len(paired.users) > 1 else "cards"
+    return Where(tuple(kept), scored_by(metric), over, tuple(facts))
+
+
+def _of_user(
+    paired: Paired, files: dict[int, SavedPredictions], baseline: int, user: User, metric: str
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Add up one user: weighted differences, weights, and reviews, by stratum.
+
+    Returns
+    -------
+    gaps : float64 [clusters, strata, runs]
+    mass : float64 [clusters, strata]
+    reviews : int64 [clusters, strata]
+        Clusters are the user itself or, if there is no other, its cards.
+    """
+    reviews = files[baseline].read(user)
+    if reviews is None or len(reviews) != paired.reviews[paired.users.index(user)]:
+        raise not_its_own(paired.runs[baseline], user)
+    before = losses(reviews, metric)
+    gaps = [
+        losses(check_same_rows(paired.runs[n], reviews, file.read(user)), metric) - before
+        for n, file in files.items()
+    ]
+    only = len(paired.users) == 1
+    cluster = (
+        np.unique(reviews.card, return_inverse=True)[1] if only else np.zeros(len(reviews), int)
+    )
+    clusters = int(cluster.max()) + 1
+    strata = [_strata(fact, reviews) for fact in FACTS]
+    sums, counts = [], []
+    for fact, stratum in zip(FACTS, strata, strict=True):
+        size = len(fact.labels)
+        known = stratum >= 0
+        cell = (cluster * size + stratum)[known]
+        shape = (clusters, size)
+        counts.append(np.bincount(cell, minlength=clusters * size).reshape(shape))
+        of_runs = [
+            np.bincount(cell, gap[known], minlength=clusters * size).reshape(shape) for gap in gaps
+        ]
+        sums.append(np.stack(of_runs, axis=2))
+    held = np.concatenate(counts, axis=1)
+    return np.concatenate(sums, axis=1) / len(reviews), held / len(reviews), held
+
+
+def _strata(fact: Fact, reviews: Predictions) -> IntArray:
+    """Stratum of each review; -1 where the fact was not kept."""
+    if fact.name == "size":
+        return fact.stratum(np.full(len(reviews), len(reviews)))
+    values = getattr(reviews, fact.name)
+    if values is None:
+        return np.full(len(reviews), -1, np.int64)
+    return fact.stratum(values)
+
+
+def _stratum(
+    label: str,
+    gaps: FloatArray,
+    mass: FloatArray,
+    reviews: IntArray,
+    drawn: FloatArray,
+    all_mass: FloatArray,
+    fact: Fact,
+) -> Stratum:
+    total = float(mass.sum())
+    of_fact = sum(float(all_mass[:, k].sum()) for k in _columns(fact))
+    means = np.divide(
+        gaps, mass[:, None], out=np.full(gaps.shape, math.nan), where=mass[:, None] > 0
+    )
+    intervals = [
+        weighted_interval(means[:, run], mass, drawn[:, run]) for run in range(gaps.shape[1])
+    ]
+    lo, hi = np.array(intervals).reshape(-1, 2).T
+    return Stratum(
+        label=label,
+        share=total / of_fact,
+        n_reviews=int(reviews.sum()),
+        n_clusters=int(np.count_nonzero(reviews)),
+        gap=gaps.sum(axis=0) / total,
+        lo=lo,
+        hi=hi,
+    )
+
+
+def _columns(fact: Fact) -> Sequence[int]:
+    begin = 0
+    for other in FACTS:
+        if other is fact:
+            break
+        begin += len(other.labels)
+    return range(begin, begin + len(fact.labels))

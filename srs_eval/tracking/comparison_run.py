@@ -1,0 +1,192 @@
+"""Comparisons in MLflow: runs fetched from a store, and the comparison kept as a run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlflow import MlflowClient
+from mlflow.artifacts import download_artifacts
+from mlflow.entities import Run
+
+from srs_eval.errors import ConfigError
+from srs_eval.tracking.address import store_address
+from srs_eval.tracking.items import ArtifactFile, Description, Item, Param, Tag, Value
+from srs_eval.tracking.mlflow_store import open_store, tracking_errors
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
+from srs_eval.tracking.tracker import RunInfo, RunLinks
+
+RESULTS = "results"
+KIND = "comparison"
+NEEDED = {"summary.json", "scores.parquet"}
+NO_BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+_MOST_RUNS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A run that was compared.
+
+    Attributes
+    ----------
+    name : str
+        What the comparison calls it.
+    tags : mapping of str to str
+        Tags that find it in a store.
+    sweep_id : str
+        The sweep it was part of; "" if none.
+    """
+
+    name: str
+    tags: Mapping[str, str]
+    sweep_id: str = ""
+
+
+def fetch_runs(
+    uri: str | None, folder: Path, *, experiment: str | None = None, sweep_id: str | None = None
+) -> list[Path]:
+    """Copy the results of finished runs out of a store.
+
+    Parameters
+    ----------
+    uri : str, optional
+        The store: see `MlflowTracker`.
+    folder : Path
+        Where they go, each in a folder named after its run.
+    experiment, sweep_id : str, optional
+        Which runs; by either, or by both.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such experiment, or no finished run.
+    TrackingError
+        If the store cannot be read.
+    """
+    address = store_address(uri, None)
+    with quiet_mlflow({**IMPATIENCE, **NO_BARS}):
+        client = open_store(address)
+        with tracking_errors("read runs", address):
+            known = {e.name: e.experiment_id for e in client.search_experiments()}
+            if experiment is not None and experiment not in known:
+                raise ConfigError(
+                    f"experiment={experiment}: not at {address.shown}; "
+                    f"there are {', '.join(sorted(known))}"
+                )
+            chosen = list(known.values()) if experiment is None else [known[experiment]]
+            wanted = {} if sweep_id is None else {"sweep_id": sweep_id}
+            runs = _search(client, chosen, wanted)
+            found = [(run, kept) for run in runs if (kept := _kept(client, run)) >= NEEDED]
+            if not found:
+                asked = {"experiment": experiment, "sweep_id": sweep_id}
+                words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
+                raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
+            return [_fetched(address.uri, run, kept, folder) for run, kept in found]
+
+
+def keep_comparison(
+    parents: Sequence[Parent],
+    files: Sequence[Path],
+    *,
+    values: Mapping[str, float],
+    tags: Mapping[str, str],
+    note: str,
+    uri: str | None,
+    experiment: str,
+    artifacts: str | None = None,
+) -> RunLinks:
+    """Keep a comparison as a run of its own, with the runs compared as tags.
+
+    The tag ``parents`` names the runs of the same store, ``parent.NAME`` which of them a run of
+    the comparison is, and ``sweep_ids`` the sweeps they were part of.
+
+    Raises
+    ------
+    TrackingError
+        If the store cannot be used; the files stay where they are.
+    """
+    tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
+    names = " and ".join(parent.name for parent in parents)
+    title = names if len(names) < 60 else f"{len(parents)} runs compared"
+    tracker.start(RunInfo(title, tags={"kind": KIND, **tags}))
+    end = False
+    try:
+        ids = _found(uri, parents)
+        sweeps = dict.fromkeys(parent.sweep_id for parent in parents if parent.sweep_id)
+        items: list[Item] = [
+            Param("runs", ", ".join(parent.name for parent in parents)),
+            Tag("parents", ",".join(dict.fromkeys(ids.values()))),
+            Tag("sweep_ids", ",".join(sweeps)),
+            *(Tag(f"parent.{name}", run_id) for name, run_id in ids.items()),
+            *(Value(name, value) for name, value in values.items()),
+            *(ArtifactFile(path, "comparison") for path in files),
+            Description(note),
+        ]
+        tracker.log(items)
+        end = True
+    finally:
+        links = tracker.finish("finished" if end else "failed")
+    return links
+
+
+def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:
+    """Find the runs in the store; those that are not there are left out."""
+    address = store_address(uri, None)
+    with quiet_mlflow(IMPATIENCE), tracking_errors("look for the runs compared", address):
+        client = MlflowClient(tracking_uri=address.uri)
+        everywhere = [e.experiment_id for e in client.search_experiments()]
+        ids = {}
+        for parent in parents:
+            if all(parent.tags.values()):
+                wanted = {
+                    **parent.tags,
+                    **({"sweep_id": parent.sweep_id} if parent.sweep_id else {}),
+                }
+                runs = _search(client, everywhere, wanted)
+                if runs:
+                    ids[parent.name] = runs[-1].info.run_id
+        return ids
+
+
+def _search(client: MlflowClient, experiments: list[str], tags: Mapping[str, str]) -> list[Run]:
+    """Finished runs with these tags, oldest first."""
+    quoted = [f"tags.`{name}` = '{_quoted(value)}'" for name, value in tags.items()]
+    found = client.search_runs(
+        experiments,
+        filter_string=" and ".join(["attributes.status = 'FINISHED'", *quoted]),
+        max_results=_MOST_RUNS,
+        order_by=["attributes.start_time ASC"],
+    )
+    return list(found)
+
+
+def _kept(client: MlflowClient, run: Run) -> set[str]:
+    """Names of the results that a run kept; none of a comparison."""
+    if run.data.tags.get("kind") == KIND:
+        return set()
+    return {Path(file.path).name for file in client.list_artifacts(run.info.run_id, RESULTS)}
+
+
+def _fetched(uri: str, run: Run, kept: set[str], folder: Path) -> Path:
+    """Copy what is read of a run: not its curves, which are large."""
+    place: Path = folder / run.info.run_id
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("summary.json", "scores.parquet", "predictions.parquet"):
+        if name in kept:
+            file = download_artifacts(
+                run_id=run.info.run_id,
+                artifact_path=f"{RESULTS}/{name}",
+                dst_path=str(place),
+                tracking_uri=uri,
+            )
+            # Kinds of stores differ in whether they keep the folder; none loses its file.
+            if Path(file) != place / name:
+                shutil.copyfile(file, place / name)
+    return place
+
+
+def _quoted(value: str) -> str:
+    return value.replace("'", "''")

@@ -1,0 +1,117 @@
+"""Finished runs made up in a moment: outcomes are shared, predictions differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.nouns import Predictions, User
+from srs_eval.predictions import concatenate, rows_fingerprint
+from srs_eval.report import files, tables
+from srs_eval.scoring import Scores
+
+PANEL = Panel([LogLoss(), Brier(), Auc()])
+MakeRun = Callable[..., Path]
+
+
+def reviews_of(
+    user: User, number: int, *, only_recalled: bool = False
+) -> tuple[Predictions, np.ndarray]:
+    """Reviews of an invented user, and the true log-odds of recall."""
+    rng = np.random.default_rng(number)
+    n = 1_200 if number == 12 else 60 + 20 * (number % 7)
+    log_odds = rng.normal(1.2 + 0.1 * (number % 5), 1.0, n)
+    recalled = np.ones(n, bool) if only_recalled else rng.random(n) < 1 / (1 + np.exp(-log_odds))
+    reviews = Predictions(
+        users=(user,),
+        user=np.zeros(n, np.int64),
+        fold=np.zeros(n, np.int64),
+        row=np.arange(n),
+        card=rng.integers(0, n // 5, n),
+        p=np.full(n, 0.5),
+        recalled=recalled,
+        day=np.sort(rng.integers(0, 50, n)),
+        elapsed_days=rng.integers(1, 200, n).astype(np.float64),
+        nth_review=rng.integers(2, 30, n),
+        lapses=rng.integers(0, 12, n),
+    )
+    return reviews, log_odds
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Write the folder of a run whose predictions are the truth, blurred and shifted."""
+
+    def make(
+        label: str,
+        users: Sequence[User] = tuple(range(1, 13)),
+        *,
+        blur: float = 0.0,
+        shift: float = 0.0,
+        other_reviews: Sequence[User] = (),
+        failed: Sequence[User] = (),
+        only_recalled: Sequence[User] = (),
+        folder: str | None = None,
+        **summary: object,
+    ) -> Path:
+        parts, digests, values, sizes = [], [], [], []
+        for place, user in enumerate(users):
+            number = user if isinstance(user, int) else 1000 + place
+            made, log_odds = reviews_of(
+                user,
+                number + (500 if user in other_reviews else 0),
+                only_recalled=user in only_recalled,
+            )
+            noise = np.random.default_rng([number, len(label)]).normal(0, 1, len(made))
+            p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
+            predictions = _with(made, p)
+            parts.append(predictions)
+            whole = user not in failed
+            digests.append(rows_fingerprint(predictions) if whole else "")
+            sizes.append(len(predictions) if whole else 0)
+            row = PANEL.score(predictions)
+            values.append([row[name] if whole else np.nan for name in PANEL.names])
+        place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
+        place.mkdir(parents=True)
+        scores = Scores(
+            tuple(users),
+            np.array(sizes),
+            tuple(digests),
+            PANEL.names,
+            np.array(values),
+        )
+        together = concatenate(parts)
+        assert together is not None
+        files.write_predictions(place, together)
+        files.write_table(place / files.SCORES, tables.scores_table(scores))
+        content = {
+            "algo": label,
+            "label": label,
+            "data": "invented",
+            "protocol": "srs_benchmark",
+            "users": len(users),
+            "reviews": sum(sizes),
+            "failed": len(failed),
+            "metrics": {"log_loss": {"lo": 0.1, "hi": 0.9}},
+            "online": False,
+            "tags": {"config_hash": f"hash of {label}"},
+        }
+        files.write_json(place / files.SUMMARY, {**content, **summary})
+        return place
+
+    return make
+
+
+def _with(made: Predictions, p: np.ndarray) -> Predictions:
+    columns = {
+        name: getattr(made, name)
+        for name in ("users", "user", "fold", "row", "card", "recalled", "day")
+    }
+    facts = {name: getattr(made, name) for name in ("elapsed_days", "nth_review", "lapses")}
+    return Predictions(p=p, **columns, **facts)

@@ -1,0 +1,101 @@
+"""Runs are compared on identical reviews only, and say so when they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from srs_eval.comparison.given import given_runs
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.runs import load_run, with_own_names
+from srs_eval.errors import ConfigError
+
+
+def test_a_user_scored_on_other_reviews_is_refused_by_name(make_run):
+    runs = [load_run(make_run("a")), load_run(make_run("b", other_reviews=[4]))]
+    with pytest.raises(ConfigError) as refused:
+        pair(runs)
+    assert "b scored other reviews than a of user 4" in str(refused.value)
+    assert "intersect=true compares them on the 11 users in common" in str(refused.value)
+
+
+def test_the_run_that_differs_from_most_is_the_one_that_is_named(make_run):
+    runs = [load_run(make_run(name, other_reviews=[4] * (name == "a"))) for name in "abc"]
+    with pytest.raises(ConfigError, match="a scored other reviews than b of user 4") as refused:
+        pair(runs)
+    assert "c scored" not in str(refused.value)
+
+
+def test_users_that_are_absent_or_lost_a_fold_are_told_apart(make_run):
+    runs = [
+        load_run(make_run("whole")),
+        load_run(make_run("short", users=range(1, 11))),
+        load_run(make_run("broken", failed=[2])),
+    ]
+    with pytest.raises(ConfigError) as refused:
+        pair(runs)
+    assert "short did not score users 11, 12" in str(refused.value)
+    assert "broken has a failed fold of user 2" in str(refused.value)
+
+
+def test_what_runs_have_in_common_is_compared_only_when_asked_and_then_said(make_run):
+    runs = [load_run(make_run("a")), load_run(make_run("b", other_reviews=[4], failed=[7]))]
+    paired = pair(runs, intersect=True)
+    assert set(paired.users) == set(range(1, 13)) - {4, 7}
+    assert paired.notes == (
+        "Restricted to 10 users of 12: those of whom all runs scored the same reviews",
+    )
+
+
+def test_nothing_in_common_is_an_error_even_when_asked(make_run):
+    runs = [load_run(make_run("a", users=[1])), load_run(make_run("b", users=[2]))]
+    with pytest.raises(ConfigError, match="there is no user of whom all runs"):
+        pair(runs, intersect=True)
+
+
+def test_users_may_be_in_any_order(make_run):
+    one, other = load_run(make_run("a")), load_run(make_run("a", users=range(12, 0, -1)))
+    paired = pair(with_own_names([one, other]))
+    scores = paired.scores("log_loss")
+    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+
+
+def test_other_protocols_that_score_the_same_reviews_are_compared_and_named(make_run):
+    folders = [make_run("a"), make_run("a", protocol="srs_benchmark_refit50")]
+    runs = with_own_names(load_run(folder) for folder in folders)
+    assert [run.name for run in runs] == ["a (srs_benchmark)", "a (srs_benchmark_refit50)"]
+    assert "several protocols" in pair(runs).notes[0]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(make_run):
+    runs = with_own_names(load_run(make_run("a", folder=name)) for name in ("first", "second"))
+    assert [run.name for run in runs] == ["a (first)", "a (second)"]
+
+
+def test_the_same_run_twice_is_refused(make_run):
+    run = load_run(make_run("a"))
+    with pytest.raises(ConfigError, match="more than once"):
+        with_own_names([run, run])
+
+
+def test_a_folder_stands_for_all_runs_below_in_the_order_of_their_jobs(make_run, tmp_path):
+    for number in (0, 1, 2, 10):
+        make_run(f"run{number}", folder=f"sweep/{number}_run")
+    runs, _ = given_runs([tmp_path])
+    assert [run.name for run in runs] == ["run0", "run1", "run2", "run10"]
+
+
+def test_every_path_without_runs_is_named(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.txt").write_text("nothing")
+    with pytest.raises(ConfigError) as refused:
+        given_runs([tmp_path / "empty", tmp_path / "absent", tmp_path / "text.txt"])
+    assert [path in str(refused.value) for path in ("empty", "absent", "text.txt")] == [True] * 3
+
+
+def test_a_run_that_scored_no_user_is_left_out_and_named(make_run, tmp_path):
+    make_run("whole")
+    make_run("nothing", failed=range(1, 13))
+    runs, notes = given_runs([tmp_path])
+    assert [run.name for run in runs] == ["whole"]
+    assert "nothing scored no user" in notes[0]

@@ -1,0 +1,189 @@
+"""The numbers of a comparison, and that nothing is made of what says nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import rankdata
+from scipy.stats import wilcoxon as scipy_wilcoxon
+
+from srs_eval.comparison.board import boards
+from srs_eval.comparison.by_users import ranks, superiority_matrix
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.runs import load_run, with_own_names
+from srs_eval.comparison.verdict import judge
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.paired import compare, user_weights
+from srs_eval.metrics.resample import bca_interval, resampled_means
+
+
+def judged(*folders, intersect=False, **options):
+    paired = pair(with_own_names(map(load_run, folders)), intersect=intersect)
+    return judge(paired, **{"resamples": 999, **options})
+
+
+@pytest.fixture
+def three(make_run):
+    return make_run("sharp"), make_run("blurred", blur=1.0), make_run("shifted", shift=-1.5)
+
+
+def test_means_and_intervals_are_those_of_the_saved_scores(three):
+    verdict = judged(*three, resamples=9_999)
+    for number, folder in enumerate(three):
+        scores = pq.read_table(folder / "scores.parquet")
+        losses = scores["log_loss"].to_numpy()
+        drawn = resampled_means(losses[:, None])[:, 0]
+        assert verdict.board.mean[number] == pytest.approx(losses.mean())
+        found = verdict.board.lo[number], verdict.board.hi[number]
+        assert found == pytest.approx(bca_interval(losses, drawn))
+        reviews = scores["reviews"].to_numpy()
+        assert verdict.boards[1].mean[number] == pytest.approx(np.average(losses, weights=reviews))
+        by_log = np.average(losses, weights=np.log(reviews))
+        assert verdict.boards[2].mean[number] == pytest.approx(by_log)
+
+
+@pytest.mark.parametrize("weighting", ["users", "reviews", "log_reviews"])
+def test_differences_are_those_of_comparing_two_by_themselves(three, weighting):
+    verdict = judged(*three)
+    (board,) = [board for board in verdict.boards if board.weighting == weighting]
+    reviews = verdict.paired.reviews
+    expected = compare(
+        verdict.scores[:, 1],
+        verdict.scores[:, 0],
+        user_weights(reviews, weighting),
+        resamples=999,
+    )
+    assert board.gap[1, 0] == pytest.approx(expected.difference)
+    found = board.gap_lo[1, 0], board.gap_hi[1, 0]
+    assert found == pytest.approx((expected.lo, expected.hi))
+    assert board.effective == pytest.approx(expected.effective_users)
+    np.testing.assert_allclose(board.gap, -board.gap.T)
+    np.testing.assert_allclose(board.gap_lo, -board.gap_hi.T)
+
+
+def test_against_the_baseline_is_wilcoxons_test_as_scipy_has_it(three):
+    verdict = judged(*three, baseline="blurred")
+    gaps = verdict.scores[:, 0] - verdict.scores[:, 1]
+    found = verdict.against[0]
+    assert found.test.p_value == pytest.approx(scipy_wilcoxon(gaps).pvalue)
+    assert found.share == np.mean(gaps < 0)
+    gains = [verdict.paired.users[n] for n in np.argsort(gaps)[:5] if gaps[n] < 0]
+    assert [user for user, _ in found.gains] == gains
+
+
+def test_ranks_are_those_of_scipy_and_shares_add_up(three):
+    verdict = judged(*three)
+    expected = rankdata(verdict.scores, axis=1).mean(axis=0)
+    np.testing.assert_allclose(verdict.ranks.mean, expected)
+    np.testing.assert_allclose(verdict.superiority + verdict.superiority.T, 1)
+
+
+def test_the_sharp_model_wins_and_the_shifted_is_worse(three):
+    board = judged(*three).board
+    assert board.standing(0) == "best"
+    assert board.standing(2) == "worse"
+
+
+def test_a_run_and_its_copy_are_not_told_apart(make_run):
+    verdict = judged(make_run("a", folder="one"), make_run("a", folder="two"))
+    board = verdict.board
+    assert board.gap[1, 0] == board.gap_lo[1, 0] == board.gap_hi[1, 0] == 0
+    assert board.p_value[1, 0] == 1
+    assert board.standing(1) == "not told apart"
+    found = verdict.against[1]
+    assert math.isnan(found.p_holm)
+    assert found.share == 0.5
+    assert (found.n_tied, found.gains, found.losses) == (12, (), ())
+    assert verdict.ranks.groups == ((0, 1),)
+    np.testing.assert_array_equal(verdict.ranks.mean, [1.5, 1.5])
+
+
+def test_ties_count_half():
+    scores = np.array([[0.1, 0.2], [0.3, 0.3], [0.5, 0.4], [0.1, 0.3]])
+    np.testing.assert_array_equal(superiority_matrix(scores), [[0.5, 0.625], [0.375, 0.5]])
+    assert ranks(scores).mean.tolist() == [1.375, 1.625]
+
+
+def test_a_constant_difference_is_as_sure_as_can_be():
+    scores = np.linspace(0.2, 0.6, 20)[:, None] + np.array([0.0, 0.125])
+    first = boards(scores, np.full(20, 100), resamples=999)[0]
+    assert first.p_value[1, 0] == 0.001
+    assert first.standing(1) == "worse"
+
+
+def test_users_without_a_number_are_left_out_of_all_and_counted(make_run):
+    folders = [make_run(name, blur=blur, only_recalled=[3]) for name, blur in (("a", 0), ("b", 1))]
+    verdict = judged(*folders, metric="auc")
+    assert verdict.board.n_users == 11
+    assert "auc is not defined for 1 of 12 users" in verdict.notes[0]
+    assert verdict.board.best == 0  # higher is better
+    assert verdict.board.sign == -1
+    assert judged(*folders).board.n_users == 12
+
+
+def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
+    with_it, other, without = (make_run(name, blur=0.1 * n) for n, name in enumerate("abc"))
+    table = pq.read_table(without / "scores.parquet").drop_columns(["log_loss"])
+    pq.write_table(table, without / "scores.parquet")
+    verdict = judged(with_it, other, without)
+    assert verdict.board.n_users == 12
+    assert not np.isnan(verdict.board.p_value[0, 1])
+    assert verdict.order[-1] == 2
+    assert verdict.board.standing(2) == "unknown"
+
+
+@pytest.mark.parametrize("users", [2, 3, 4])
+def test_of_few_users_nothing_is_said_of_how_surely(make_run, users):
+    few = range(1, users + 1)
+    verdict = judged(make_run("a", few), make_run("b", few, blur=1))
+    assert np.isnan(
+        [verdict.board.lo[0], verdict.board.gap_lo[1, 0], verdict.board.p_value[1, 0]]
+    ).all()
+    assert verdict.board.standing(1) in ("best", "unknown")
+    assert math.isnan(verdict.against[1].p_holm)
+    assert verdict.ranks.groups == ()
+
+
+def test_what_sees_the_truth_or_learns_on_is_shown_but_never_called_the_best(make_run):
+    oracle = make_run("oracle", sees_truth=True)
+    online = make_run("online", blur=0.5, online=True)
+    plain = make_run("plain", blur=1.0)
+    verdict = judged(oracle, online, plain)
+    assert [verdict.runs[n].name for n in verdict.order] == ["oracle", "online", "plain"]
+    assert verdict.board.best == 2
+    assert verdict.board.standing(0) == "better"
+    assert [run.marked for run in verdict.runs] == ["oracle †", "online *", "plain"]
+    assert judged(oracle, online).board.best == 0  # nothing else to compare
+
+
+def test_one_user_is_compared_review_by_review(make_run):
+    folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0), make_run("c", [7], folder="c")]
+    verdict = judged(*folders)
+    (board,) = verdict.boards
+    assert (board.lo[0], board.hi[0]) == (0.1, 0.9)  # of the summary
+    assert board.gap_lo[1, 0] < board.gap[1, 0] < board.gap_hi[1, 0]
+    assert board.p_value[1, 0] < 0.01
+    assert board.p_value[2, 0] == 1
+    assert board.standing(2) == "not told apart"
+    assert verdict.where is not None
+    assert verdict.where.over == "cards"
+    of_auc = judged(*folders, metric="auc")
+    assert np.isnan(of_auc.board.p_value[1, 0])
+
+
+def test_a_baseline_or_metric_that_is_not_there_is_met_with_what_was_meant(three):
+    with pytest.raises(ConfigError, match="did you mean shifted"):
+        judged(*three, baseline="shift")
+    with pytest.raises(ConfigError, match="did you mean log_loss"):
+        judged(*three, metric="logloss")
+    assert judged(*three, baseline=three[1].name).baseline == 1
+
+
+def test_more_hopeless_models_do_not_hide_a_clear_difference(make_run):
+    names = [f"h{n}" for n in range(6)]
+    hopeless = [make_run(name, shift=-3 - n) for n, name in enumerate(names)]
+    verdict = judged(make_run("a"), make_run("b", shift=-1.5), *hopeless)
+    assert verdict.board.standing(1) == "worse"

@@ -1,0 +1,109 @@
+"""Where models differ: parts add up to the whole, and nothing depends on the order of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.runs import load_run, with_own_names
+from srs_eval.comparison.saved_predictions import SavedPredictions
+from srs_eval.comparison.where import FACTS, where
+from srs_eval.errors import ConfigError
+from srs_eval.report.files import load_predictions
+
+RESAMPLES = 99
+
+
+def paired_of(*folders):
+    return pair(with_own_names(map(load_run, folders)))
+
+
+def test_parts_add_up_to_the_mean_difference_over_users(make_run):
+    paired = paired_of(make_run("a"), make_run("b", blur=1))
+    scores = paired.scores("log_loss")
+    expected = (scores[:, 1] - scores[:, 0]).mean()
+    found = where(paired, 0, "log_loss", resamples=RESAMPLES)
+    assert [fact.name for fact, _ in found.facts] == [fact.name for fact in FACTS]
+    for _, strata in found.facts:
+        assert sum(s.share for s in strata) == pytest.approx(1)
+        assert sum(s.share * s.gap[1] for s in strata) == pytest.approx(expected)
+        assert sum(s.n_reviews for s in strata) == paired.reviews.sum()
+
+
+def test_a_part_is_what_a_plain_loop_finds(make_run):
+    folders = make_run("a"), make_run("b", blur=1)
+    found = where(paired_of(*folders), 0, "brier", resamples=RESAMPLES)
+    first, second = (load_predictions(folder) for folder in folders)
+    above = below = 0.0
+    sizes = np.bincount(first.user)
+    for n in range(len(first)):
+        if 2 <= first.elapsed_days[n] < 4:
+            gap = (second.p[n] - second.recalled[n]) ** 2 - (first.p[n] - first.recalled[n]) ** 2
+            above += gap / sizes[first.user[n]]
+            below += 1 / sizes[first.user[n]]
+    strata = {s.label: s for fact, part in found.facts if fact.name == "elapsed_days" for s in part}
+    assert strata["2-3"].gap[1] == pytest.approx(above / below)
+    assert strata["2-3"].gap[0] == 0
+
+
+def test_by_prediction_means_by_that_of_the_baseline(make_run):
+    folders = make_run("a"), make_run("b", blur=1)
+    for baseline in (0, 1):
+        found = where(paired_of(*folders), baseline, "log_loss", resamples=RESAMPLES)
+        p = load_predictions(folders[baseline]).p
+        (strata,) = [part for fact, part in found.facts if fact.name == "p"]
+        assert strata[0].n_reviews == (p < 0.5).sum()
+
+
+def shuffled(folder, order, group):
+    table = pq.read_table(folder / "predictions.parquet").take(order)
+    pq.write_table(table, folder / "predictions.parquet", row_group_size=group)
+
+
+def test_neither_order_of_rows_nor_row_groups_matter(make_run):
+    folders = make_run("a"), make_run("b", blur=1)
+    before = where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES)
+    rows = len(load_predictions(folders[1]))
+    shuffled(folders[1], np.random.default_rng(0).permutation(rows), 77)
+    after = where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES)
+    for (_, one), (_, other) in zip(before.facts, after.facts, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a.gap, b.gap)
+
+
+def test_users_are_read_one_by_one_as_they_were_saved(make_run):
+    folder = make_run("a", ["ann", "bob"])
+    every = load_predictions(folder)
+    file = SavedPredictions(folder)
+    for code, user in enumerate(every.users):
+        np.testing.assert_array_equal(file.read(user).p, every.p[every.user == code])
+    assert file.read("eve") is None
+
+
+def test_predictions_of_other_reviews_than_the_scores_are_refused(make_run):
+    folders = make_run("a"), make_run("b", blur=1)
+    other = make_run("c", other_reviews=[2])
+    (other / "predictions.parquet").replace(folders[1] / "predictions.parquet")
+    with pytest.raises(ConfigError, match="of user 2 are not of the reviews"):
+        where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES)
+
+
+def test_without_predictions_there_is_nothing_to_say(make_run):
+    folders = make_run("a"), make_run("b"), make_run("c", blur=1)
+    (folders[1] / "predictions.parquet").unlink()
+    paired = paired_of(*folders)
+    assert where(paired, 1, "log_loss") is None
+    assert where(paired, 0, "log_loss", resamples=RESAMPLES).runs == (0, 2)
+
+
+def test_a_difference_in_a_part_of_few_users_has_no_interval(make_run):
+    few = range(1, 4)
+    found = where(
+        paired_of(make_run("a", few), make_run("b", few, blur=1)),
+        0,
+        "log_loss",
+        resamples=RESAMPLES,
+    )
+    assert all(np.isnan(s.lo[1]) for _, part in found.facts for s in part)

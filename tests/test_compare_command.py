@@ -1,0 +1,174 @@
+"""`python -m srs_eval.compare`: what it understands, what it refuses, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import QUIET, SMALL
+from mlflow import MlflowClient
+
+from srs_eval.compare import KEYS, command, understood
+from srs_eval.errors import ConfigError
+from srs_eval.report.files import read_json, write_json
+from srs_eval.run import command as run_command
+
+FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweep")
+    words = ["-m", "algo=avg,constant,moving_avg", *SMALL, *QUIET, f"hydra.sweep.dir={folder}"]
+    assert run_command(words) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+def test_a_sweep_is_compared_from_its_folder(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
+    said = capsys.readouterr().out
+    assert "3 runs on synthetic, protocol srs_benchmark: 2 users" in said
+    assert "moving_avg *" in said
+    assert "baseline avg" in said
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    losses = {
+        path.name.partition("_")[2]: read_json(path / "summary.json")["metrics"]["log_loss"]
+        for path in sweep.iterdir()
+        if path.is_dir()
+    }
+    means = {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
+    expected = {name: pytest.approx(loss["mean_users"]) for name, loss in losses.items()}
+    assert means == expected
+    assert [run["traits"] for run in found["runs"]] == [[], [], ["online"]]
+
+
+def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
+    sweep: Path, tmp_path: Path
+) -> None:
+    assert command([str(sweep), "tracking=none"]) == 0
+    (page,) = tmp_path.glob("outputs/*/*_compare/report.html")
+    assert page.is_file()
+
+
+def test_runs_on_other_reviews_are_refused_with_the_reason(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = tmp_path / "more"
+    words = ["algo=avg", *SMALL, "data.users=3", *QUIET, f"hydra.run.dir={more}"]
+    assert run_command(words) == 0
+    both = [str(sweep / "1_constant"), str(more), "tracking=none", f"out={tmp_path / 'out'}"]
+    assert command(both) == 2
+    assert "constant did not score user 3" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert command([*both, "intersect=true"]) == 0
+    assert "Restricted to 2 users of 3" in capsys.readouterr().out
+
+
+def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["-m", "algo=avg,constant", *SMALL, "figures=false", "hydra.sweep.dir=runs"]
+    assert run_command(words) == 0
+    capsys.readouterr()
+    assert command(["runs", "out=out"]) == 0
+    assert "this comparison" in capsys.readouterr().out
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    place = {e.name: e.experiment_id for e in client.search_experiments()}
+    (kept,) = client.search_runs([place["srs_eval_comparisons"]])
+    runs = {r.data.tags["label"]: r for r in client.search_runs([place["srs_eval"]])}
+    tags = kept.data.tags
+    assert {tags["parent.avg"], tags["parent.constant"]} == {r.info.run_id for r in runs.values()}
+    assert tags["sweep_ids"] == runs["avg"].data.tags["sweep_id"]
+    assert {
+        Path(f.path).name for f in client.list_artifacts(kept.info.run_id, "comparison")
+    } == FILES
+    assert kept.data.metrics["log_loss/avg"] == runs["avg"].data.metrics["test/log_loss"]
+
+    assert command([f"sweep_id={tags['sweep_ids']}", "out=again", "tracking=none"]) == 0
+    said = capsys.readouterr()
+    assert "Downloading" not in said.err
+    one, other = (read_json(tmp_path / name / "comparison.json") for name in ("out", "again"))
+    assert one["leaderboard"] == other["leaderboard"]
+    assert command(["experiment=srs_eval_comparisons", "tracking=none"]) == 2
+    assert "no finished run" in capsys.readouterr().err
+    assert command(["experiment=absent", "tracking=none"]) == 2
+    assert "there are" in capsys.readouterr().err
+
+
+def test_results_stay_where_the_tracking_store_cannot_be_used(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(sweep), "out=out", "tracking.uri=http://127.0.0.1:9"]
+    assert command(words) == 1
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["metrics=brier"], "did you mean metric="),
+        (["intersect=yes"], "write intersect=true or false"),
+        (["--verbose"], "no such flag"),
+        ([], "name the folder of a run"),
+        (["nowhere"], "there is no such file or folder"),
+    ],
+)
+def test_a_mistake_is_met_with_what_was_probably_meant(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_broken_run_is_named(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "scores.parquet").write_bytes(b"not parquet")
+    write_json(broken / "summary.json", {"label": "broken"})
+    assert command([str(broken), str(sweep), "tracking=none"]) == 2
+    assert "broken: cannot be read" in capsys.readouterr().err
+
+
+def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
+    (tmp_path / "a=b").mkdir()
+    assert understood(["a=b", "metric=auc"]).paths == (Path("a=b"),)
+    with pytest.raises(ConfigError):
+        understood(["c=d"])
+
+
+def test_help_names_every_key_and_loads_nothing_heavy() -> None:
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "srs_eval.compare", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+    assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
+    assert all(f"  {key}=" in done.stdout for key in KEYS)
+
+
+def test_mlproject_has_an_entry_point_for_it() -> None:
+    project = yaml.safe_load((Path(__file__).parents[1] / "MLproject").read_text("utf-8"))
+    entry = project["entry_points"]["compare"]
+    assert "srs_eval.compare" in entry["command"]
+    assert all("default" in of for name, of in entry["parameters"].items() if name != "runs")
