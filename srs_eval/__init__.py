@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from srs_eval.checks import check_algorithm as check_algorithm
+    from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
     from srs_eval.report.plots import plot_bins as plot_bins
     from srs_eval.report.plots import plot_calibration as plot_calibration
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "check_algorithm",
+    "full_panel",
     "plot_bins",
     "plot_calibration",
     "plot_corp",
@@ -38,6 +40,7 @@ __all__ = [
 
 _HOME = {
     "check_algorithm": "srs_eval.checks",
+    "full_panel": "srs_eval.metrics.panel",
     "plot_bins": "srs_eval.report.plots",
     "plot_calibration": "srs_eval.report.plots",
     "plot_corp": "srs_eval.report.plots",

@@ -254,7 +254,7 @@ def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
             thresholds=() if sketch is None else threshold_rows(sketch, panel),
         )
     if panel.pooled:
-        pooled = pool(panel, of_users())
+        pooled = pool(panel, of_users)
         return _Together(pooled.scores, pooled.intervals, thresholds=pooled.thresholds)
     weighted = reviews @ values / reviews.sum()
     return _Together(

@@ -53,11 +53,12 @@ class Scale:
     def codes(self, values: ArrayLike) -> IntArray:
         """Give each rounded value a number from 0, equal ones the same, in order."""
         given = np.asarray(values)
-        whole = given.astype(np.int32 if given.dtype.kind == "f" else given.dtype, copy=False)
         # Most are small whole numbers: looking them up is ten times faster than searching.
-        if given.size and given.max() < LOOKED_UP and (whole is given or (given == whole).all()):
-            small: IntArray = _small_codes(self)[whole]
-            return small
+        if given.size and given.max() < LOOKED_UP:
+            whole = given.astype(np.int32 if given.dtype.kind == "f" else given.dtype, copy=False)
+            if whole is given or (given == whole).all():
+                small: IntArray = _small_codes(self)[whole]
+                return small
         starts, code = _code_table(self)
         after = np.searchsorted(starts, np.maximum(given, SHORTEST_INTERVAL), side="right")
         found: IntArray = code[after - 1]

@@ -7,21 +7,55 @@ product of matrices.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells, tally_of_cells
 from srs_eval.metrics.sketch import ReviewMean, ReviewMeanSums, Sketch, SketchMetric, sums_of
-from srs_eval.metrics.sums import Sums, Totals, add_up, stacked
+from srs_eval.metrics.sums import Sums, Totals, add_up
 from srs_eval.nouns import FloatArray, IntArray, Metric, Predictions
 from srs_eval.predictions import select
 
-CELLS = PredictionCells()
+# Clusters added up at once, and the share of sums that are not 0 from which on a table of all
+# of them is quicker to multiply than a list of those.
+BLOCK, DENSE = 500, 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the table the sums of one kind stand.
+
+    Attributes
+    ----------
+    begin : int
+        Column of the first cell.
+    columns : int
+        Numbers in each cell.
+    """
+
+    sums: Sums
+    begin: int
+    columns: int
+
+    @property
+    def end(self) -> int:
+        """Column after the last cell."""
+        return self.begin + self.sums.cells * self.columns
+
+    def used(self, present: IntArray) -> IntArray:
+        """Columns of the cells that hold anything; of the only one, always."""
+        inside = present[(present >= self.begin) & (present < self.end)] - self.begin
+        cells = np.unique(inside // self.columns) if self.sums.cells > 1 else np.zeros(1, np.int64)
+        first: IntArray = self.begin + cells * self.columns
+        return np.add.outer(first, np.arange(self.columns)).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +66,20 @@ class ClusterSums:
     ----------
     panel : Panel
         The metrics.
-    totals : tuple of Totals
-        As `needed` lists them: values [clusters, used, columns].
+    cells : PredictionCells
+        What the predictions are counted in.
+    places : tuple
+        What the columns of the table are.
+    table : sparse float64 [clusters, columns]
+        Sums in each cell.
     curves : float64 [clusters, curve metrics, 2]
         Sum and number of the defined scores of forgetting curves.
     """
 
     panel: Panel
-    totals: tuple[Totals, ...]
+    cells: PredictionCells
+    places: tuple[_Place, ...]
+    table: csr_array
     curves: FloatArray
 
     def __len__(self) -> int:
@@ -48,7 +88,12 @@ class ClusterSums:
 
     @classmethod
     def of(
-        cls, panel: Panel, predictions: Predictions, cluster: IntArray, clusters: int
+        cls,
+        panel: Panel,
+        predictions: Predictions,
+        cluster: IntArray,
+        clusters: int,
+        cells: PredictionCells,
     ) -> ClusterSums:
         """Add up each cluster.
 
@@ -63,15 +108,24 @@ class ClusterSums:
         if (np.diff(cluster) < 0).any():
             order = np.argsort(cluster, kind="stable")
             predictions, cluster = select(predictions, order), cluster[order]
-        totals = add_up(needed(panel), predictions, cluster, clusters)
-        return cls(panel, tuple(totals), curves)
+        kinds = [*needed(panel), cells]
+        blocks = []
+        places: tuple[_Place, ...] = ()
+        for first in range(0, clusters, BLOCK):
+            size = min(BLOCK, clusters - first)
+            rows = slice(*np.searchsorted(cluster, [first, first + size]).tolist())
+            totals = add_up(kinds, select(predictions, rows), cluster[rows] - first, size)
+            places = places or _places(kinds, totals)
+            blocks.append(_sparse(places, totals))
+        return cls(panel, cells, places, vstack(blocks, format="csr"), curves)
 
     @classmethod
     def stacked(cls, parts: Sequence[ClusterSums]) -> ClusterSums:
-        """Put the clusters of several, of the same panel, under each other."""
-        totals = [stacked(each) for each in zip(*(part.totals for part in parts), strict=True)]
+        """Put the clusters of several, of the same panel and cells, under each other."""
+        first = parts[0]
+        table = vstack([part.table for part in parts], format="csr")
         curves = np.concatenate([part.curves for part in parts])
-        return cls(parts[0].panel, tuple(totals), curves)
+        return cls(first.panel, first.cells, first.places, table, curves)
 
     def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
         """Score resamples in which each cluster is there some number of times.
@@ -86,34 +140,55 @@ class ClusterSums:
             The mergeable metrics of each resample that have intervals; NaN where one is not
             defined there.
         """
-        parts = [*(total.values for total in self.totals), self.curves]
-        # Single precision is plenty for a spread, and half the work.
-        table = np.concatenate([part.reshape(len(self), -1) for part in parts], axis=1, dtype="f4")
-        ends = np.cumsum([part[0].size for part in parts])[:-1]
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
-        names = needed(self.panel)
+        columns = self._used()
+        table = self._compact(np.concatenate(columns))
+        ends = np.cumsum([len(each) for each in columns])[:-1]
+        curves = self.curves.reshape(len(self), -1)
         for counts in draws:
-            for row in (counts.astype(np.float32) @ table).astype(np.float64):
-                pieces = zip(parts, np.split(row, ends), strict=True)
-                *sums, curves = (piece.reshape(part.shape[1:]) for part, piece in pieces)
-                cells = sums[names.index(CELLS)]
-                found = dict(zip(names, sums, strict=True))
-                yield merged_scores(metrics, Sketch(found, partial(tally_of_cells, cells)), curves)
+            weighted = (table.T @ counts.T.astype(table.dtype)).T.astype(np.float64)
+            of_curves = (counts @ curves).reshape(len(counts), *self.curves.shape[1:])
+            for row, curve_sums in zip(weighted, of_curves, strict=True):
+                sketch = self._sketch(np.split(row, ends))
+                yield merged_scores(metrics, sketch, curve_sums)
 
-    def together(self) -> tuple[dict[Sums, FloatArray], FloatArray]:
-        """Add up all clusters: what a sketch of them has, and the sums of curves."""
-        sums = [total.values.sum(axis=0) for total in self.totals]
-        return dict(zip(needed(self.panel), sums, strict=True)), self.curves.sum(axis=0)
+    def together(self) -> tuple[Sketch, FloatArray]:
+        """Add up all clusters: their sketch, and the sums of curves."""
+        total: FloatArray = np.asarray(self.table.sum(axis=0), np.float64).ravel()
+        return self._sketch([total[each] for each in self._used()]), self.curves.sum(axis=0)
+
+    def _used(self) -> list[IntArray]:
+        """Columns of each kind of sums that are not always 0."""
+        present = np.unique(self.table.indices).astype(np.int64)
+        return [place.used(present) for place in self.places]
+
+    def _compact(self, columns: IntArray) -> Any:
+        """Keep some columns, as a table of all numbers if most of them are not 0."""
+        number = np.zeros(self.table.shape[1], np.int64)
+        number[columns] = np.arange(len(columns))
+        old = self.table
+        parts = (old.data.astype(np.float32), number[old.indices], old.indptr)
+        kept = csr_array(parts, shape=(len(self), len(columns)))
+        # Single precision is plenty for a spread, and half the work.
+        return kept.toarray() if kept.nnz > DENSE * len(self) * len(columns) else kept
+
+    def _sketch(self, sums: Sequence[FloatArray]) -> Sketch:
+        """Make a sketch of sums in the order of the places."""
+        found = {
+            place.sums: each.reshape(-1, place.columns)
+            for place, each in zip(self.places, sums, strict=True)
+        }
+        return Sketch(found, partial(tally_of_cells, found[self.cells]))
 
 
 def needed(panel: Panel) -> list[Sums]:
-    """List the sums of all metrics that can be merged, and cells for the tally."""
+    """List the sums of all metrics that can be merged, apart from cells for the tally."""
     means = [
         ReviewMeanSums(metric)
         for metric in panel
         if isinstance(metric, ReviewMean) and not isinstance(metric, SketchMetric | CurveMetric)
     ]
-    return list(dict.fromkeys([*sums_of(panel), *means, CELLS]))
+    return list(dict.fromkeys([*sums_of(panel), *means]))
 
 
 def is_mergeable(metric: Metric) -> bool:
@@ -140,13 +215,35 @@ def merged_scores(
     for metric in metrics:
         if isinstance(metric, CurveMetric):
             total, held = next(of_curves).tolist()
-            scores[metric.name] = total / held if held else np.nan
+            scores[metric.name] = total / held if held else math.nan
         elif isinstance(metric, SketchMetric):
-            scores[metric.name] = metric.of(sketch)
+            scores[metric.name] = metric.of(sketch) if len(sketch.tally) else math.nan
         elif isinstance(metric, ReviewMean):
             total, held = sketch[ReviewMeanSums(metric)][0].tolist()
-            scores[metric.name] = total / held if held else np.nan
+            scores[metric.name] = total / held if held else math.nan
     return scores
+
+
+def _places(kinds: Sequence[Sums], totals: Sequence[Totals]) -> tuple[_Place, ...]:
+    """Give every cell of every kind of sums its columns."""
+    places: list[_Place] = []
+    for sums, total in zip(kinds, totals, strict=True):
+        begin = places[-1].end if places else 0
+        places.append(_Place(sums, begin, total.values.shape[-1]))
+    return tuple(places)
+
+
+def _sparse(places: Sequence[_Place], totals: Sequence[Totals]) -> csr_array:
+    """Keep of the sums of some clusters what is not 0."""
+    groups = len(totals[0].values)
+    tables, columns = [], []
+    for place, total in zip(places, totals, strict=True):
+        first = place.begin + total.cell * place.columns
+        columns.append(np.add.outer(first, np.arange(place.columns)).ravel())
+        tables.append(total.values.reshape(groups, -1))
+    found = csr_array(np.concatenate(tables, axis=1))
+    where = np.concatenate(columns)[found.indices]
+    return csr_array((found.data, where, found.indptr), shape=(groups, places[-1].end))
 
 
 def _curve_sums(

@@ -23,9 +23,9 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.proper import CLIP
+from srs_eval.metrics.proper import CLIP, SCORES, score_totals
 from srs_eval.metrics.sketch import Sketch, SketchMetric
-from srs_eval.metrics.sums import CHUNK
+from srs_eval.metrics.sums import CHUNK, Sums
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Better, FloatArray, IntArray
@@ -33,9 +33,9 @@ from srs_eval.nouns import Better, FloatArray, IntArray
 Part = Literal["miscalibration", "discrimination", "uncertainty"]
 Score = Literal["brier", "log"]
 
-# Cells of the consistency band, so that its time does not grow with the reviews.
 # Fewer predictions than this are not worth joining beforehand.
 FEW = 2**14
+# Cells of the consistency band, so that its time does not grow with the reviews.
 BAND_CELLS = 2**10
 
 
@@ -261,7 +261,7 @@ class CorpPart(SketchMetric):
 
     part: Part = "miscalibration"
     score: Score = "brier"
-    needs: ClassVar[tuple[()]] = ()
+    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
     def __post_init__(self) -> None:
         """Refuse what is no part, or no score."""
@@ -296,5 +296,10 @@ class CorpPart(SketchMetric):
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         parts: CorpParts = getattr(sketch.derived(corp), self.score)
-        value: float = getattr(parts, self.part)
-        return value
+        if self.part != "miscalibration":
+            value: float = getattr(parts, self.part)
+            return value
+        # The score itself is exact where the tally has joined predictions of unequal costs.
+        totals = score_totals(sketch)
+        score = (totals.log_loss if self.score == "log" else totals.squares) / totals.n
+        return max(0.0, score - parts.uncertainty + parts.discrimination)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
 from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.resample import FEWEST_CLUSTERS, LEVEL, RESAMPLES, cluster_counts
 from srs_eval.metrics.sums import codes_of
+from srs_eval.metrics.tally import tally
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
 from srs_eval.predictions import select
 
@@ -69,10 +72,43 @@ def single_user_intervals(
         NaN where a score is not defined, or there are fewer than five cards or days.
     """
     labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
-    widths = [_half_widths(panel, predictions, label, resamples, seed, level) for label in labels]
-    # NaN in one clustering is NaN: too few clusters of any kind say nothing.
-    wider = {name: float(np.max([of.get(name, math.nan) for of in widths])) for name in panel.names}
-    return around(panel, panel.score(predictions), wider)
+    scores = panel.score(predictions)
+    widths = widest(panel, predictions, labels, resamples=resamples, seed=seed, level=level)
+    return around(panel, scores, widths)
+
+
+def widest(
+    panel: Panel,
+    predictions: Predictions,
+    labels: Sequence[NDArray[Any]],
+    *,
+    resamples: int | None = None,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> dict[str, float]:
+    """Half the width of each metric's interval: of several clusterings that of the widest.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Checked before.
+    labels : sequence of [n]
+        What reviews are alike in: some clusterings.
+    resamples, seed, level
+        As in `single_user_intervals`.
+
+    Returns
+    -------
+    dict of str to float
+        NaN where it is for any clustering: too few clusters of any kind say nothing.
+    """
+    if not labels or not len(predictions):
+        return {}
+    cells = PredictionCells.for_predictions(tally(predictions.p, predictions.recalled))
+    widths = [
+        _half_widths(panel, predictions, label, cells, resamples, seed, level) for label in labels
+    ]
+    return {name: float(np.max([of.get(name, math.nan) for of in widths])) for name in panel.names}
 
 
 def around(
@@ -115,7 +151,8 @@ def half_widths(
 def _half_widths(
     panel: Panel,
     predictions: Predictions,
-    label: IntArray,
+    label: NDArray[Any],
+    cells: PredictionCells,
     resamples: int | None,
     seed: int,
     level: float,
@@ -124,7 +161,7 @@ def _half_widths(
     cluster, clusters = codes_of(label)
     if clusters < FEWEST_CLUSTERS:
         return dict.fromkeys(panel.names, math.nan)
-    sums = ClusterSums.of(panel, predictions, cluster, clusters)
+    sums = ClusterSums.of(panel, predictions, cluster, clusters, cells)
     widths = half_widths(sums, resamples=resamples or RESAMPLES, seed=seed, level=level)
     of_rows = [metric for metric in panel if not is_mergeable(metric)]
     if of_rows:

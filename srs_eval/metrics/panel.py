@@ -17,9 +17,11 @@ from srs_eval.metrics.bins import (
     RmseBinsWiki,
 )
 from srs_eval.metrics.calibration import Ece, MeanBias
+from srs_eval.metrics.calibration_tests import EcceKs, EcceKuiper, SpiegelhalterZ
 from srs_eval.metrics.corp import CorpPart
+from srs_eval.metrics.delong import AucDelongHigh, AucDelongLow
 from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.ici import Ici
+from srs_eval.metrics.ici import Ici, IciQuantile
 from srs_eval.metrics.proper import (
     Brier,
     BrierSkill,
@@ -30,11 +32,21 @@ from srs_eval.metrics.proper import (
     NormalizedEntropyTrain,
 )
 from srs_eval.metrics.sketch import Sketch, SketchMetric, exact_sketch
-from srs_eval.metrics.slope import CalibrationSlope
+from srs_eval.metrics.slope import (
+    CalibrationIntercept,
+    CalibrationInTheLarge,
+    CalibrationSlope,
+)
 from srs_eval.metrics.smece import Smece, SmeceExact
 from srs_eval.metrics.smece_floor import SmeceFloor
-from srs_eval.metrics.temporal import Temporal
-from srs_eval.metrics.temporal_magnitude import TemporalPermutation
+from srs_eval.metrics.temporal import Temporal, TemporalCollapsed
+from srs_eval.metrics.temporal_magnitude import (
+    TemporalDrop,
+    TemporalIsotonic,
+    TemporalMaxRise,
+    TemporalPermutation,
+    TemporalRise,
+)
 from srs_eval.metrics.threshold import (
     DEFAULT_THRESHOLDS,
     confusion_statistics,
@@ -185,6 +197,39 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
             TemporalPermutation(),
         ]
     )
+
+
+def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
+    """Build the panel with every metric there is.
+
+    Examples
+    --------
+    >>> set(default_panel().names) < set(full_panel().names)
+    True
+    """
+    further: list[Metric | Family] = [
+        Ece(bins=15),
+        IciQuantile(0.5),
+        IciQuantile(0.9),
+        CalibrationIntercept(),
+        CalibrationInTheLarge(),
+        SpiegelhalterZ(),
+        EcceKuiper(),
+        EcceKs(),
+        CorpPart("uncertainty", "log"),
+        CorpPart("miscalibration", "brier"),
+        CorpPart("discrimination", "brier"),
+        CorpPart("uncertainty", "brier"),
+        AucDelongLow(),
+        AucDelongHigh(),
+        Temporal("tolerant"),
+        TemporalCollapsed(),
+        TemporalDrop(),
+        TemporalRise(),
+        TemporalMaxRise(),
+        TemporalIsotonic(),
+    ]
+    return Panel([*default_panel(thresholds=thresholds), *further])
 
 
 def _opened(metrics: Iterable[Metric | Family]) -> Iterator[Metric]:

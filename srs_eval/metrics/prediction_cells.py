@@ -6,50 +6,80 @@ width where predictions are spread out. Predictions in a cell that differ count 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
+from srs_eval.metrics.proper import CLIP
 from srs_eval.metrics.tally import DOUBLE, Precision, Tally, from_sums
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
-# Enough for the spread of resampled numbers, and few enough for a table of 10,000 users.
-COARSE = 2**10
-# For all users of a run together: an area under the curve within 1e-6.
+# Cells of equally many predictions, and of equal steps of log odds, for resampled clusters:
+# enough for a spread, and few enough for a table of 10,000 users.
+EQUAL_SHARES, EQUAL_STEPS = 768, 256
+# Cells for all users of a run together.
 FINE = 2**20
+# Log odds of the most certain predictions.
+LARGEST_LOG_ODDS = -math.log(CLIP)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PredictionCells:
-    """Counts outcomes, and adds up predictions, in equal cells of [0, 1] and one for 1."""
+    """Counts outcomes, and adds up predictions, between some edges.
 
-    width: int = COARSE
+    Attributes
+    ----------
+    edges : float64 [cells], increasing, the first 0
+        Where each cell begins.
+    """
+
+    edges: FloatArray
+
+    @classmethod
+    def for_predictions(cls, counted: Tally) -> PredictionCells:
+        """Choose edges that tell these predictions apart as well as few cells can."""
+        number = np.cumsum(counted.count)
+        shares = np.linspace(0, number[-1], EQUAL_SHARES, endpoint=False)
+        equal = counted.p[np.searchsorted(number, shares, side="right")]
+        steps = expit(np.linspace(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS, EQUAL_STEPS))
+        return cls(np.unique(np.concatenate([[0.0], equal, steps])))
 
     @property
     def cells(self) -> int:
         """Number of cells."""
-        return self.width + 1
+        return len(self.edges)
 
     def cell(self, predictions: Predictions) -> IntArray:
         """Find the cell of each prediction."""
-        return cell_of(predictions.p, self.width)
+        p = predictions.p.astype(np.float64, copy=False)
+        found: IntArray = np.searchsorted(self.edges, p, side="right") - 1
+        return found
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Whether forgotten, whether recalled, and the prediction."""
         recalled = predictions.recalled
-        return ~recalled, recalled, predictions.p
-
-
-def cell_of(p: FloatArray, width: int) -> IntArray:
-    """Find the cell each prediction lies in; 1 has one of its own."""
-    return (p.astype(np.float64, copy=False) * width).astype(np.int64)
+        return ~recalled, recalled, predictions.p.astype(np.float64, copy=False)
 
 
 def tally_of_cells(sums: FloatArray, precision: Precision = DOUBLE) -> Tally:
     """Make a tally of what the columns of `PredictionCells` came to [cells, 3]."""
     forgotten, recalled, total = sums.T
     return from_sums(forgotten, recalled, total, precision)
+
+
+def fine_cell(p: FloatArray, width: int = FINE) -> IntArray:
+    """Find a cell for each prediction [n], from 0 to `width`, in the order of predictions.
+
+    Half of the cells have equal widths, and half have equal steps of log odds, so that near 0
+    and 1 predictions are told apart as finely as their logarithms need.
+    """
+    inner = np.clip(p, CLIP, 1 - CLIP)
+    log_odds = np.log(inner) - np.log1p(-inner)
+    share = 0.5 * p + 0.25 * (1 + log_odds / LARGEST_LOG_ODDS)
+    return (share * width).astype(np.int64)
 
 
 class FineCells:
@@ -68,7 +98,7 @@ class FineCells:
 
     def add(self, counted: Tally) -> None:
         """Count some predictions more."""
-        cell = cell_of(counted.p, self._width)
+        cell = fine_cell(counted.p, self._width)
         np.add.at(self._forgotten, cell, counted.forgotten)
         np.add.at(self._recalled, cell, counted.recalled)
         np.add.at(self._total, cell, counted.p * counted.count)

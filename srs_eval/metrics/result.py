@@ -91,7 +91,7 @@ class PanelResult(dict[str, float]):
         if self.get("n_dropped"):
             about += f", {self['n_dropped']:,.0f} left out"
         if self.interval_over:
-            about += f"; {self.level:.0%} intervals from resampling {self.interval_over}"
+            about += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
         return about
 
     def _line(self, name: str, score: float) -> str:

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.intervals import around, half_widths
+from srs_eval.metrics.intervals import around, widest
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.resample import LEVEL, RESAMPLES
 from srs_eval.metrics.result import PanelResult
-from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
-from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions
+from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions, is_missing
 from srs_eval.nouns import Predictions
 
 NAN_POLICIES = ("raise", "omit")
@@ -32,8 +30,9 @@ def score(
     nth_review: ArrayLike | None = None,
     lapses: ArrayLike | None = None,
     card: ArrayLike | None = None,
+    day: ArrayLike | None = None,
     user: ArrayLike | None = None,
-    thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
+    thresholds: Sequence[float] | None = None,
     panel: Panel | None = None,
     nan_policy: str = "raise",
     resamples: int = RESAMPLES,
@@ -52,14 +51,16 @@ def score(
         Outcome.
     elapsed_days, nth_review, lapses : [n], optional
         What RMSE(bins) groups reviews by; without all three it is NaN. See `rmse_bins`.
-    card, user : [n], optional
-        Card and user of each review. All reviews are scored together; intervals come from
-        resampling users, or cards where no users are given: reviews of one are alike, so
-        that intervals which take them as independent are too narrow.
-    thresholds : sequence of float
-        Predictions at which the default panel takes the confusion statistics.
+    card, day, user : [n], optional
+        Card, day and user of each review, numbers or names. All reviews are scored together;
+        intervals come from resampling users, or where there is one user, or none is given,
+        cards and days, of which the wider counts. Reviews of one are alike, so that intervals
+        which take them as independent are too narrow.
+    thresholds : sequence of float, optional
+        Predictions at which the default panel takes the confusion statistics: 0.7, 0.8, 0.9
+        and 0.95 by default.
     panel : Panel, optional
-        Metrics to compute instead of the default panel.
+        Metrics to compute instead of the default panel, such as `full_panel`.
     nan_policy : str
         ``raise``, or ``omit`` to leave out the reviews where any column is NaN.
     resamples : int
@@ -67,8 +68,10 @@ def score(
     seed : int
         Of the draws: the same for equally many users, so that differences between models keep
         their pairing.
-    level : float
-        Share of intervals that should hold the true score.
+    level : float, in (0, 1)
+        Share of intervals that should hold the score of as many reviews of other users (or
+        cards, days). Errors that cannot be negative, such as SmoothECE and RMSE(bins), are
+        above 0 for perfect predictions too: compare them with their floors, not with 0.
 
     Returns
     -------
@@ -87,54 +90,80 @@ def score(
     >>> scores["n"], round(scores["log_loss"], 6)
     (3, 0.228393)
     """
-    if nan_policy not in NAN_POLICIES:
-        raise ScoreError(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
+    _refuse_options(nan_policy, thresholds, panel, resamples, level)
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    labels = {name: _codes(name, of) for name, of in {"card": card, "user": user}.items()}
+    given = {"card": card, "day": day, "user": user}
+    labels = {name: _codes(of) for name, of in given.items() if of is not None}
     columns = _columns(p, {"recalled": recalled, **facts, **labels})
     length = columns["p"].size
     if nan_policy == "omit":
         columns = _without_missing(columns)
-    nameless = [name for name in labels if np.isnan(columns.get(name, np.empty(0))).any()]
+    nameless = [name for name in labels if np.isnan(columns[name]).any()]
     if nameless:
         raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
     predictions = _predictions(columns)
-    chosen = default_panel(thresholds=thresholds) if panel is None else panel
+    if panel is None:
+        panel = default_panel(thresholds=thresholds or DEFAULT_THRESHOLDS)
+    sketch = panel.sketch(predictions)
     counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
-    sketch = chosen.sketch(predictions)
-    scores = counts | chosen.of(sketch, predictions)
-    at = () if sketch is None else threshold_rows(sketch, chosen)
-    better = {metric.name: metric.better for metric in chosen}
-    over = "user" if user is not None else "card"
-    if over not in columns or not resamples or not len(predictions):
-        return PanelResult(scores, better=better, thresholds=at)
-    sums = ClusterSums.of(chosen, predictions, *codes_of(columns[over]))
-    widths = half_widths(sums, resamples=resamples, seed=seed, level=level)
-    intervals = around(chosen, scores, widths)
+    scores = panel.of(sketch, predictions)
+    alike = _alike(columns) if resamples and len(predictions) else ()
+    found = [columns[name] for name in alike]
+    widths = widest(panel, predictions, found, resamples=resamples, seed=seed, level=level)
     return PanelResult(
-        scores,
-        better=better,
-        thresholds=at,
-        intervals=intervals,
-        interval_over=f"{over}s",
+        counts | scores,
+        better={metric.name: metric.better for metric in panel},
+        thresholds=() if sketch is None else threshold_rows(sketch, panel, level=level),
+        intervals=around(panel, scores, widths) if alike else None,
+        interval_over=" and ".join(f"{name}s" for name in alike),
         level=level,
     )
 
 
-def _codes(name: str, labels: ArrayLike | None) -> NDArray[Any] | None:
-    """Give what cards or users are called numbers, NaN where it is missing."""
-    if labels is None:
-        return None
-    given = np.asarray(labels)
-    if given.dtype.kind in "biuf":
+def _refuse_options(
+    nan_policy: str,
+    thresholds: Sequence[float] | None,
+    panel: Panel | None,
+    resamples: int,
+    level: float,
+) -> None:
+    """Raise `ScoreError` for every option that means nothing."""
+    problems = []
+    if nan_policy not in NAN_POLICIES:
+        problems.append(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
+    if panel is not None and not hasattr(panel, "sketch"):
+        problems.append(f"panel is {panel!r}, expected a Panel such as full_panel()")
+    if panel is not None and thresholds is not None:
+        problems.append("thresholds are those of the default panel; the panel given has its own")
+    if resamples < 0:
+        problems.append(f"resamples is {resamples}, expected 0 or more")
+    if not 0 < level < 1:
+        problems.append(f"level is {level}, expected a share between 0 and 1, such as 0.99")
+    if problems:
+        raise ScoreError("; ".join(problems))
+
+
+def _alike(columns: Columns) -> tuple[str, ...]:
+    """Choose what is resampled: users where there are several, else cards and days."""
+    if "user" in columns and np.ptp(columns["user"]):
+        return ("user",)
+    return tuple(name for name in ("card", "day") if name in columns)
+
+
+def _codes(labels: ArrayLike) -> NDArray[Any]:
+    """Give what cards, days or users are called numbers, NaN where it is missing."""
+    given = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    if given.dtype.kind in "biuf" and not isinstance(labels, np.ma.MaskedArray):
         return given
-    missing = np.array([label is None or label != label for label in given.ravel().tolist()])
-    try:
-        _, code = np.unique(np.where(missing, "", given.ravel()).astype(str), return_inverse=True)
-    except (TypeError, ValueError) as error:
-        raise ScoreError(f"{name} cannot be read as names: {error}") from error
-    codes: NDArray[Any] = np.where(missing, np.nan, code).reshape(given.shape)
-    return codes
+    number: dict[object, int] = {}
+    codes = np.array(
+        [
+            np.nan if is_missing(label) else number.setdefault(label, len(number))
+            for label in given.ravel().tolist()
+        ],
+        np.float64,
+    )
+    return codes.reshape(given.shape)
 
 
 def _columns(p: ArrayLike, others: Mapping[str, ArrayLike | None]) -> Columns:
@@ -168,6 +197,7 @@ def _predictions(columns: Columns) -> Predictions:
         fold=zeros.reshape(p.shape),
         row=each.reshape(p.shape),
         card=columns.get("card", zeros.reshape(p.shape)),
+        day=columns.get("day"),
         p=p,
         recalled=columns["recalled"],
         elapsed_days=columns.get("elapsed_days"),

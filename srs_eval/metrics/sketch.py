@@ -45,6 +45,10 @@ class Sketch:
         """Get what some sums came to [used, columns]."""
         return self._sums[sums]
 
+    def with_tally(self, counted: Tally) -> Sketch:
+        """Put other, finer counts of the same predictions beside the sums."""
+        return Sketch(self._sums, lambda: counted)
+
     @cached_property
     def tally(self) -> Tally:
         """Predictions in order, counted by outcome."""

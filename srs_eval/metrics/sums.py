@@ -43,6 +43,7 @@ def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
     Linear in time where they are whole numbers in a narrow range, as most are.
     """
     if labels.dtype.kind in "iu" and labels.size:
+        labels = labels.astype(np.int64, copy=False)
         least, most = int(labels.min()), int(labels.max())
         if most - least <= 8 * labels.size:
             shifted = labels - least
@@ -134,7 +135,7 @@ def _add_chunk(sums: Sums, chunk: Predictions, group: IntArray | None, groups: i
     one = np.zeros(1, np.int64)
     if group is None:
         if cell is None:
-            return Totals(one, np.array([[[column.sum() for column in columns]]], np.float64))
+            return Totals(one, np.array([[[column.sum(dtype=np.float64) for column in columns]]]))
         used = np.flatnonzero(np.bincount(cell, minlength=1))
         added = [np.bincount(cell, column, 1)[used] for column in columns]
         return Totals(used, np.stack(added, axis=-1, dtype=np.float64)[None])

@@ -19,6 +19,7 @@ from srs_eval.nouns import BoolArray, FloatArray
 Precision = np.dtype[np.floating[Any]]
 PIECE = 2**15
 COMPACT = 2**16
+ROUNDING = 1e-12
 DOUBLE: Precision = np.dtype(np.float64)
 
 
@@ -108,8 +109,12 @@ class Tally:
         return from_sums(forgotten, recalled, total, self.precision)
 
     def first_at_least(self, threshold: float) -> int:
-        """Find the first prediction [0, m] that is at least a threshold, rounded as they are."""
-        return int(np.searchsorted(self.p, float(self.precision.type(threshold))))
+        """Find the first prediction [0, m] that is at least a threshold, rounded as they are.
+
+        Means of equal predictions may be a little below them, and count as they do.
+        """
+        rounded = float(self.precision.type(threshold))
+        return int(np.searchsorted(self.p, rounded - ROUNDING))
 
 
 def from_sums(
@@ -118,9 +123,8 @@ def from_sums(
     """Make a tally of what fell into increasing cells [m]: outcomes, and sums of predictions."""
     held = (forgotten + recalled) != 0
     forgotten, recalled, total = forgotten[held], recalled[held], total[held]
-    # Adding up rounds: equal predictions of 0.9 keep a mean of 0.9, and no mean leaves [0, 1]
-    # or falls behind the cell before.
-    mean = np.clip(np.round(total / (forgotten + recalled), 15), 0, 1)
+    # Adding up rounds: a mean must not leave [0, 1], nor fall behind the cell before.
+    mean = np.clip(total / (forgotten + recalled), 0, 1)
     return Tally(np.maximum.accumulate(mean), forgotten, recalled, precision)
 
 

@@ -25,6 +25,8 @@ from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
 NEARBY = 0.02
+# Predictions at just that distance do not count, in whatever precision they were rounded.
+ROUNDING = 1e-6
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
@@ -117,9 +119,10 @@ class ThresholdSums:
         """Predicted recalls, those that were right, recalls, and reviews; bias, reviews nearby."""
         p, recalled = predictions.p, predictions.recalled
         predicted = p >= p.dtype.type(self.threshold)
-        near = np.abs(p - self.threshold) < NEARBY
+        exact = p.astype(np.float64, copy=False)
+        near = np.abs(exact - self.threshold) < NEARBY - ROUNDING
         every = np.ones(len(p), np.bool_)
-        return predicted, predicted & recalled, recalled, every, near * (p - recalled), near
+        return predicted, predicted & recalled, recalled, every, near * (exact - recalled), near
 
 
 def _counts(totals: FloatArray) -> ConfusionCounts:
@@ -228,7 +231,7 @@ def confusion_statistics(
     """
     return tuple(
         Confusion(statistic, float(threshold))
-        for threshold in thresholds
+        for threshold in dict.fromkeys(thresholds)
         for statistic in STATISTICS
     )
 
@@ -237,7 +240,7 @@ def threshold_biases(
     thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
 ) -> tuple[ThresholdBias, ...]:
     """Bias of the predictions near each threshold."""
-    return tuple(ThresholdBias(float(threshold)) for threshold in thresholds)
+    return tuple(ThresholdBias(float(threshold)) for threshold in dict.fromkeys(thresholds))
 
 
 def _refuse_threshold(threshold: float) -> None:
@@ -250,7 +253,9 @@ def _in_words(threshold: float) -> str:
     return np.format_float_positional(float(threshold), trim="-").replace(".", "_")
 
 
-def threshold_rows(sketch: Sketch, metrics: Iterable[object]) -> tuple[dict[str, float], ...]:
+def threshold_rows(
+    sketch: Sketch, metrics: Iterable[object], *, level: float = 0.99
+) -> tuple[dict[str, float], ...]:
     """Tell all there is to tell of each threshold that some metrics look at.
 
     Parameters
@@ -258,20 +263,24 @@ def threshold_rows(sketch: Sketch, metrics: Iterable[object]) -> tuple[dict[str,
     sketch : Sketch
         With the sums the metrics need.
     metrics : iterable of Metric
+    level : float
+        Of the intervals.
 
     Returns
     -------
     tuple of dict
         One for each threshold, increasing: ``threshold``; the counts ``tp``, ``fp``, ``fn``,
-        ``tn``; each of the eight statistics with ``_low`` and ``_high``, Wilson's 99 %
+        ``tn``; each of the eight statistics with ``_low`` and ``_high``, Wilson's
         interval, which takes reviews as independent; ``bias`` and ``nearby``, the mean
         prediction less share of recalls near the threshold, and how many reviews that are.
     """
     found = {sums for sums in sums_of(metrics) if isinstance(sums, ThresholdSums)}
-    return tuple(_row(sums, sketch) for sums in sorted(found, key=lambda sums: sums.threshold))
+    return tuple(
+        _row(sums, sketch, level) for sums in sorted(found, key=lambda sums: sums.threshold)
+    )
 
 
-def _row(sums: ThresholdSums, sketch: Sketch) -> dict[str, float]:
+def _row(sums: ThresholdSums, sketch: Sketch, level: float) -> dict[str, float]:
     """Tell all there is to tell of one threshold."""
     totals = sketch[sums]
     counts = _counts(totals)
@@ -281,5 +290,5 @@ def _row(sums: ThresholdSums, sketch: Sketch) -> dict[str, float]:
     )
     for statistic in STATISTICS:
         row[statistic] = counts.rate(statistic)
-        row[f"{statistic}_low"], row[f"{statistic}_high"] = counts.interval(statistic)
+        row[f"{statistic}_low"], row[f"{statistic}_high"] = counts.interval(statistic, level=level)
     return row | {"bias": bias / nearby if nearby else math.nan, "nearby": nearby}

@@ -13,6 +13,7 @@ from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 # What elapsed days, number of reviews and lapses can be.
 LOWEST = {"elapsed_days": 0, "nth_review": 1, "lapses": 0}
+LARGEST = 1e9
 HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or True)."
 
 
@@ -88,11 +89,24 @@ def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     """
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            array = array.astype(np.float64)
+        if isinstance(values, np.ma.MaskedArray):
+            array = np.where(np.ma.getmaskarray(values), np.nan, array)
+        if array.dtype == object:
+            array = np.array([np.nan if is_missing(value) else value for value in array.ravel()])
+            array = array.reshape(np.shape(values)).astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ScoreError(f"{name} cannot be read as numbers: {error}. {HINT}") from error
+    if array.dtype.kind not in "biuf":
+        raise ScoreError(f"{name} cannot be read as numbers: it is {array.dtype}. {HINT}")
     return array
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or what pandas writes for one that is not there."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return True
 
 
 def as_floats(name: str, values: ArrayLike) -> FloatArray:
@@ -143,8 +157,12 @@ def _fact_problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
     """Say which facts about the reviews cannot be."""
     for name, lowest in LOWEST.items():
         column = columns.get(name)
-        if column is not None and column.size and not column.min() >= lowest:
+        if column is None or not column.size:
+            continue
+        if not column.min() >= lowest:
             yield f"{name} must be at least {lowest} everywhere, found {column.min()}"
+        elif not column.max() < LARGEST:
+            yield f"{name} must be less than {LARGEST:g} everywhere, found {column.max()}"
 
 
 def _where(wrong: BoolArray) -> str:
