@@ -31,38 +31,55 @@ MAY_IMPORT = {
     "scoring": FACTS | {"metrics", "evaluate"},
     "compute": {"nouns", "errors"},
     "tracking": {"nouns", "errors"},
-    "report": SCORED,
-    "plan": {"nouns", "errors", "metrics", "compute", "tracking"},
-    "log_items": SCORED | {"plan", "tracking", "report"},
-    "job": SCORED | {"plan", "tracking", "report", "log_items"},
-    "attempt": {"errors", "plan", "report", "job"},
+    "rebuilt": {"nouns", "errors"},
+    "mlflow_plugins": {"nouns", "errors", "metrics", "report", "tracking", "rebuilt"},
+    "comparison": FACTS | {"metrics"},
+    "report": SCORED | {"comparison"},
+    "sweeping": {"errors", "report", "tracking"},
+    "plan": {"nouns", "errors", "metrics", "compute", "tracking", "sweeping"},
+    "learned_model": SCORED | {"plan", "tracking", "report", "rebuilt"},
+    "log_items": SCORED | {"plan", "tracking", "report", "learned_model"},
+    "job": SCORED | {"plan", "tracking", "report", "log_items", "sweeping"},
+    "attempt": {"errors", "plan", "report", "job", "sweeping"},
     "option_files": {"errors"},
+    "pretrain": {"nouns", "errors", "settings", "option_files", "report"},
     "settings": {"errors", "option_files"},
-    "run": {"attempt", "plan", "report", "settings", "option_files"},
+    "compare": {"errors", "comparison", "report", "tracking"},
+    "run": {"attempt", "plan", "report", "settings", "option_files", "sweeping"},
     "__main__": {"run"},
     "__init__": {"checks", "metrics", "report"},
 }
 # Libraries that are slow to load or easily replaced, and who may import them.
 AT_HOME = {
-    "hydra": ("run.py", "settings.py"),
-    "omegaconf": ("run.py", "settings.py", "option_files.py"),
-    "mlflow": ("tracking/",),
+    "hydra": ("run.py", "settings.py", "sweeping/", "mlflow_plugins/hydra_callback.py"),
+    "omegaconf": (
+        *("run.py", "settings.py", "option_files.py", "sweeping/"),
+        "mlflow_plugins/hydra_callback.py",
+    ),
+    "optuna": ("sweeping/",),
+    "mlflow": ("tracking/", "mlflow_plugins/"),
     "torch": ("algorithms/neural/",),
     "ray": ("compute/",),
-    "matplotlib": ("report/",),
+    "sklearn": ("algorithms/boosted_trees.py",),
+    "matplotlib": ("report/", "sweeping/figures.py"),
     "huggingface_hub": ("data/hub.py",),
 }
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = {
     "run.py",
+    "compare.py",
     "job.py",
     "tracking/mlflow_tracker.py",
+    "tracking/mlflow_session.py",
+    "tracking/mlflow_run.py",
+    "mlflow_plugins/evaluator.py",
+    "mlflow_plugins/dataset_source.py",
     "data/hub.py",
     "algorithms/fsrs6.py",
     "metrics/result.py",
 }
 MAY_CATCH_EVERYTHING = {"evaluate.py", "attempt.py", "compute/processes.py"}
-HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn"}
+HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 
 
 TREES = {
@@ -163,6 +180,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_what_answers_a_call_for_help_loads_nothing_heavy():
     assert loaded_by("srs_eval.run") & HEAVY == set()
+    assert loaded_by("srs_eval.compare") & HEAVY == set()
 
 
 def test_a_file_has_at_most_400_lines():

@@ -1,0 +1,58 @@
+"""The words every part of srs_eval shares: frozen values, and what people plug in.
+
+Row numbers always count from 0 and always refer to the `Reviews` they travel with.
+"""
+
+from srs_eval.nouns.protocols import (
+    Algorithm,
+    CurveModel,
+    EvaluationProtocol,
+    MemoryModel,
+    Metric,
+    Pretrainable,
+    ProperScore,
+    Source,
+    WarmStarting,
+)
+from srs_eval.nouns.values import (
+    REVIEW_COLUMNS,
+    Better,
+    BoolArray,
+    Curves,
+    Fit,
+    FitStatus,
+    FloatArray,
+    Fold,
+    IntArray,
+    Learned,
+    Predictions,
+    Reviews,
+    Task,
+    User,
+)
+
+__all__ = [
+    "REVIEW_COLUMNS",
+    "Algorithm",
+    "Better",
+    "BoolArray",
+    "CurveModel",
+    "Curves",
+    "EvaluationProtocol",
+    "Fit",
+    "FitStatus",
+    "FloatArray",
+    "Fold",
+    "IntArray",
+    "Learned",
+    "MemoryModel",
+    "Metric",
+    "Predictions",
+    "Pretrainable",
+    "ProperScore",
+    "Reviews",
+    "Source",
+    "Task",
+    "User",
+    "WarmStarting",
+]

@@ -1,0 +1,178 @@
+"""What people plug in: sources of logs, protocols, algorithms and their models, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from srs_eval.nouns.values import (
+    Better,
+    FloatArray,
+    IntArray,
+    Predictions,
+    Reviews,
+    Task,
+    User,
+)
+
+
+class Source(Protocol):
+    """Where review logs come from: a file, a folder, or a simulator."""
+
+    @property
+    def name(self) -> str:
+        """Short name for tables, such as ``synthetic`` or a file's name."""
+
+    @property
+    def location(self) -> str:
+        """Path, or a description of what is simulated."""
+
+    def users(self) -> Sequence[User]:
+        """Name the users, in a fixed order, without reading their reviews."""
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log; raise `ReviewLogError` if it cannot be used."""
+
+
+class EvaluationProtocol(Protocol):
+    """Which reviews are scored, and what may be learned before each of them."""
+
+    @property
+    def name(self) -> str:
+        """Name that goes with every number produced under it."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a change of code can move a number."""
+
+    @property
+    def folds(self) -> int:
+        """Fits per user."""
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter and split one user's log; raise `FitSkipped` if nothing can be scored."""
+
+
+class MemoryModel(Protocol):
+    """What an algorithm learned from one user: frozen, and blind to what comes after.
+
+    A model that has a forgetting curve also has
+    ``predict_at(reviews, rows, elapsed[n, k]) -> p[n, k]``: see `CurveModel`.
+    """
+
+    @property
+    def parameters(self) -> Sequence[float]:
+        """Learned numbers, empty if there are none."""
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict recall at each of `rows` from the reviews before it and its elapsed time.
+
+        Returns
+        -------
+        p : float [len(rows)], in (0, 1)
+        """
+
+
+class CurveModel(MemoryModel, Protocol):
+    """A memory model with a forgetting curve."""
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, the history staying as it is.
+
+        Parameters
+        ----------
+        elapsed : float [len(rows), k]
+            Days since the card's previous review.
+
+        Returns
+        -------
+        p : float [len(rows), k], in (0, 1)
+        """
+
+
+class Algorithm(Protocol):
+    """Hyper-parameters and a way to learn: what a plug-in writes.
+
+    Class attributes
+    ----------------
+    same_day : bool
+        Whether its histories keep the reviews made on the day of the review before.
+        The scored reviews are the same either way.
+    online : bool
+        Whether its model goes on learning from each answer while it is tested. Marked in
+        every table, because other models are frozen.
+    sees_truth : bool
+        Whether it reads `Reviews.truth`, as only an upper bound does; from all others it
+        is kept away.
+    """
+
+    same_day: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = False
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Learn from the outcomes of `rows`, and of nothing later than the last of them.
+
+        Raises
+        ------
+        FitSkipped
+            If there is a reason not to fit, such as too few reviews.
+        FitError
+            If the fit went wrong.
+        """
+
+
+class WarmStarting(Algorithm, Protocol):
+    """An algorithm that can go on from an earlier fit of the same user.
+
+    Where a protocol fits often, `refit` takes the place of `fit` after a fold that worked.
+    """
+
+    def refit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
+    ) -> MemoryModel:
+        """Learn from `rows`, starting from what was learned before from the earlier of them.
+
+        Everything said of `fit` holds, and `previous` is left as it is.
+        """
+
+
+class Pretrainable(Algorithm, Protocol):
+    """An algorithm that can first learn from other users, whom its `fit` then refuses to score."""
+
+    def pretrain(
+        self, users: Iterable[tuple[Reviews, IntArray]], rng: np.random.Generator
+    ) -> Algorithm:
+        """Return an algorithm that has learned from the outcomes of the given rows of each user.
+
+        Logs are as a protocol makes them (`Task.reviews`). Its `fit` starts from what was learned,
+        and raises `FitSkipped` for a user who was learned from.
+        """
+
+
+class Metric(Protocol):
+    """A number for a set of predictions; NaN means it is not defined there."""
+
+    @property
+    def section(self) -> str:
+        """Group it is shown in, such as ``test``, ``calibration`` or ``discrimination``."""
+
+    @property
+    def name(self) -> str:
+        """Letters, digits and underscores only, so that every tracker takes it."""
+
+    @property
+    def better(self) -> Better:
+        """Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``."""
+
+    def __call__(self, predictions: Predictions) -> float:
+        """Score the predictions."""
+
+
+class ProperScore(Metric, Protocol):
+    """A metric that is the mean of a score of each review."""
+
+    def per_review(self, predictions: Predictions) -> FloatArray:
+        """Score each review on its own."""

@@ -1,0 +1,264 @@
+"""Frozen values that every part of srs_eval shares.
+
+Row numbers always count from 0 and always refer to the `Reviews` they travel with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+User = int | str
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.floating[Any]]
+
+Better = Literal["lower", "higher", "zero", "neither"]
+FitStatus = Literal["ok", "fallback", "skipped", "failed"]
+
+REVIEW_COLUMNS = (
+    "card",
+    "day",
+    "rating",
+    "elapsed_days",
+    "elapsed",
+    "row",
+    "elapsed_seconds",
+    "duration_ms",
+    "state",
+    "truth",
+    "deck",
+    "preset",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """One user's review log in time order, as numpy columns of equal length n.
+
+    Built by `srs_eval.data.schema.reviews_from_columns`, which validates it once.
+
+    Attributes
+    ----------
+    user : int or str
+        Whose log it is.
+    card : int64 [n]
+        Card of each review.
+    day : int64 [n]
+        Day number, never decreasing; days begin at the user's own hour.
+    rating : int64 [n]
+        1 Again, 2 Hard, 3 Good, 4 Easy. Recalled means rating > 1.
+    elapsed_days : int64 [n]
+        Whole days since the card's previous review; -1 at its first.
+    elapsed : float64 [n]
+        Days since the card's previous review on the protocol's clock (whole days, or
+        fractional days where the protocol says so); 0 at the first. Models read this.
+    row : int64 [n]
+        Position of the review in the log as it was read.
+    elapsed_seconds : float64 [n], optional
+        Seconds since the card's previous answer; -1 at its first review.
+    duration_ms : float64 [n], optional
+        Time spent answering, in milliseconds.
+    state : int64 [n], optional
+        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
+    truth : float64 [n], optional
+        True probability of recall, known only for simulated users.
+    deck, preset : int64 [n], optional
+        Deck the card is in, and the preset of options of that deck, both as they were when the
+        log was exported; -1 where that is not known, as of deleted cards.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    whole_days : bool
+        Whether `elapsed` counts whole days: short logs do not tell by their numbers.
+    """
+
+    user: User
+    card: IntArray
+    day: IntArray
+    rating: IntArray
+    elapsed_days: IntArray
+    elapsed: FloatArray
+    row: IntArray
+    elapsed_seconds: FloatArray | None = None
+    duration_ms: FloatArray | None = None
+    state: IntArray | None = None
+    truth: FloatArray | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    whole_days: bool = True
+    deck: IntArray | None = None
+    preset: IntArray | None = None
+
+    def __len__(self) -> int:
+        """Count the reviews."""
+        return len(self.card)
+
+    @property
+    def recalled(self) -> BoolArray:
+        """Whether each review was recalled (any rating but Again)."""
+        return self.rating > 1
+
+    def take(self, rows: IntArray | BoolArray) -> Reviews:
+        """Select rows, by number or by mask, in the given order."""
+        present = {name: getattr(self, name) for name in REVIEW_COLUMNS}
+        return replace(
+            self, **{name: column[rows] for name, column in present.items() if column is not None}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Row numbers to train and to test on; every train row precedes every test row."""
+
+    number: int
+    train: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a protocol makes of one user's log, for one algorithm.
+
+    Attributes
+    ----------
+    reviews : Reviews
+        The histories the algorithm may see; scored rows are a subset of them.
+    folds : sequence of Fold
+        Row numbers into `reviews`.
+    nth_review : int64 [len(reviews)]
+        1 + reviews of the card on a later day than the one before, up to and including
+        this one: the i of RMSE(bins).
+    log_row : int64 [len(reviews)]
+        Position of each review in the whole log: its identity, which algorithms do not see,
+        because a gap would tell them of reviews that were filtered out.
+    lapses : int64 [len(reviews)]
+        Earlier Agains of the card: those given at least a day after the review before them,
+        or all, as the protocol says.
+    warm_start : bool
+        Whether algorithms that can (`WarmStarting`) start from the fit of the fold before.
+    """
+
+    reviews: Reviews
+    folds: Sequence[Fold]
+    nth_review: IntArray
+    lapses: IntArray
+    log_row: IntArray
+    warm_start: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one fit went; `fold` is -1 where the whole user was skipped.
+
+    `parameters` are the learned numbers of the model, empty where it has none; `seconds`
+    is CPU time; `traceback` is kept for failures that no algorithm announced.
+    """
+
+    user: User
+    fold: int
+    status: FitStatus
+    reason: str = ""
+    seconds: float = 0.0
+    n_train: int = 0
+    n_test: int = 0
+    parameters: tuple[float, ...] = ()
+    standard_errors: tuple[float, ...] = ()
+    traceback: str = ""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether predictions came of it."""
+        return self.status in ("ok", "fallback")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model may tell of its fit, in an attribute `learned`.
+
+    `standard_errors` are those of its parameters, NaN where there is none, such as at a
+    bound. `note` is what should be known of the fit; `fallback` says that something else
+    took its place, and `note` what and why.
+    """
+
+    standard_errors: tuple[float, ...] = ()
+    note: str = ""
+    fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Forgetting curves of a sample of scored reviews: same history, other elapsed times.
+
+    Attributes
+    ----------
+    user, fold, row : int64 [n]
+        Which review each curve belongs to; `user` is a code into `Predictions.users`.
+    elapsed : float64 [n, k]
+        Elapsed days, strictly increasing along a row; NaN where a user has fewer than k.
+    weight : float64 [n, k]
+        Share of the user's intervals each elapsed time stands for; 0 where NaN.
+    p : float [n, k]
+        Predicted probability of recall.
+    """
+
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    elapsed: FloatArray
+    weight: FloatArray
+    p: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The hand-over between models and metrics: one entry per scored review.
+
+    Attributes
+    ----------
+    users : tuple of user names
+        What the codes in `user` stand for.
+    user : int64 [n]
+        Code of the user.
+    fold : int64 [n]
+        Fold the review was tested in.
+    row : int64 [n]
+        Position of the review in the user's log as it was read.
+    card : int64 [n]
+        Card of the review.
+    p : float32 or float64 [n]
+        Predicted probability of recall, in the precision the model computed it.
+    recalled : bool [n]
+        Outcome.
+    day : int64 [n], optional
+        Day of the review.
+    elapsed_days : float64 [n], optional
+        Whole days since the card's previous review.
+    nth_review, lapses : int64 [n], optional
+        As in `Task`.
+    train_rate : float64 [n], optional
+        Share of recalls among the reviews the model learned from; NaN where they all turned
+        out alike.
+    curves : Curves, optional
+        Absent where the model has no forgetting curve.
+    """
+
+    users: tuple[User, ...]
+    user: IntArray
+    fold: IntArray
+    row: IntArray
+    card: IntArray
+    p: FloatArray
+    recalled: BoolArray
+    day: IntArray | None = None
+    elapsed_days: FloatArray | None = None
+    nth_review: IntArray | None = None
+    lapses: IntArray | None = None
+    train_rate: FloatArray | None = None
+    curves: Curves | None = None
+
+    def __len__(self) -> int:
+        """Count the scored reviews."""
+        return len(self.p)
