@@ -16,10 +16,16 @@ from srs_eval.report.console import complain, shell
 from srs_eval.report.files import SUMMARY, read_json
 from srs_eval.report.finished import FINISHED
 from srs_eval.report.jobs import JobOutcome, write_outcome
+from srs_eval.sweeping.progress import Pruned
 
 
 def attempt(
-    make_plan: Callable[[], Plan], *, label: str, folder: Path, sweep_folder: Path | None = None
+    make_plan: Callable[[], Plan],
+    *,
+    label: str,
+    folder: Path,
+    sweep_folder: Path | None = None,
+    metric: str = "log_loss",
 ) -> float:
     """Plan and run one job, leaving ``job.json`` in its folder.
 
@@ -32,11 +38,13 @@ def attempt(
         What the job is called until its plan says it better.
     sweep_folder : Path, optional
         Folder of all jobs, if this is one of several.
+    metric : str
+        What to return.
 
     Returns
     -------
     float
-        Mean log loss over users; NaN where there is none.
+        Mean of the metric over users; NaN where there is none.
     """
     began = time.perf_counter()
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
@@ -51,7 +59,7 @@ def attempt(
         _record(folder, replace(outcome, seconds=time.perf_counter() - began))
         if told:
             complain(told + _what_is_kept(folder, sweep_folder))
-    return _log_loss(folder) if outcome.exit_status == 0 else math.nan
+    return _mean(folder, metric) if outcome.exit_status == 0 else math.nan
 
 
 def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
@@ -61,6 +69,8 @@ def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple
         plan = make_plan()
         label = plan.label
         return run_job(plan), ""
+    except Pruned as pruned:
+        return JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:
         status, message = 2, str(error)
         told = message
@@ -93,7 +103,7 @@ def _record(folder: Path, outcome: JobOutcome) -> None:
         complain(f"cannot write {folder}: {error.strerror}; {outcome.status}: {outcome.message}")
 
 
-def _log_loss(folder: Path) -> float:
+def _mean(folder: Path, metric: str) -> float:
     metrics = read_json(folder / SUMMARY)["metrics"] if (folder / SUMMARY).is_file() else {}
-    value = metrics.get("log_loss", {}).get("mean_users")
+    value = metrics.get(metric, {}).get("mean_users")
     return math.nan if value is None else float(value)

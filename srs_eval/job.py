@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,8 @@ from srs_eval.scoring import (
     score_user,
     summarise_users,
 )
+from srs_eval.sweeping.progress import Pruned
+from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
@@ -46,6 +50,8 @@ def run_job(plan: Plan) -> JobOutcome:
         If nothing could be evaluated, or the tracking store could not be reached.
     OSError
         If the output folder cannot be written to.
+    Pruned
+        If the search this job is part of does not want its end.
     """
     if plan.resume and _is_finished(plan):
         say(f"{plan.label} was finished before: {plan.folder}")
@@ -55,7 +61,11 @@ def run_job(plan: Plan) -> JobOutcome:
     with _tracked(plan) as run:
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
         kept = _kept_users(plan)
-        scored = _evaluate(plan, users, kept)
+        try:
+            scored = _evaluate(plan, users, kept)
+        except Pruned:
+            kept.remove()
+            raise
         complete = [number for number, user in enumerate(scored) if user.is_complete]
         of_users = partial(kept.predictions, complete)
         evaluation = summarise_users(scored, plan.panel, of_users)
@@ -133,7 +143,11 @@ def _announcement(plan: Plan, users: Sequence[User]) -> str:
             "algorithm": plan.label + online,
             "data": f"{plan.source.location}: {count}{_reviews(plan, users)}",
             "protocol": f"{plan.protocol.name}, version {plan.protocol.version}: "
-            f"{plan.protocol.folds} fits per user",
+            + (
+                "1 fit per user"
+                if plan.protocol.folds == 1
+                else f"{plan.protocol.folds} fits per user"
+            ),
             "output": str(plan.folder),
         }
     )
@@ -182,7 +196,19 @@ def _evaluate(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> list[Sc
             kept.save(number[scored.user], scored)
             done[scored.user] = scored.put_away()
             bar.update(len(done) * folds - bar.n)
+            _report_progress(plan, users, done)
     return [done[user] for user in users]
+
+
+def _report_progress(plan: Plan, users: Sequence[User], done: Mapping[User, ScoredUser]) -> None:
+    """Tell a search the mean over the first users, all of whom are done."""
+    if plan.trial is None or plan.trial.report is None:
+        return
+    column = plan.panel.names.index(plan.trial.metric)
+    first = [done[user].values[column] for user in takewhile(done.__contains__, users)]
+    defined = [value for value in first if math.isfinite(value)]
+    if defined:
+        plan.trial.report(len(first), sum(defined) / len(defined))
 
 
 def _done_before(plan: Plan, kept: FinishedUsers, users: Sequence[User]) -> dict[User, ScoredUser]:
@@ -234,6 +260,8 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "interval_over": evaluation.interval_over,
         "interval_level": 0.99,
         "online": plan.algorithm.online,
+        "sees_truth": plan.algorithm.sees_truth,
+        "pretrained": bool(getattr(plan.algorithm, "weights", None)),
         "seed": plan.seed,
         "left_out": dict(evaluation.left_out),
         "data_fingerprint": evaluation.data_fingerprint,
@@ -269,12 +297,18 @@ class _TrackedRun:
 @contextmanager
 def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
     """Begin the tracked run, and end it as what happens inside deserves."""
-    plan.tracker.start(RunInfo(name=plan.name, tags=run_tags(plan)))
+    plan.tracker.start(
+        RunInfo(plan.name, tags=run_tags(plan), folder=plan.folder, resumes=plan.resume)
+    )
     run = _TrackedRun()
     try:
         plan.tracker.log(facts_before(plan))
         yield run
     except KeyboardInterrupt:
+        run.end = "killed"
+        raise
+    except Pruned:
+        plan.tracker.log([Tag("outcome", "pruned")])
         run.end = "killed"
         raise
     finally:

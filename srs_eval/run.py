@@ -26,6 +26,7 @@ from yaml import YAMLError
 
 from srs_eval import option_files, settings
 from srs_eval.report.console import complain, facts, say
+from srs_eval.sweeping.progress import running_trial
 
 if TYPE_CHECKING:
     from srs_eval.plan import Plan
@@ -66,7 +67,7 @@ class RememberFolder(Callback):
 
 
 def job(cfg: DictConfig) -> float:
-    """Run one job and return its log loss, which is what a sweep minimises by default."""
+    """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.attempt import attempt  # heavy: not for --help and completion
     from srs_eval.plan import make_plan
 
@@ -75,16 +76,31 @@ def job(cfg: DictConfig) -> float:
     folder = Path(hydra_config.runtime.output_dir)
     in_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
+    trial = running_trial()
 
     def plan() -> Plan:
         content = settings.resolved(cfg, choices)
+        # what a trial that was cut short has finished is not done again
+        content["resume"] |= trial is not None and trial.repeated
         built = settings.build(cfg, choices)
         usual = option_files.values("algo", choices["algo"], _command.folders)
         return make_plan(
-            built, content, choices, usual=usual, folder=folder, sweep_folder=sweep_folder
+            built,
+            content,
+            choices,
+            usual=usual,
+            folder=folder,
+            sweep_folder=sweep_folder,
+            trial=trial,
         )
 
-    return attempt(plan, label=choices["algo"], folder=folder, sweep_folder=sweep_folder)
+    return attempt(
+        plan,
+        label=choices["algo"],
+        folder=folder,
+        sweep_folder=sweep_folder,
+        metric="log_loss" if trial is None else trial.metric,
+    )
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from srs_eval.report.single import places
 OUTCOME = "job.json"
 _LONGEST_REASON = 72
 
-JobStatus = Literal["ok", "skipped", "failed", "interrupted"]
+JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)

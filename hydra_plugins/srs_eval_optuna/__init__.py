@@ -1,0 +1,1 @@
+"""A sweeper for Hydra that searches with Optuna and survives being killed."""

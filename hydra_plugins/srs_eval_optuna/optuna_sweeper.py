@@ -1,0 +1,136 @@
+"""The sweeper that Hydra finds: its options, and nothing heavy before it is used.
+
+Two options of the group ``hydra/sweeper`` are made known: ``resumable_optuna`` for any app, and
+``srs_eval_optuna`` with what belongs to srs_eval.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from hydra.utils import get_method
+from omegaconf import DictConfig, OmegaConf
+
+
+class OptunaSweeper(Sweeper):
+    """Try points of a space one after the other, each chosen by what came of those before.
+
+    Parameters
+    ----------
+    params : dict of str to str
+        Spaces by key, as in a sweep on the command line, which overrides them.
+    command : str, optional
+        What the command that uses the best configuration begins with; None for this program.
+    meaning : str
+        What the value of a trial is, for people; ``{metric}`` stands for its name.
+    search_only : sequence of str
+        First parts of keys that are for the search alone, and not for that command.
+    at_end : str, optional
+        Dotted name of a function to call with the `srs_eval.sweeping.ending.Ending`.
+    options
+        The other options: see `srs_eval.sweeping.options.SearchOptions`.
+    """
+
+    def __init__(
+        self,
+        *,
+        params: dict[str, str],
+        command: str | None,
+        meaning: str,
+        search_only: Sequence[str],
+        at_end: str | None,
+        **options: Any,
+    ) -> None:
+        self.params = params
+        self.command = command or f"python {Path(sys.argv[0]).name}"
+        self.meaning = meaning
+        self.search_only = list(search_only)
+        self.at_end = at_end
+        self.options = options
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        """Take what Hydra has composed."""
+        self.sweep_config = config
+        self.loader = hydra_context.config_loader
+        self.job_launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Search; return the parameters and the value of the best trial."""
+        try:
+            import optuna  # noqa: F401 - only here: plain runs need not wait for it
+        except ImportError as error:
+            raise HydraException(
+                "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
+                "(grids do without: -m algo.epochs=5,10)"
+            ) from error
+        from srs_eval.sweeping.command import run_search
+
+        ending = run_search(self, arguments)
+        if ending is not None and self.at_end is not None and ending.found.ran:
+            get_method(self.at_end)(ending)
+        if ending is None or ending.found.complaint:
+            sys.exit(1)  # why has been said
+        return {**ending.best.params, "value": ending.best.value}
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the sweep."""
+        return Path(str(self.sweep_config.hydra.sweep.dir)).resolve()
+
+    def composed(self, words: Sequence[str]) -> DictConfig:
+        """Compose the configuration of a job, as the launcher does."""
+        return self.loader.load_sweep_config(self.sweep_config, list(words))
+
+    def launch(self, words: Sequence[str], number: int) -> Any:
+        """Run one job."""
+        return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
+
+    def save_config(self) -> None:
+        """Leave the configuration of the sweep in its folder, as Hydra's own sweeper does."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.sweep_config, self.folder / "multirun.yaml")
+
+
+_ANY_APP: dict[str, Any] = {
+    "_target_": f"{__name__}.{OptunaSweeper.__name__}",
+    "params": {},
+    "n_trials": 30,
+    "metric": "objective",
+    "direction": "minimize",
+    "seed": 2026,
+    "sampler": "tpe",
+    "startup_trials": 10,
+    "pruner": "none",
+    "start_from_config": True,
+    "max_failures": 3,
+    "may_change": [],
+    "command": None,
+    "meaning": "{metric}",
+    "search_only": [],
+    "at_end": None,
+}
+_SRS_EVAL = {
+    **_ANY_APP,
+    "metric": "log_loss",
+    "may_change": ["resume", "tracking", "compute", "figures", "name", "notes", "tags"],
+    "command": "python -m srs_eval",
+    "meaning": "validation {metric}, on rows before every test row",
+    "search_only": ["sweep", "experiment", "protocol"],
+    "at_end": "srs_eval.sweeping.ending.keep_in_tracker",
+}
+
+_store = ConfigStore.instance()
+_store.store(group="hydra/sweeper", name="resumable_optuna", node=_ANY_APP, provider="srs_eval")
+_store.store(group="hydra/sweeper", name="srs_eval_optuna", node=_SRS_EVAL, provider="srs_eval")

@@ -1,0 +1,102 @@
+"""Validation rows for choosing options: all of them before any row that the final score is of.
+
+Options that were chosen by test rows are scored too well on them. The folds of the public
+protocol grow, so that what is trained on in a later fold was scored in an earlier one: the
+training rows of every fold but the first contain test rows. What is left of them are the rows
+before the first test row, and these are the same in each fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import EvaluationProtocol, Fold, IntArray, Reviews, Task
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Learn from the first part of another protocol's training rows, and score the rest.
+
+    Of each fold of `base`, the training rows before the first row that any fold scores are
+    divided in time; folds that come out alike are one. Algorithms are given nothing later, not
+    even as history, so that no scored row of `base` is among what is seen.
+
+    Parameters
+    ----------
+    base : EvaluationProtocol
+        The protocol that the final score is of.
+    share : float
+        Share of the rows that is learned from, between 0 and 1.
+
+    Raises
+    ------
+    ConfigError
+        If `share` is not between 0 and 1, or `base` is itself a validation.
+    """
+
+    base: EvaluationProtocol = field(default_factory=SrsBenchmark)
+    share: float = 0.8
+
+    # For sweeps, which refuse to choose by anything else.
+    is_validation = True
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        is_number = isinstance(self.share, int | float) and not isinstance(self.share, bool)
+        if not is_number or not 0 < self.share < 1:
+            raise ConfigError(f"share={self.share}, expected a number between 0 and 1")
+        if getattr(self.base, "is_validation", False):
+            raise ConfigError("base is a validation itself, expected the protocol of the score")
+
+    @property
+    def name(self) -> str:
+        """Name with the share that is learned from, and the protocol it prepares for."""
+        return f"validation{100 * self.share:g}_of_{self.base.name}"
+
+    @property
+    def version(self) -> str:
+        """Version of the rules, and of those of the base."""
+        return f"1 of {self.base.version}"
+
+    @property
+    def folds(self) -> int:
+        """Fits per user: one, for a base whose folds grow."""
+        return 1
+
+    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
+        """Filter one user's log as the base does, cut it off, and split what is left.
+
+        Raises
+        ------
+        FitSkipped
+            If fewer than 2 training rows come before the first test row.
+        """
+        task = self.base(reviews, same_day=same_day)
+        first_scored = min(int(fold.test[0]) for fold in task.folds if len(fold.test))
+        parts: dict[bytes, IntArray] = {}
+        for fold in task.folds:
+            rows = fold.train[fold.train < first_scored]
+            parts.setdefault(rows.tobytes(), rows)
+        folds = [self._fold(rows) for rows in parts.values() if len(rows) > 1]
+        if not folds:
+            raise FitSkipped(
+                f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
+                "scored one, too few to validate on"
+            )
+        numbered = [replace(fold, number=number) for number, fold in enumerate(folds)]
+        return Task(
+            reviews=task.reviews.take(np.arange(first_scored)),
+            folds=numbered,
+            nth_review=task.nth_review[:first_scored],
+            lapses=task.lapses[:first_scored],
+            log_row=task.log_row[:first_scored],
+        )
+
+    def _fold(self, rows: IntArray) -> Fold:
+        """Divide rows in time, with at least one on each side."""
+        count = min(max(round(self.share * len(rows)), 1), len(rows) - 1)
+        return Fold(0, train=rows[:count], test=rows[count:])

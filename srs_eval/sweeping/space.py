@@ -1,0 +1,156 @@
+"""From words such as ``algo.epochs=range(1,20)`` to what a search may try."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import (
+    ChoiceSweep,
+    IntervalSweep,
+    Override,
+    RangeSweep,
+)
+from hydra.errors import HydraException
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+)
+
+_KINDS = "choice(8,16), range(1,20), interval(0.1,10), int(interval(1,20)) or tag(log, …) of these"
+
+
+class SweepError(HydraException):
+    """A search that cannot be made as it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What is tried, and what stays as it is.
+
+    Attributes
+    ----------
+    searched : mapping of str to distribution
+        Choices are the texts that Hydra would be given.
+    fixed : mapping of str to str
+        Words that every job is given, by their keys.
+    keys : mapping of str to str
+        How the key of each searched setting is written, with ``+`` or ``@`` and all.
+    """
+
+    searched: Mapping[str, BaseDistribution]
+    fixed: Mapping[str, str]
+    keys: Mapping[str, str]
+
+    def words(self, params: Mapping[str, object]) -> list[str]:
+        """Write one point of the space as the words of a job."""
+        return [*self.fixed.values(), *self.searched_words(params).values()]
+
+    def searched_words(self, params: Mapping[str, object]) -> dict[str, str]:
+        """Write only what is searched, by its key."""
+        return {name: f"{self.keys[name]}={params[name]}" for name in self.searched}
+
+    def described(self) -> dict[str, str]:
+        """Write the space down, so that two can be compared."""
+        return {name: distribution_to_json(kind) for name, kind in self.searched.items()}
+
+
+def read_space(words: Iterable[str], loader: ConfigLoader | None = None) -> Space:
+    """Read a search space; of two words for the same key the later one holds.
+
+    Raises
+    ------
+    SweepError
+        Naming every word that cannot be searched over.
+    """
+    parser = OverridesParser.create(config_loader=loader)
+    given: dict[str, Override] = {}
+    for override in parser.parse_overrides(list(words)):
+        name = override.key_or_group + (f"@{override.package}" if override.package else "")
+        given.pop(name, None)
+        given[name] = override
+    searched, problems = {}, []
+    for name, override in given.items():
+        if override.is_sweep_override():
+            try:
+                searched[name] = _distribution(override)
+            except SweepError as error:
+                problems.append(f"{override.input_line}: {error}")
+    if not searched and not problems:
+        problems.append(f"there is nothing to search over: give a setting a space, as {_KINDS}")
+    if problems:
+        raise SweepError("\n".join(problems))
+    return Space(
+        searched=searched,
+        fixed={n: str(o.input_line) for n, o in given.items() if n not in searched},
+        keys={name: given[name].get_key_element() for name in searched},
+    )
+
+
+def _distribution(override: Override) -> BaseDistribution:
+    sweep = override.value()
+    unknown = set(getattr(sweep, "tags", ())) - {"log"}
+    if unknown:
+        raise SweepError(f"tag {', '.join(sorted(unknown))} means nothing here; there is log")
+    if getattr(sweep, "shuffle", False):
+        raise SweepError("the order of trials is the search's own; leave shuffle out")
+    log = "log" in getattr(sweep, "tags", ())
+    if isinstance(sweep, IntervalSweep):
+        return _interval(sweep, log=log)
+    if isinstance(sweep, RangeSweep):
+        return _range(override, sweep, log=log)
+    if log:
+        raise SweepError("choices have no scale; leave tag(log, …) out, or give a range")
+    texts = list(dict.fromkeys(override.sweep_string_iterator()))
+    if not texts or (isinstance(sweep, ChoiceSweep) and len(texts) < 2):
+        raise SweepError("there is only one choice; write it as a plain value")
+    return CategoricalDistribution(texts)
+
+
+def _interval(sweep: IntervalSweep, *, log: bool) -> BaseDistribution:
+    """Read an interval: of real numbers, unless it was put into ``int(…)``."""
+    # Hydra declares its ends as float or None, and makes whole numbers of them for int(…).
+    low: Any = sweep.start
+    high: Any = sweep.end
+    _require_order(low, high, log=log)
+    if isinstance(low, int) and isinstance(high, int):
+        return IntDistribution(low, high, log=log)
+    return FloatDistribution(low, high, log=log)
+
+
+def _range(override: Override, sweep: RangeSweep, *, log: bool) -> BaseDistribution:
+    """Read a range; as everywhere in Hydra, whole numbers end before its stop."""
+    if log and sweep.step != 1:
+        raise SweepError("on a logarithmic scale there are no steps; leave the step out")
+    ends = (sweep.start, sweep.stop, sweep.step)
+    if all(isinstance(number, int) for number in ends):
+        start, stop, step = map(int, ends)  # type: ignore[arg-type]
+        values = sorted(range(start, stop, step)[:: max(len(range(start, stop, step)) - 1, 1)])
+        low, high = (values[0], values[-1]) if values else (0, 0)
+        _require_order(low, high, log=log)
+        return IntDistribution(low, high, log=log, step=abs(step))
+    # In decimal numbers, as they were written: sums of binary ones miss the last step.
+    steps = max(sum(1 for _ in override.sweep_string_iterator()) - 1, 0)
+    last = Decimal(str(sweep.start)) + steps * Decimal(str(sweep.step))
+    lowest, highest = sorted((float(str(sweep.start)), float(last)))
+    _require_order(lowest, highest, log=log)
+    if log:
+        return FloatDistribution(lowest, highest, log=True)
+    return FloatDistribution(lowest, highest, step=abs(sweep.step))
+
+
+def _require_order(low: float, high: float, *, log: bool) -> None:
+    if not low < high:
+        raise SweepError("there is nothing, or one value only, between its ends")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise SweepError("its ends must be finite")
+    if log and low <= 0:
+        raise SweepError("a logarithmic scale begins above 0")

@@ -1,0 +1,325 @@
+"""Sweeps as a person meets them: from a command to the best configuration, killed or not."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from commands import Done, Here, apart, outcome_of, summary_of
+from filelock import FileLock
+from mlflow import MlflowClient
+from omegaconf import OmegaConf
+
+from srs_eval.sweeping.figures import importances
+from srs_eval.sweeping.identity import sweep_id
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
+BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
+HLR = (*("-m", "algo=hlr", "sweep=optuna_fsrs"), *BRIEF, "hydra.sweep.dir=out")
+THREE = (*HLR, "hydra.sweeper.n_trials=3")
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+def study_in(folder: Path) -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
+
+
+def best_of(folder: Path) -> Any:
+    return OmegaConf.load(folder / "experiment" / "best.yaml")
+
+
+def test_a_sweep_ends_with_its_best_configuration_ready_to_use(here: Here) -> None:
+    done = here(*THREE, "tracking=none")
+    assert done.status == 0, done.err
+    out = here.folder / "out"
+    trials = study_in(out).trials
+    values = [summary_of(out / f"{n}_hlr")["metrics"]["log_loss"]["mean_users"] for n in range(3)]
+    assert [trial.value for trial in trials] == values
+    best = min(trials, key=lambda trial: trial.value or 9)
+    told = f"trial {best.number}: validation log loss, on rows before every test row: "
+    assert told + f"{best.value:.4f}" in done.out
+    assert "trials   3: 3 complete" in done.out
+    for name in ("optimisation_history", "parameter_importance"):
+        assert (out / "search_figures" / f"{name}.png").is_file()
+    command = (out / "experiment" / "best.yaml").read_text("utf-8").splitlines()[1]
+    words = shlex.split(command.removeprefix("# python -m srs_eval "))
+    # what is a setting must not be taken for a group because of a folder of that name
+    free = ["seed=7", "curves_per_user=0", "resume=false", "notes=x", "name=y"]
+    done = here(*words, *free, "tracking=none", "figures=false", "hydra.run.dir=final")
+    assert done.status == 0, done.err
+    assert "protocol   srs_benchmark," in done.out
+    algo = OmegaConf.load(here.folder / "final" / ".hydra" / "config.yaml").algo
+    assert algo._target_.endswith("Hlr")
+    assert (algo.prior_weight, algo.recency) == (
+        best.params["algo.prior_weight"],
+        best.params["algo.recency"],
+    )
+
+
+def test_trials_are_flat_runs_joined_by_the_sweep_and_the_search_is_a_run_beside_them(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
+        monkeypatch.delenv(name)
+    assert here(*THREE, "hydra.sweeper.n_trials=2").status == 0
+    client = MlflowClient(f"sqlite:///{here.folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("srs_eval")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    assert {run.data.tags["sweep_id"] for run in runs} == {sweep_id(here.folder / "out")}
+    assert {run.data.tags.get("trial") for run in runs} == {"0", "1", None}
+    (search,) = [run for run in runs if run.data.tags.get("kind") == "sweep"]
+    kept = {file.path for file in client.list_artifacts(search.info.run_id)}
+    assert {"optimisation_history.png", "parameter_importance.png", "best"} <= kept
+    assert search.data.metrics["best/log_loss"] == study_in(here.folder / "out").best_value
+    again = here(*THREE, "hydra.sweeper.n_trials=2")
+    assert "2 of 2 trials were done before" in again.out
+    assert len(client.search_runs([experiment.experiment_id])) == len(runs)
+
+
+def test_spaces_and_settings_may_be_given_in_words(here: Here) -> None:
+    words = ["algo.recency=exponential", "algo.half_life=0.25,0.5", "hydra.sweeper.seed=3"]
+    more = ["hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize", "tracking=none"]
+    done = here(*THREE, *words, *more)
+    assert done.status == 0, done.err
+    study = study_in(here.folder / "out")
+    assert set(study.best_params) == {"algo.prior_weight", "algo.half_life"}
+    summaries = [summary_of(here.folder / "out" / f"{n}_hlr") for n in range(3)]
+    assert study.best_value == max(s["metrics"]["auc"]["mean_users"] for s in summaries)
+    assert best_of(here.folder / "out").algo.recency == "exponential"
+
+
+def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: Here) -> None:
+    words = ["algo.recency=exponential", "algo.prior_weight=1"]
+    words += ["algo.half_life=interval(0.1,0.9)"]
+    here(*HLR, *words, "tracking=none", "hydra.sweeper.n_trials=1")
+    assert study_in(here.folder / "out").trials[0].params == {"algo.half_life": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["algo.prior_weight=interval(3,1)"], "algo.prior_weight=interval(3,1): there is nothing"),
+        (["hydra.sweeper.direction=up"], "hydra.sweeper.direction=up: there are minimize"),
+        (["protocol=srs_benchmark"], "protocol=srs_benchmark: a search by its test rows would"),
+        (["hydra.sweeper.metric=logloss"], "hydra.sweeper.metric=logloss: not in panel=quick"),
+        (["algo.recency=5", "algo.prior_weight=1"], "there is nothing to search over"),
+        (["algo.prior_wait=interval(1,3)"], "did you mean 'algo.prior_weight'?"),
+        (["sweep=optuna_lstm"], "algo.hidden"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_the_reason(
+    here: Here, words: list[str], told: str
+) -> None:
+    done = here(*THREE, *words, "tracking=none")
+    assert done.status == 2
+    assert told in done.err
+    assert "Traceback" not in done.text
+    assert not (here.folder / "out" / "experiment").exists()
+
+
+def test_another_search_in_the_same_folder_is_refused(here: Here) -> None:
+    assert here(*THREE, "tracking=none", "hydra.sweeper.n_trials=1").status == 0
+    done = here(*THREE, "tracking=none", "hydra.sweeper.seed=1", "algo.recency=none")
+    assert done.status == 2
+    assert "seed: it was 2026, and is 1" in done.err
+    assert "algo.recency: it was not given, and is algo.recency=none" in done.err
+    assert "another hydra.sweep.dir" in done.err
+
+
+def test_two_commands_do_not_search_in_one_folder(here: Here) -> None:
+    (here.folder / "out").mkdir()
+    with FileLock(here.folder / "out" / "optuna.db.lock"):
+        done = here(*THREE, "tracking=none")
+    assert done.status == 2
+    assert "another command is searching in" in done.err
+
+
+def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
+    words = ["hydra.sweeper.n_trials=12", "hydra.sweeper.pruner=median", "tracking=none"]
+    done = here(*HLR, *words, "data.users=4")
+    assert done.status == 0, done.err
+    out = here.folder / "out"
+    states = [trial.state.name for trial in study_in(out).trials]
+    assert states.count("PRUNED") + states.count("COMPLETE") == 12
+    assert "PRUNED" in states
+    pruned = out / f"{states.index('PRUNED')}_hlr"
+    assert outcome_of(pruned)["status"] == "pruned"
+    assert {path.name for path in pruned.iterdir()} == {"job.json", ".hydra"}
+    assert "others were better" in done.out
+
+
+def test_a_pruned_trial_is_neither_finished_nor_failed_in_the_tracker(here: Here) -> None:
+    words = ["hydra.sweeper.n_trials=9", "hydra.sweeper.pruner=median", "data.users=4"]
+    assert here(*HLR, *words).status == 0
+    client = MlflowClient(f"sqlite:///{here.folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("srs_eval")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    ends = {run.data.tags.get("outcome", ""): run.info.status for run in runs}
+    assert ends == {"": "FINISHED", "pruned": "KILLED"}
+
+
+def test_a_grid_needs_no_optuna(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)  # importing it fails
+    words = ["-m", "algo=avg", *BRIEF, "tracking=none", "hydra.sweep.dir=out"]
+    assert here(*words, "seed=1,2").status == 0
+    refused = here(*THREE, "tracking=none")
+    assert refused.status == 2
+    assert "pip install 'srs-eval[sweep]'" in refused.err
+
+
+def test_plain_runs_do_not_wait_for_optuna(tmp_path: Path) -> None:
+    words = ["algo=avg", *BRIEF, "tracking=none", "hydra.run.dir=out"]
+    driver = (
+        "import sys; from srs_eval.run import command\n"
+        f"assert command({words!r}) == 0\n"
+        "assert not {'optuna', 'sqlalchemy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", driver], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_few_trials_tell_nothing_of_importance() -> None:
+    study = optuna.create_study()
+    assert importances(study) == {}
+
+
+# ---- killed
+
+
+def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
+    """Run a command, and kill it with everything it has started once a trial has begun."""
+    with (folder / "killed.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "srs_eval", *words],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        while not (folder / "out" / f"{number}_lstm" / "job.json").exists():
+            assert process.poll() is None, (folder / "killed.log").read_text()
+            time.sleep(0.005)
+        time.sleep(0.02 * (number % 5))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
+    tmp_path: Path,
+) -> None:
+    tiny = ["algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "hydra.sweeper.n_trials=30"]
+    words = ["-m", "algo=lstm", "sweep=optuna_lstm", *BRIEF, *tiny, "tracking=none"]
+    words += ["hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
+    for place in ("killed", "whole"):
+        (tmp_path / place).mkdir()
+    whole = apart(tmp_path / "whole", *words, timeout=600)
+    assert whole.status == 0, whole.text
+    for number in (3, 9, 14, 22, 29):
+        kill_in_trial(tmp_path / "killed", number, words)
+    killed = apart(tmp_path / "killed", *words, timeout=600)
+    assert killed.status == 0, killed.text
+    studies = [study_in(tmp_path / place / "out") for place in ("killed", "whole")]
+    for study in studies:
+        assert len(study.trials) == 30
+        assert all(trial.state.is_finished() for trial in study.trials)
+        assert len({str(trial.params) for trial in study.trials}) == 30
+    one, other = ([(t.params, t.state, t.value) for t in study.trials] for study in studies)
+    assert one == other
+    assert best_of(tmp_path / "killed" / "out") == best_of(tmp_path / "whole" / "out")
+
+
+# ---- by MLflow
+
+
+def test_the_entry_point_has_defaults_so_that_nothing_must_be_given() -> None:
+    project: Any = OmegaConf.to_container(OmegaConf.load(ROOT / "MLproject"))
+    parameters = project["entry_points"]["search"]["parameters"]
+    assert {name: spec["default"] for name, spec in parameters.items()} == {
+        "algo": "lstm",
+        "sweep": "optuna_lstm",
+        "overrides": "",
+    }
+
+
+@pytest.mark.slow
+def test_mlflow_runs_a_search_whose_first_trial_joins_the_run_it_has_begun(tmp_path: Path) -> None:
+    overrides = " ".join([*BRIEF, "hydra.sweeper.n_trials=2", f"hydra.sweep.dir={tmp_path}/out"])
+    words = ["-P", "algo=hlr", "-P", "sweep=optuna_fsrs", "-P", f"overrides={overrides}"]
+    words += ["--env-manager", "local"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    done = subprocess.run(
+        [sys.executable, "-m", "mlflow", "run", str(ROOT), "-e", "search", *words],
+        cwd=tmp_path,
+        env={**env, "MLFLOW_TRACKING_URI": store, "MLFLOW_DISABLE_TELEMETRY": "true"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    client = MlflowClient(store)
+    runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
+    assert sorted(run.data.tags.get("trial", "search") for run in runs) == ["0", "1", "search"]
+    assert {run.info.status for run in runs} == {"FINISHED"}
+
+
+# ---- any app
+
+
+def run_other_app(folder: Path, *words: str) -> Done:
+    app = ROOT / "examples" / "other_app" / "train.py"
+    done = subprocess.run(
+        [sys.executable, str(app), *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_another_app_is_searched_and_pruned_by_the_same_sweeper(tmp_path: Path) -> None:
+    done = run_other_app(tmp_path, "-m", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=12")
+    assert done.status == 0, done.err
+    study = study_in(tmp_path / "out")
+    states = [trial.state.name for trial in study.trials]
+    assert len(states) == 12
+    assert {"COMPLETE", "PRUNED"} == set(states)
+    assert study.best_params["optimizer"] == "quiet"
+    assert best_of(tmp_path / "out").defaults == [{"override /optimizer": "quiet"}]
+    command = (tmp_path / "out" / "experiment" / "best.yaml").read_text("utf-8").splitlines()[1]
+    words = shlex.split(command.removeprefix("# python train.py "))
+    assert run_other_app(tmp_path, *words, "hydra.run.dir=final").status == 0
+    config = OmegaConf.load(tmp_path / "final" / ".hydra" / "config.yaml")
+    assert config.rate == study.best_params["rate"]
+
+
+def test_an_app_that_fails_ends_the_search_with_its_error(tmp_path: Path) -> None:
+    done = run_other_app(tmp_path, "-m", "steps=none", "hydra.sweep.dir=out")
+    assert done.status == 1
+    assert "Traceback" not in done.err
+    assert "TypeError" in done.err
+    assert "the last 3 trials failed" in done.err
+    assert [t.state.name for t in study_in(tmp_path / "out").trials] == ["FAIL"] * 3
