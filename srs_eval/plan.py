@@ -108,7 +108,11 @@ def make_plan(
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
-    label = choices["algo"] + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
+    label = (
+        choices["algo"]
+        + _inside(content["algo"])
+        + _arguments(built["algo"], content["algo"], usual)
+    )
     return Plan(
         algo=choices["algo"],
         data=choices["data"],

@@ -26,6 +26,7 @@ PRESETS = {
     "boosted_trees_monotone": {"monotone"},
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
+    "fsrs7_withdrawn": {"fit"},
 }
 
 

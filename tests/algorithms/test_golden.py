@@ -19,6 +19,7 @@ from srs_eval.algorithms.fsrs4 import Fsrs4Equations
 from srs_eval.algorithms.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs45 import FRACTIONAL_DAYS_DEFAULTS, Fsrs45Equations
 from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.hlr import HlrEquations
@@ -53,6 +54,7 @@ EQUATIONS = {
     ("FSRS-6-floor3", "days"): Fsrs6Equations(lowest_floored_rating=3),
     ("FSRS-7", "days"): Fsrs7Equations(),
     ("FSRS-7", "secs"): Fsrs7Equations(),
+    ("FSRS-7-35", "secs"): Fsrs7WithdrawnEquations(),
     ("SBD", "days"): SbdEquations(),
     ("SBD", "secs"): SbdEquations(),
 }
