@@ -12,8 +12,9 @@ from typing import get_args
 
 import numpy as np
 
+from srs_eval.learned_model import learned_model
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import FitStatus, Metric
+from srs_eval.nouns import Fit, FitStatus
 from srs_eval.plan import Plan
 from srs_eval.report.files import RESULTS
 from srs_eval.scoring import Evaluation, Scores
@@ -28,11 +29,11 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
+from srs_eval.tracking.sections import HEADLINE, section
 
-_PREFIX = {"calibration": "calib"}
 _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 _USERS_SHOWN = 200
-_DESCRIBED = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+_PARAMETERS_SHOWN = 50
 
 
 def facts_before(plan: Plan) -> Iterator[Item]:
@@ -78,7 +79,7 @@ def facts_after(
     for metric in plan.panel:
         summary = evaluation.summary[metric.name]
         yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
-        if metric.name in _DESCRIBED:
+        if metric.name in HEADLINE:
             yield Value(f"users/{metric.name}_low", summary.lo)
             yield Value(f"users/{metric.name}_high", summary.hi)
             yield Value(f"pooled/{metric.name}", summary.pooled)
@@ -91,6 +92,7 @@ def facts_after(
         location=plan.source.location,
         users=evaluation.users_scored,
         reviews=evaluation.reviews_scored,
+        options=plan.options.get("data", {}),
     )
     yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
     if evaluation.thresholds:
@@ -98,18 +100,16 @@ def facts_after(
         at = {name: [row[name] for row in evaluation.thresholds] for name in names}
         yield TableRows("thresholds", at)
     yield TableRows("users", _users_table(evaluation.scores))
+    yield TableRows("fits", _fits_table(evaluation.fits))
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
     for name in RESULTS:
         if (plan.folder / name).is_file():
             yield ArtifactFile(plan.folder / name, "results")
+    if getattr(plan.tracker, "model", False):
+        yield from learned_model(plan, evaluation)
     yield Description(describe(plan, evaluation))
-
-
-def section(metric: Metric) -> str:
-    """Group of charts a metric is shown in."""
-    return _PREFIX.get(metric.section, metric.section)
 
 
 def describe(plan: Plan, evaluation: Evaluation) -> str:
@@ -117,7 +117,7 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     rows = [
         f"| {name} | {_cell(s.mean_users)} | {_cell(s.lo)} … {_cell(s.hi)} | {_cell(s.pooled)} "
         f"| {s.n_users} |"
-        for name in _DESCRIBED
+        for name in HEADLINE
         if (s := evaluation.summary.get(name)) is not None
     ]
     fits = ", ".join(
@@ -171,7 +171,28 @@ def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
         **{
             name: scores.values[shown, column].tolist()
             for column, name in enumerate(scores.names)
-            if name in _DESCRIBED
+            if name in HEADLINE
+        },
+    }
+
+
+def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
+    """Take the last fit of an even sample of users; each parameter is a column."""
+    last = list({fit.user: fit for fit in fits}.values())
+    size = min(len(last), _USERS_SHOWN)
+    shown = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]
+    count = min(max((len(fit.parameters) for fit in shown), default=0), _PARAMETERS_SHOWN)
+    return {
+        "user": [str(fit.user) for fit in shown],
+        "fold": [fit.fold for fit in shown],
+        "status": [fit.status for fit in shown],
+        "reason": [fit.reason for fit in shown],
+        "seconds": [fit.seconds for fit in shown],
+        **{
+            f"w{number}": [
+                fit.parameters[number] if number < len(fit.parameters) else None for fit in shown
+            ]
+            for number in range(count)
         },
     }
 

@@ -152,7 +152,7 @@ def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
 def test_tables_have_columns_of_equal_length(run):
     *_, after = run(FailsForUser2(), 1, 2, 3)
     tables = {item.name: item.columns for item in of_kind(TableRows, after)}
-    assert set(tables) == {"metrics", "thresholds", "users"}
+    assert set(tables) == {"metrics", "thresholds", "users", "fits"}
     for columns in tables.values():
         assert len({len(column) for column in columns.values()}) == 1
     assert tables["users"]["user"] == ["1", "2", "3"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class DatasetInfo:
         Where the logs came from: a path, or what was simulated.
     users, reviews : int
         How many of each were scored.
+    options : mapping
+        The resolved configuration of what read the logs, to read them again.
     """
 
     name: str
@@ -103,6 +106,32 @@ class DatasetInfo:
     location: str
     users: int
     reviews: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedModel:
+    """A fitted memory model as data: what it takes to build it again, and nothing pickled.
+
+    Attributes
+    ----------
+    name : str
+        Name of the algorithm, with its arguments.
+    options : mapping
+        The resolved configuration of the algorithm.
+    parameters : tuple of float
+        What was learned.
+    whole_days : bool
+        The clock it was learned on.
+    learned_from : str
+        Whose reviews, and which fold.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    parameters: tuple[float, ...]
+    whole_days: bool
+    learned_from: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,4 +141,14 @@ class Description:
     markdown: str
 
 
-Item = Param | Tag | Value | FigureFiles | ArtifactFile | TableRows | DatasetInfo | Description
+Item = (
+    Param
+    | Tag
+    | Value
+    | FigureFiles
+    | ArtifactFile
+    | TableRows
+    | DatasetInfo
+    | LearnedModel
+    | Description
+)

@@ -24,6 +24,7 @@ from srs_eval.tracking.items import (
     Description,
     FigureFiles,
     Item,
+    LearnedModel,
     Param,
     TableRows,
     Tag,
@@ -41,6 +42,8 @@ METRICS_AT_ONCE = 1000
 PARAMS_AT_ONCE = 100
 TAGS_AT_ONCE = 50
 
+# As the entry point of srs_eval for sources of data sets calls itself.
+SOURCE_TYPE = "srs_eval"
 RUNS_WITH_COLOURS = 50
 UNDEFINED_TAG = "undefined_metrics"
 TABLES_FOLDER = "tables"
@@ -69,7 +72,7 @@ def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
     """Take over the run that ``mlflow run`` created; return the id of its experiment."""
     joined = client.get_run(run_id)
     client.update_run(run_id, status="RUNNING", name=run.name)
-    _log_tags(client, run_id, run.tags)
+    log_tags(client, run_id, run.tags)
     experiment_id: str = joined.info.experiment_id
     return experiment_id
 
@@ -86,7 +89,7 @@ def log_items(client: MlflowClient, run_id: str, items: Iterable[Item]) -> None:
     tags = {tag.name: tag.value for tag in _of(Tag, items)}
     for description in _of(Description, items):
         tags[NOTE_TAG] = description.markdown
-    _log_tags(client, run_id, tags)
+    log_tags(client, run_id, tags)
     _log_datasets(client, run_id, _of(DatasetInfo, items))
     for table in _of(TableRows, items):
         columns = {name: _plain(column) for name, column in table.columns.items()}
@@ -95,6 +98,10 @@ def log_items(client: MlflowClient, run_id: str, items: Iterable[Item]) -> None:
         _log_figure(client, run_id, figure)
     for artifact in _of(ArtifactFile, items):
         client.log_artifact(run_id, str(artifact.path), artifact.folder or None)
+    for model in _of(LearnedModel, items):
+        from srs_eval.tracking.mlflow_model import log_model  # takes seconds to import
+
+        log_model(client, run_id, model)
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
@@ -153,10 +160,11 @@ def _log_values(client: MlflowClient, run_id: str, values: Sequence[Value]) -> N
     if undefined:
         known = client.get_run(run_id).data.tags.get(UNDEFINED_TAG, "")
         undefined |= set(known.split(", ")) - {""}
-        _log_tags(client, run_id, {UNDEFINED_TAG: ", ".join(sorted(undefined))})
+        log_tags(client, run_id, {UNDEFINED_TAG: ", ".join(sorted(undefined))})
 
 
-def _log_tags(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
+def log_tags(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
+    """Tag a run; texts are cut where MLflow has no more room."""
     entries = [
         RunTag(name, _shortened(text, TAG_LENGTH))
         for name, text in zip(safe_names(list(tags)), tags.values(), strict=True)
@@ -171,8 +179,8 @@ def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetI
             Dataset(
                 name=dataset.name[:500],
                 digest=dataset.digest[:DIGEST_LENGTH],
-                source_type="local",
-                source=json.dumps({"uri": dataset.location}),
+                source_type=SOURCE_TYPE,
+                source=json.dumps({"uri": dataset.location, "options": dataset.options}),
                 profile=json.dumps({"num_rows": dataset.reviews, "num_users": dataset.users}),
             ),
             tags=[InputTag("mlflow.data.context", "evaluation")],

@@ -8,18 +8,22 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from mlflow import MlflowClient
 
-from srs_eval.errors import TrackingError
+from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.tracking import run_facts
 from srs_eval.tracking.address import StoreAddress, ui_command
-from srs_eval.tracking.items import Item
+from srs_eval.tracking.items import Item, Tag
 from srs_eval.tracking.mlflow_run import join_run, log_items, start_run
 from srs_eval.tracking.mlflow_store import (
     close_dead_runs,
     only_one,
     open_experiment,
     open_store,
+    tag_interrupted,
     tracking_errors,
     write_view,
 )
@@ -27,6 +31,9 @@ from srs_eval.tracking.process import StopSignal
 from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 from srs_eval.tracking.view import view_link
+
+if TYPE_CHECKING:
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
 # Without it the UI may open the page with its menus for chat bots.
 ML_MENUS = "?workflowType=machine_learning"
@@ -40,6 +47,8 @@ class MlflowSession:
     ----------
     has_view : bool
         Whether the experiment has the ready-made view, to which links may point.
+    monitor : SystemMetricsMonitor, optional
+        What logs the use of the processors and of memory until the run ends.
     """
 
     def __init__(
@@ -50,12 +59,14 @@ class MlflowSession:
         experiment_id: str,
         run_id: str,
         has_view: bool,
+        monitor: SystemMetricsMonitor | None = None,
     ) -> None:
         self.client = client
         self.address = address
         self.experiment_id = experiment_id
         self.run_id = run_id
         self.has_view = has_view
+        self._monitor = monitor
         self._lost = False
         self._process = os.getpid()
         self._stop = StopSignal()
@@ -77,6 +88,7 @@ class MlflowSession:
         except TrackingError:
             self._lost = True
             raise
+        run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
 
     def finish(self, status: RunEnd) -> RunLinks:
         """End the run, as killed if the process was asked to stop, and say where it is.
@@ -88,12 +100,15 @@ class MlflowSession:
         """
         self._stop.restore()
         atexit.unregister(self._leave)
+        run_facts.end()
         end = STATUS["killed" if self._stop.received else status]
         try:
             with (
                 quiet_mlflow(IMPATIENCE),
                 tracking_errors(f"end the run {self.run_id}", self.address),
             ):
+                if self._monitor is not None:
+                    self._monitor.finish()  # type: ignore[no-untyped-call]
                 self.client.set_terminated(self.run_id, end)
         except TrackingError:
             if not self._lost:
@@ -119,17 +134,22 @@ class MlflowSession:
 
 
 def begin_session(
-    address: StoreAddress, run: RunInfo, *, experiment: str, view: bool
+    address: StoreAddress, run: RunInfo, *, experiment: str, view: bool, system_metrics: bool
 ) -> MlflowSession:
     """Open the store and begin a run, or join the one that ``mlflow run`` began.
 
     Raises
     ------
+    ConfigError
+        If the use of the machine cannot be measured.
     TrackingError
         If the store cannot be opened or the run cannot be begun.
     """
+    if system_metrics and find_spec("psutil") is None:
+        raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
     host = socket.gethostname()
-    run = replace(run, tags={"host": host, "pid": str(os.getpid()), **run.tags})
+    output = {} if run.folder is None else {"output": str(run.folder.absolute())}
+    run = replace(run, tags={**run_facts.process_facts(), **output, **run.tags})
     client = open_store(address)
     joined = os.environ.get("MLFLOW_RUN_ID")
     if joined is not None:
@@ -140,12 +160,32 @@ def begin_session(
             opened = client.get_experiment(experiment_id)
     else:
         opened = open_experiment(client, address, run.experiment or experiment)
+    run_facts.begin(run.tags)
     with tracking_errors("begin a run", address):
         close_dead_runs(client, opened.experiment_id, host)
         if joined is None:
             with only_one(address):
                 joined = start_run(client, opened.experiment_id, run)
+        if run.resumes:
+            tag_interrupted(client, opened.experiment_id, joined, output)
     has_view = view and write_view(client, opened)
     return MlflowSession(
-        client, address, experiment_id=opened.experiment_id, run_id=joined, has_view=has_view
+        client,
+        address,
+        experiment_id=opened.experiment_id,
+        run_id=joined,
+        has_view=has_view,
+        monitor=_monitor(address, joined) if system_metrics else None,
     )
+
+
+def _monitor(address: StoreAddress, run_id: str) -> SystemMetricsMonitor:
+    """Begin to measure the use of the machine."""
+    # Imported here, because it cannot be without psutil.
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+    monitor = SystemMetricsMonitor(  # type: ignore[no-untyped-call]
+        run_id, tracking_uri=address.uri
+    )
+    monitor.start()  # type: ignore[no-untyped-call]
+    return monitor

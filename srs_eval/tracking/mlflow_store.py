@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import os
 import sqlite3
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import requests
 from filelock import FileLock
@@ -109,6 +113,34 @@ def close_dead_runs(client: MlflowClient, experiment_id: str, host: str) -> list
     return dead
 
 
+def tag_interrupted(
+    client: MlflowClient, experiment_id: str, run_id: str, output: Mapping[str, str]
+) -> str | None:
+    """Join a run and the interrupted run it goes on with by tags; return the id of the latter.
+
+    The interrupted run stays as it ended: what it logged is the truth about it.
+
+    Parameters
+    ----------
+    output : mapping of str to str
+        The tag both have: the folder they put their files into.
+    """
+    ended = client.search_runs(
+        [experiment_id],
+        "attributes.status != 'FINISHED'",
+        run_view_type=ViewType.ACTIVE_ONLY,
+        order_by=["attributes.start_time DESC"],
+    )
+    for other in ended:
+        is_same = output.items() <= other.data.tags.items()
+        if is_same and output and other.info.run_id != run_id:
+            earlier: str = other.info.run_id
+            client.set_tag(run_id, "resumes", earlier)
+            client.set_tag(earlier, "resumed_by", run_id)
+            return earlier
+    return None
+
+
 def _create_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:
     location = f"{address.artifacts}/{_folder(name)}" if address.artifacts else None
     try:
@@ -125,11 +157,18 @@ def _create_experiment(client: MlflowClient, address: StoreAddress, name: str) -
 
 
 def only_one(address: StoreAddress) -> FileLock | nullcontext[None]:
-    """Let one process at a time change what all runs of a sqlite store share."""
-    if address.database is None:
+    """Let one process at a time change what all runs of a database share.
+
+    Of a sqlite store all processes, of another database those of this host and user; a server
+    sees to itself.
+    """
+    if address.is_server:
         return nullcontext()
-    address.database.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(f"{address.database}.lock", timeout=LOCK_SECONDS)
+    if address.database is not None:
+        address.database.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(f"{address.database}.lock", timeout=LOCK_SECONDS)
+    digest = hashlib.sha256(f"{getpass.getuser()} {address.uri}".encode()).hexdigest()[:16]
+    return FileLock(Path(tempfile.gettempdir(), f"srs_eval-{digest}.lock"), timeout=LOCK_SECONDS)
 
 
 def _let_readers_in(address: StoreAddress) -> None:

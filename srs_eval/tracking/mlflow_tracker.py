@@ -34,6 +34,11 @@ class MlflowTracker:
         Folder or URI for the files of a new experiment.
     view : bool
         Whether to give the experiment a ready-made view in the UI.
+    model : bool
+        Whether to log the model fitted to the first user (the last fold) so that it can be
+        registered and served. Where that cannot be, the tag ``model`` says why.
+    system_metrics : bool
+        Whether to log the use of processors, memory and disk; needs psutil.
     """
 
     def __init__(
@@ -43,11 +48,15 @@ class MlflowTracker:
         experiment: str = "srs_eval",
         artifacts: str | None = None,
         view: bool = True,
+        model: bool = False,
+        system_metrics: bool = False,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
         self.artifacts = artifacts
         self.view = view
+        self.model = model
+        self.system_metrics = system_metrics
         self._session: MlflowSession | None = None
 
     def start(self, run: RunInfo) -> None:
@@ -66,7 +75,18 @@ class MlflowTracker:
             # wait for, and reads its settings for silence while it is imported.
             from srs_eval.tracking.mlflow_session import begin_session
 
-            self._session = begin_session(address, run, experiment=self.experiment, view=self.view)
+            self._session = begin_session(
+                address,
+                run,
+                experiment=self.experiment,
+                view=self.view,
+                system_metrics=self.system_metrics,
+            )
+
+    def environment(self) -> dict[str, str]:
+        """Give what makes MLflow's own functions log to the open run, here or in a child."""
+        session = self._open_session()
+        return {"MLFLOW_RUN_ID": session.run_id, "MLFLOW_TRACKING_URI": session.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
         """Write items to the run.

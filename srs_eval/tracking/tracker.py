@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from srs_eval.tracking.items import Item
@@ -23,11 +24,17 @@ class RunInfo:
         Facts to find the run by; ``sweep_id`` joins the runs of one sweep.
     experiment : str, optional
         The group of runs it belongs to, where it is not the tracker's own default.
+    folder : Path, optional
+        Where the run puts its files.
+    resumes : bool
+        Whether it goes on with what an earlier run has left in that folder.
     """
 
     name: str
     tags: Mapping[str, str] = field(default_factory=dict)
     experiment: str | None = None
+    folder: Path | None = None
+    resumes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 
+from srs_eval.errors import ConfigError
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.process import StopSignal, process_is_gone
 from srs_eval.tracking.tracker import RunInfo
@@ -132,3 +134,48 @@ def test_only_a_process_that_is_not_there_is_gone(tmp_path: Path) -> None:
 def test_a_tracker_is_told_in_which_order_it_is_used(uri: str) -> None:
     with pytest.raises(RuntimeError, match="start"):
         MlflowTracker(uri=uri).finish("finished")
+
+
+@posix_only
+def test_a_resumed_run_is_a_new_one_joined_to_the_interrupted_by_tags(
+    uri: str, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("it's", "another")]
+    client = MlflowClient(tracking_uri=uri)
+    left = START.replace("experiment=", f"folder=Path({str(folders[0])!r}), experiment=")
+    with started("from pathlib import Path\n" + left + "time.sleep(60)\n", uri, "resumed") as died:
+        died.kill()
+        died.wait(timeout=60)
+    tracker = MlflowTracker(uri=uri)
+    ids = []
+    for folder, resumes in zip(reversed(folders), (True, True), strict=True):
+        tracker.start(RunInfo("next", experiment="resumed", folder=folder, resumes=resumes))
+        ids.append(tracker.finish("finished").run_id)
+    experiment_id = client.get_experiment_by_name("resumed").experiment_id
+    (interrupted,) = client.search_runs([experiment_id], "attributes.run_name = 'run'")
+    assert interrupted.info.status == "KILLED"
+    elsewhere, resumed = (client.get_run(run_id) for run_id in ids)
+    assert "resumes" not in elsewhere.data.tags
+    assert resumed.data.tags["resumes"] == interrupted.info.run_id
+    assert interrupted.data.tags["resumed_by"] == resumed.info.run_id
+    assert resumed.data.tags["output"] == str(folders[0])
+
+
+def test_the_use_of_the_machine_needs_psutil(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from srs_eval.tracking import mlflow_session
+
+    monkeypatch.setattr(mlflow_session, "find_spec", lambda name: None)
+    tracker = MlflowTracker(uri=uri, system_metrics=True)
+    with pytest.raises(ConfigError, match="pip install psutil"):
+        tracker.start(RunInfo("measured", experiment="measured"))
+    assert MlflowClient(tracking_uri=uri).get_experiment_by_name("measured") is None
+
+
+def test_the_use_of_the_machine_is_logged(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psutil")
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
+    tracker = MlflowTracker(uri=uri, system_metrics=True)
+    tracker.start(RunInfo("measured", experiment="measured too"))
+    time.sleep(1.5)
+    run = MlflowClient(tracking_uri=uri).get_run(tracker.finish("finished").run_id)
+    assert run.data.metrics["system/cpu_utilization_percentage"] >= 0

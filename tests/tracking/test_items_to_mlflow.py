@@ -118,7 +118,7 @@ def test_the_dataset_is_an_input_with_its_digest(uri: str, client: MlflowClient)
     run_id = keep(uri, DatasetInfo("josh", "0123abcd", "logs/josh.csv", 1, 5020))
     (logged,) = client.get_run(run_id).inputs.dataset_inputs
     assert (logged.dataset.name, logged.dataset.digest) == ("josh", "0123abcd")
-    assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv"}
+    assert json.loads(logged.dataset.source) == {"uri": "logs/josh.csv", "options": {}}
     assert json.loads(logged.dataset.profile) == {"num_rows": 5020, "num_users": 1}
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
+from mlflow_server import free_port, serving
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import ArtifactFile, Value
@@ -21,45 +17,10 @@ from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
-
-
 @pytest.fixture
 def server(uri: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    port = free_port()
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)),
-            *("--backend-store-uri", uri, "--artifacts-destination", str(tmp_path / "files")),
-        ],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://127.0.0.1:{port}"
-    end = time.monotonic() + 90
-    while not answers(address) and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.2)
-    yield process, address
-    process.terminate()
-    process.wait(timeout=30)
+    with serving(uri, tmp_path) as served:
+        yield served
 
 
 def test_a_server_that_is_not_there_is_told_within_seconds() -> None:

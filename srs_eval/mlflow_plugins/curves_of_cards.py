@@ -1,0 +1,123 @@
+"""What a logged memory model is asked, and answers: histories of cards in, forgetting curves out.
+
+Input, one row per review, the reviews of a card in their order:
+
+- ``card``: number of the card; several cards may be asked about at once;
+- ``elapsed_days``: days since the card's previous review (at its first, whatever it says);
+- ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy.
+
+Output, one row per card and day asked for: ``card``, ``days`` since its last review, and
+``recall``, the probability of it. The parameter ``days`` says which days.
+
+Cards are taken to have begun on one day, which matters only to models that look at more than
+the card's own history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import Reviews
+from srs_eval.rebuilt import rebuilt_model, same_day
+
+COLUMNS = ("card", "elapsed_days", "rating")
+_ANY_RATING = 3
+
+
+class CurvesOfCards:
+    """A model built again, asked about cards.
+
+    Parameters
+    ----------
+    content : mapping
+        What `srs_eval.tracking.mlflow_model.as_json` wrote.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._whole_days = bool(content["whole_days"])
+        self._keeps_same_day = same_day(content["options"]) or not self._whole_days
+        self._model: Any = rebuilt_model(
+            content["options"], content["parameters"], whole_days=self._whole_days
+        )
+
+    def __call__(self, histories: pd.DataFrame, days: ArrayLike) -> pd.DataFrame:
+        """Predict each card's recall so many days after its last review.
+
+        Raises
+        ------
+        ReviewLogError
+            If the histories cannot be read, naming every problem.
+        """
+        asked = np.asarray(days, np.float64)
+        _refuse(_problems(histories, asked, whole_days=self._whole_days))
+        names = list(dict.fromkeys(histories["card"].tolist()))
+        reviews, rows = self._reviews(histories, names)
+        p = self._model.predict_at(reviews, rows, np.tile(asked, (len(names), 1)))
+        return pd.DataFrame(
+            {
+                "card": np.repeat(names, len(asked)),
+                "days": np.tile(asked, len(names)),
+                "recall": np.asarray(p, np.float64).ravel(),
+            }
+        )
+
+    def _reviews(self, histories: pd.DataFrame, names: list[int]) -> tuple[Reviews, Any]:
+        """Make one log of all cards, each with one more review: the one that is asked about."""
+        frame = histories[list(COLUMNS)].reset_index(drop=True)
+        first = ~frame["card"].duplicated()
+        frame.loc[first, "elapsed_days"] = 0.0
+        if not self._keeps_same_day:
+            frame = frame[first | (frame["elapsed_days"] >= 1)]
+        asked = pd.DataFrame({"card": names, "elapsed_days": 1.0, "rating": _ANY_RATING})
+        frame = pd.concat([frame, asked], ignore_index=True)
+        first = ~frame["card"].duplicated()
+        is_asked = np.arange(len(frame)) >= len(frame) - len(names)
+        time = frame.groupby("card")["elapsed_days"].cumsum().to_numpy()
+        # what is asked about comes after everything that is known
+        order = np.lexsort((time, is_asked))
+        day = np.floor(time).astype(np.int64)
+        day[is_asked] = day.max()
+        elapsed = frame["elapsed_days"].to_numpy()[order]
+        code = pd.factorize(frame["card"])[0].astype(np.int64)
+        reviews = Reviews(
+            user="",
+            card=code[order],
+            day=day[order],
+            rating=frame["rating"].to_numpy(np.int64)[order],
+            elapsed_days=np.where(first.to_numpy()[order], -1, np.floor(elapsed)).astype(np.int64),
+            elapsed=elapsed,
+            row=np.arange(len(frame)),
+            whole_days=self._whole_days,
+        )
+        rows = np.flatnonzero(is_asked[order])
+        return reviews, rows[np.argsort(reviews.card[rows])]
+
+
+def _problems(histories: pd.DataFrame, days: Any, *, whole_days: bool) -> list[str]:
+    missing = [name for name in COLUMNS if name not in histories.columns]
+    if missing:
+        return [f"no column {', '.join(missing)}; there are {', '.join(map(str, histories))}"]
+    problems = []
+    if not len(histories):
+        problems.append("no reviews")
+    if not histories["rating"].isin((1, 2, 3, 4)).all():
+        problems.append("a rating that is not 1, 2, 3 or 4")
+    elapsed = histories["elapsed_days"][histories["card"].duplicated()].to_numpy(np.float64)
+    if not (np.isfinite(elapsed) & (elapsed >= 0)).all():
+        problems.append("elapsed_days that are no number of days, 0 or more")
+    elif whole_days and (elapsed != np.floor(elapsed)).any():
+        problems.append("elapsed_days with a fraction: this model counts whole days")
+    if not (np.isfinite(days) & (days >= 0)).all() or not len(days):
+        problems.append("days that are no numbers of days, 0 or more")
+    return problems
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise ReviewLogError("histories", problems)

@@ -1,0 +1,193 @@
+"""Predictions that MLflow evaluates: scored, drawn and logged as those of our own runs are.
+
+What ``evaluator_config`` may say:
+
+- ``elapsed_days``, ``nth_review``, ``lapses``, ``card``, ``user``: the column of the data that
+  has this fact, or the values themselves. A column of that very name is taken unasked.
+- ``column``: which column of what the model returns is the probability of recall.
+- ``thresholds``, ``resamples``, ``seed``, ``level``, ``nan_policy``: as in `srs_eval.score`.
+- ``title``: what the figures are about.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from mlflow import MlflowClient
+from mlflow.models.evaluation.artifacts import ImageEvaluationArtifact
+from mlflow.models.evaluation.base import EvaluationResult
+from numpy.typing import NDArray
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.score import score
+from srs_eval.metrics.tally import tally
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
+from srs_eval.report.plots import calibration_figure, corp_figure, roc_figure, save_figure
+from srs_eval.tracking.items import FigureFiles, Item, TableRows, Value
+from srs_eval.tracking.mlflow_run import log_items
+from srs_eval.tracking.sections import HEADLINE, section
+
+FACTS = ("elapsed_days", "nth_review", "lapses", "card", "user")
+SETTINGS = ("resamples", "seed", "level", "nan_policy")
+_OTHERS = ("column", "thresholds", "title", "col_mapping")
+Array = NDArray[Any]
+
+
+def evaluate(
+    dataset: Any, run_id: str, config: Mapping[str, Any], model: Any, column: str | None
+) -> EvaluationResult:
+    """Score predictions and log the panel, its tables and its figures to a run.
+
+    Parameters
+    ----------
+    dataset
+        What MLflow makes of the data: features, labels, and predictions if there is no model.
+    config : mapping
+        See above.
+    model, optional
+        What predicts.
+    column : str, optional
+        Column of what the model returns.
+
+    Raises
+    ------
+    ScoreError
+        If there are no outcomes, or what should be probabilities is something else.
+    """
+    unknown = sorted(set(config) - {*FACTS, *SETTINGS, *_OTHERS})
+    if unknown:
+        known = ", ".join((*FACTS, *SETTINGS, *_OTHERS[:-1]))
+        raise ScoreError(f"evaluator_config has {', '.join(unknown)}; there are {known}")
+    if dataset.labels_data is None:
+        raise ScoreError("give targets=, the column that says whether a review was recalled")
+    recalled = np.asarray(dataset.labels_data)
+    if model is not None:
+        p = predicted(model, dataset.features_data, config.get("column", column))
+    elif dataset.predictions_data is not None:
+        p = np.asarray(dataset.predictions_data)
+    else:
+        raise ScoreError("give predictions=, the column of predicted probabilities, or a model")
+    panel = default_panel(thresholds=config.get("thresholds", DEFAULT_THRESHOLDS))
+    facts: dict[str, Any] = {
+        name: values
+        for name in FACTS
+        if (values := _fact(dataset.features_data, name, config.get(name))) is not None
+    }
+    settings = {name: config[name] for name in SETTINGS if name in config}
+    scores = score(p, recalled, panel=panel, **facts, **settings)
+    client = MlflowClient()
+    log_items(client, run_id, _numbers(scores, panel))
+    with tempfile.TemporaryDirectory() as folder:
+        figures = list(_figures(p, recalled, Path(folder), str(config.get("title", ""))))
+        log_items(client, run_id, figures)
+    place = client.get_run(run_id).info.artifact_uri
+    return EvaluationResult(  # type: ignore[no-untyped-call]
+        metrics={
+            item.name: item.value
+            for item in _numbers(scores, panel)
+            if isinstance(item, Value) and math.isfinite(item.value)
+        },
+        artifacts={
+            figure.name: ImageEvaluationArtifact(  # type: ignore[no-untyped-call]
+                f"{place}/{figure.name}.png"
+            )
+            for figure in figures
+        },
+    )
+
+
+def predicted(model: Any, features: Any, column: str | int | None) -> Array:
+    """Ask a model for probabilities of recall.
+
+    Parameters
+    ----------
+    model
+        A model as MLflow loads it; of a scikit-learn classifier, `predict_proba` is asked.
+    column : str or int, optional
+        Which column of the answer is meant, where there are several; of two without a name,
+        the last.
+    """
+    answer = _probabilities(model, features)
+    if isinstance(answer, pd.DataFrame):
+        names: list[Any] = list(answer.columns)
+        if column is None and len(names) > 1 and names != [0, 1]:
+            raise ScoreError(
+                f"the model returns {', '.join(map(str, names))}; say which is the probability "
+                "of recall with predictions= or evaluator_config={'column': …}"
+            )
+        if column is not None and column not in names:
+            raise ScoreError(f"the model returns {', '.join(map(str, names))}, not {column!r}")
+        return np.asarray(answer[names[-1] if column is None else column])
+    values = np.asarray(answer)
+    if values.ndim == 2:
+        if column is None and values.shape[1] > 2:
+            raise ScoreError(f"the model returns {values.shape[1]} columns; say which is meant")
+        values = values[:, -1 if column is None else int(column)]
+    if values.dtype.kind not in "f":
+        raise ScoreError(
+            "the model returns classes, not probabilities; log it with "
+            "pyfunc_predict_fn='predict_proba'"
+        )
+    return values
+
+
+def _probabilities(model: Any, features: Any) -> Any:
+    raw: Any = None
+    if hasattr(model, "get_raw_model"):  # which a function does not have
+        with suppress(NotImplementedError):
+            raw = model.get_raw_model()
+    probabilities = getattr(raw, "predict_proba", None)
+    if probabilities is None:
+        return model.predict(features)
+    classes = [bool(name) for name in raw.classes_]
+    return np.asarray(probabilities(features))[:, classes.index(True)]
+
+
+def _fact(features: Any, name: str, given: Any) -> Array | None:
+    """Find what is known of each review; None where it is not."""
+    if given is not None and not isinstance(given, str):
+        return np.asarray(given)
+    has_columns = isinstance(features, pd.DataFrame)
+    if has_columns and (given or name) in features.columns:
+        return np.asarray(features[given or name])
+    if given is not None:
+        raise ScoreError(f"{name}={given}: the data has no such column")
+    return None
+
+
+def _numbers(scores: PanelResult, panel: Panel) -> Iterator[Item]:
+    """Yield the numbers under the names that our own runs give them."""
+    for metric in panel:
+        yield Value(f"{section(metric)}/{metric.name}", scores[metric.name])
+        if metric.name in scores.intervals and metric.name in HEADLINE:
+            low, high = scores.intervals[metric.name]
+            yield Value(f"pooled/{metric.name}_low", low)
+            yield Value(f"pooled/{metric.name}_high", high)
+    yield Value("users/reviews", scores["n"])
+    table = scores.to_frame().reset_index()
+    yield TableRows("metrics", {str(name): table[name].tolist() for name in table})
+    if scores.thresholds:
+        names = scores.thresholds[0]
+        at = {name: [row[name] for row in scores.thresholds] for name in names}
+        yield TableRows("thresholds", at)
+
+
+def _figures(p: Array, recalled: Array, folder: Path, title: str) -> Iterator[FigureFiles]:
+    whole = ~(np.isnan(p) | np.isnan(recalled.astype(np.float64)))
+    seen = tally(p[whole], recalled[whole].astype(np.bool_))
+    for name, draw in (
+        ("calibration", calibration_figure),
+        ("corp", corp_figure),
+        ("roc", roc_figure),
+    ):
+        png, svg = save_figure(draw(seen, title=title), folder, name)
+        yield FigureFiles(name, png, svg)

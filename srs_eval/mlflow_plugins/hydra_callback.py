@@ -1,0 +1,192 @@
+"""A Hydra callback that makes each job of any Hydra application a run in MLflow.
+
+In the application's configuration::
+
+    hydra:
+      callbacks:
+        mlflow:
+          _target_: srs_eval.mlflow_plugins.hydra_callback.MlflowRuns
+          experiment: my_app
+
+Nothing else of the application changes, and nothing else of srs_eval is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunEnd, RunInfo
+
+OBJECTIVE = "objective"
+
+
+class MlflowRuns(Callback):
+    """Log each job: its resolved configuration, its number, its files, and how it ended.
+
+    The configuration is logged flat as parameters, choices of groups as tags; a number that
+    the job returns is the metric ``objective``, of several each is. The jobs of a sweep share
+    the tag ``sweep_id``. While a job runs, MLflow's own functions (``mlflow.log_metric``) log
+    to its run. A job that raises is a run that failed, with the tag ``error``.
+
+    Parameters
+    ----------
+    uri, experiment, artifacts : str
+        See `srs_eval.tracking.mlflow_tracker.MlflowTracker`.
+    files : sequence of str
+        Which files of the output folder are kept, as patterns.
+    name : str, optional
+        Name of the runs; by default the job's own, with what was overridden.
+    """
+
+    def __init__(
+        self,
+        *,
+        uri: str | None = None,
+        experiment: str = "hydra",
+        artifacts: str | None = None,
+        files: Sequence[str] = ("*", ".hydra/*"),
+        name: str | None = None,
+    ) -> None:
+        self._uri = uri
+        self._experiment = experiment
+        self._artifacts = artifacts
+        self._files = tuple(files)
+        self._name = name
+        self._tracker: MlflowTracker | None = None
+        self._lent: dict[str, str] = {}
+        self._before: dict[str, str | None] = {}
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Begin a run."""
+        tracker = MlflowTracker(
+            uri=self._uri, experiment=self._experiment, artifacts=self._artifacts, view=False
+        )
+        settings = _without_hydra(config)
+        tracker.start(self._run())
+        self._tracker = tracker
+        tracker.log(Param(name, value) for name, value in flat(settings).items())
+        self._lend(tracker.environment())
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """End the run as the job has ended."""
+        tracker, self._tracker = self._tracker, None
+        if tracker is None:
+            return
+        self._take_back()
+        end: RunEnd = "failed"
+        try:
+            tracker.log(self._came_of(job_return))
+            end = "finished" if job_return.status == JobStatus.COMPLETED else "failed"
+        finally:
+            tracker.finish(end)
+
+    def _run(self) -> RunInfo:
+        job = HydraConfig.get()
+        words = " ".join(job.overrides.task)
+        choices = {
+            group: str(name)
+            for group, name in job.runtime.choices.items()
+            if not group.startswith("hydra/")
+        }
+        tags = {**choices, "overrides": words}
+        if job.mode == RunMode.MULTIRUN:
+            tags["sweep_id"] = _sweep_id(Path(job.sweep.dir).absolute())
+        name = self._name or f"{job.job.name} {words}".strip()
+        return RunInfo(name, tags=tags, folder=Path(job.runtime.output_dir))
+
+    def _came_of(self, job_return: JobReturn) -> Iterator[Item]:
+        folder = Path(HydraConfig.get().runtime.output_dir)
+        # the property would raise what a failed job has raised
+        returned = job_return._return_value
+        if job_return.status == JobStatus.COMPLETED:
+            yield from objectives(returned)
+        else:
+            yield Tag("error", f"{type(returned).__name__}: {returned}")
+        for path in sorted({path for name in self._files for path in folder.glob(name)}):
+            if path.is_file():
+                inside = path.relative_to(folder).parent.as_posix()
+                yield ArtifactFile(path, "" if inside == "." else inside)
+
+    def _lend(self, environment: Mapping[str, str]) -> None:
+        """Tell the job, and what it starts, which run is its own."""
+        self._lent = dict(environment)
+        self._before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
+
+    def _take_back(self) -> None:
+        mlflow = sys.modules.get("mlflow")
+        active = None if mlflow is None else mlflow.active_run()
+        if active is not None and active.info.run_id == self._lent["MLFLOW_RUN_ID"]:
+            sys.modules["mlflow"].end_run()
+        for name, before in self._before.items():
+            os.environ.pop(name, None)
+            if before is not None:
+                os.environ[name] = before
+
+
+def objectives(returned: object) -> Iterator[Value]:
+    """Yield what a job returned, as far as it is numbers.
+
+    Examples
+    --------
+    >>> [(value.name, value.value) for value in objectives((0.5, 2))]
+    [('objective_0', 0.5), ('objective_1', 2.0)]
+    """
+    if isinstance(returned, Mapping):
+        named = {str(name): value for name, value in returned.items()}
+    elif isinstance(returned, (list, tuple)):
+        named = {f"{OBJECTIVE}_{number}": value for number, value in enumerate(returned)}
+    else:
+        named = {OBJECTIVE: returned}
+    for name, value in named.items():
+        if type(value) is not bool and isinstance(value, Real):
+            yield Value(name, float(value))
+
+
+def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Write a configuration as dotted names; lists, and what is empty, as JSON.
+
+    Examples
+    --------
+    >>> flat({"model": {"units": [8, 4], "bias": True}, "extra": {}})
+    {'model.units': '[8, 4]', 'model.bias': True, 'extra': '{}'}
+    """
+    pairs: dict[str, Any] = {}
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            pairs |= flat(value, f"{name}.")
+        elif isinstance(value, (Mapping, list)):
+            pairs[name] = json.dumps(value, default=str)
+        else:
+            pairs[name] = value
+    return pairs
+
+
+def _without_hydra(config: DictConfig) -> dict[str, Any]:
+    """Resolve the application's part of the configuration; what is missing is left as ``???``."""
+    own = config.copy()
+    with open_dict(own):
+        own.pop("hydra", None)
+    content: Any = OmegaConf.to_container(own, resolve=True)
+    return {str(name): value for name, value in content.items()}
+
+
+def _sweep_id(folder: Path) -> str:
+    """Name a sweep: its folder's, and a digest that tells equal names apart."""
+    return f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"

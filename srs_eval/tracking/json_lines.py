@@ -1,0 +1,95 @@
+"""The tracker that writes everything it is told into one file, a JSON object to a line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from srs_eval.errors import TrackingError
+from srs_eval.tracking.items import Item
+from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
+
+
+class JsonLines:
+    """Keep a run as lines of JSON in its output folder.
+
+    The first line says ``{"item": "RunInfo", "name": …, "tags": {…}, "time": …}``, each further
+    one what was logged, such as ``{"item": "Value", "name": "test/log_loss", "value": 0.32}``,
+    and the last ``{"item": "RunEnd", "status": …}``. A line is written at once or not at all, so
+    that what a killed run has left can be read; a resumed run goes on in the same file, after a
+    further first line. Numbers that JSON does not have are null.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file in the run's folder, or a path.
+    """
+
+    def __init__(self, *, file: str = "items.jsonl") -> None:
+        self.file = file
+        self._path: Path | None = None
+
+    def start(self, run: RunInfo) -> None:
+        """Begin a run.
+
+        Raises
+        ------
+        TrackingError
+            If the file cannot be written.
+        """
+        self._path = (run.folder or Path()) / self.file
+        first = {"item": "RunInfo", "time": time.time(), **_content(run)}
+        self._write([first], mode=os.O_APPEND if run.resumes else os.O_TRUNC)
+
+    def log(self, items: Iterable[Item]) -> None:
+        """Write items down.
+
+        Raises
+        ------
+        TrackingError
+            If they cannot be kept.
+        """
+        self._write({"item": type(item).__name__, **_content(item)} for item in items)
+
+    def finish(self, status: RunEnd) -> RunLinks:
+        """End the run; there is no page to look at."""
+        self._write([{"item": "RunEnd", "status": status, "time": time.time()}])
+        return RunLinks(run_id=str(self._path))
+
+    def _write(self, lines: Iterable[Mapping[str, object]], mode: int = os.O_APPEND) -> None:
+        if self._path is None:
+            raise RuntimeError("start() a run before log() and finish()")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
+            try:
+                for line in lines:
+                    os.write(descriptor, (json.dumps(line, allow_nan=False) + "\n").encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise TrackingError(f"cannot write {self._path}: {error.strerror}") from error
+
+
+def _content(value: Any) -> dict[str, object]:
+    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(content) for name, content in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(content) for content in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,91 @@
+"""A fitted memory model as a model of MLflow: JSON, and code that builds it again."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import mlflow.pyfunc
+import numpy as np
+import pandas as pd
+from mlflow import MlflowClient
+from mlflow.entities import LoggedModelOutput
+from mlflow.models import Model, ModelSignature
+from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
+
+from srs_eval.tracking.items import LearnedModel
+
+MODEL = "model"
+# Run by MLflow when a model is loaded; named, not imported, because of what it then does.
+_CODE = "srs_eval.mlflow_plugins.memory_model_code"
+_DAYS = (1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 365.0)
+SIGNATURE = ModelSignature(
+    inputs=Schema(
+        [ColSpec("long", "card"), ColSpec("double", "elapsed_days"), ColSpec("long", "rating")]
+    ),
+    outputs=Schema(
+        [ColSpec("long", "card"), ColSpec("double", "days"), ColSpec("double", "recall")]
+    ),
+    params=ParamSchema([ParamSpec("days", "double", np.array(_DAYS), shape=(-1,))]),
+)
+EXAMPLE = pd.DataFrame(
+    {"card": [1, 1, 1, 2], "elapsed_days": [0.0, 1.0, 3.0, 0.0], "rating": [3, 3, 1, 4]}
+)
+
+
+def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
+    """Log a model to a run, ready to be registered and served; return its id."""
+    experiment_id = client.get_run(run_id).info.experiment_id
+    logged = client.create_logged_model(
+        experiment_id,
+        name=re.sub(r"[^\w-]+", "_", model.name).strip("_"),
+        source_run_id=run_id,
+        model_type="memory model",
+        params={str(name): str(value) for name, value in model.options.items()},
+        tags={"algorithm": model.name, "learned_from": model.learned_from},
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        content = Path(folder) / "memory_model.json"
+        content.write_text(json.dumps(as_json(model), indent=2) + "\n", encoding="utf-8")
+        place = Path(folder) / "saved"
+        mlflow.pyfunc.save_model(
+            place,
+            python_model=_code_file(),
+            artifacts={MODEL: str(content)},
+            signature=SIGNATURE,
+            input_example=EXAMPLE,
+            pip_requirements=[f"srs-eval=={version('srs-eval')}", "mlflow"],
+            mlflow_model=Model(
+                artifact_path=logged.artifact_location,
+                run_id=run_id,
+                model_uuid=logged.model_id,
+                model_id=logged.model_id,
+            ),
+        )
+        client.log_model_artifacts(logged.model_id, str(place))
+    client.finalize_logged_model(logged.model_id, "READY")
+    client.log_outputs(run_id, models=[LoggedModelOutput(logged.model_id, step=0)])
+    model_id: str = logged.model_id
+    return model_id
+
+
+def as_json(model: LearnedModel) -> dict[str, object]:
+    """Write down what it takes to build a model again."""
+    return {
+        "algorithm": model.name,
+        "options": dict(model.options),
+        "parameters": list(model.parameters),
+        "whole_days": model.whole_days,
+        "learned_from": model.learned_from,
+    }
+
+
+def _code_file() -> str:
+    found = find_spec(_CODE)
+    assert found is not None
+    assert found.origin is not None
+    return found.origin

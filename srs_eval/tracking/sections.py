@@ -1,0 +1,14 @@
+"""The groups that charts of metrics are shown in."""
+
+from __future__ import annotations
+
+from srs_eval.nouns import Metric
+
+# What is told first of a run, with its intervals.
+HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+_SHORT = {"calibration": "calib"}
+
+
+def section(metric: Metric) -> str:
+    """Group of charts a metric is shown in."""
+    return _SHORT.get(metric.section, metric.section)

@@ -1,0 +1,72 @@
+"""What docs/mlflow.md shows, runs."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from srs_eval.tracking import items
+
+TEXT = (Path(__file__).parents[2] / "docs" / "mlflow.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.S)
+SMALL = ("figures=false", "data.size_scale=0.02", "data.users=2", "hydra.run.dir=out")
+
+
+def block(containing: str) -> str:
+    (text,) = [text for _, text in BLOCKS if containing in text]
+    return text
+
+
+def run(folder: Path, *words: str) -> str:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**env, "PYTHONPATH": str(folder), "MLFLOW_DISABLE_TELEMETRY": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
+    code = block("class Spreadsheet")
+    definition = code[code.index("class Spreadsheet") :]
+    assert len([line for line in definition.splitlines() if line.strip()]) <= 15
+    (tmp_path / "spreadsheet.py").write_text(code, encoding="utf-8")
+    (tmp_path / "conf" / "tracking").mkdir(parents=True)
+    option = tmp_path / "conf" / "tracking" / "spreadsheet.yaml"
+    option.write_text(block("_target_: spreadsheet"), encoding="utf-8")
+    command = shlex.split(block("tracking=spreadsheet"))
+    run(tmp_path, *command[1:], *SMALL)
+    ((status, name, *values),) = csv.reader((tmp_path / "runs.csv").read_text().splitlines())
+    assert (status, name) == ("finished", "avg on synthetic")
+    assert [value for value in values if value.startswith("test/log_loss=0.")]
+
+
+@pytest.mark.slow
+def test_the_evaluator_of_the_page_prints_the_log_loss(tmp_path: Path) -> None:
+    assert run(tmp_path, "-c", block("mlflow.models.evaluate(")) == "0.3240\n"
+
+
+def test_the_callback_of_the_page_is_that_of_the_example() -> None:
+    shown = yaml.safe_load(block("callbacks:"))["hydra"]["callbacks"]["mlflow"]
+    example = Path(__file__).parents[2] / "examples" / "hydra_callback" / "conf" / "config.yaml"
+    used = yaml.safe_load(example.read_text())["hydra"]["callbacks"]["mlflow"]
+    assert shown["_target_"] == used["_target_"]
+    assert set(shown) == set(used)
+
+
+def test_every_kind_of_item_is_named() -> None:
+    for kind in items.Item.__args__:
+        assert f"`{kind.__name__}`" in TEXT

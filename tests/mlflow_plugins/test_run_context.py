@@ -1,0 +1,68 @@
+"""What runs of ours, and runs begun while one is open, are tagged with."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from srs_eval.tracking import run_facts
+from srs_eval.tracking.items import Tag
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
+
+
+def test_runs_of_others_are_told_only_while_one_of_ours_is_open(global_uri: str) -> None:
+    import mlflow
+
+    with mlflow.start_run() as before:
+        pass
+    tracker = MlflowTracker(uri=global_uri)
+    tracker.start(RunInfo("ours", tags={"protocol": "srs_benchmark", "label": "fsrs6"}))
+    tracker.log([Tag("data_fingerprint", "abc"), Tag("note", "x")])
+    with mlflow.start_run() as meanwhile:
+        pass
+    ours = tracker.finish("finished").run_id
+    with mlflow.start_run() as after:
+        pass
+    client = MlflowClient()
+    for run in (before, after):
+        tags = client.get_run(run.info.run_id).data.tags
+        assert {name for name in tags if not name.startswith("mlflow.")} == set()
+    tags = client.get_run(meanwhile.info.run_id).data.tags
+    assert (tags["protocol"], tags["data_fingerprint"]) == ("srs_benchmark", "abc")
+    assert (tags["host"], tags["pid"]) == (socket.gethostname(), str(os.getpid()))
+    assert tags["version.mlflow"]
+    assert not {"label", "note"} & set(tags)
+    tags = client.get_run(ours).data.tags
+    assert (tags["label"], tags["version.srs-eval"], tags["pid"]) == (
+        *("fsrs6", run_facts.process_facts()["version.srs-eval"], str(os.getpid())),
+    )
+
+
+def test_code_that_was_changed_since_its_commit_is_dirty(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        own = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", *own, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def is_dirty() -> bool | None:
+        run_facts.is_dirty.cache_clear()
+        return run_facts.is_dirty(tmp_path)
+
+    assert is_dirty() is None
+    git("init")
+    (tmp_path / "code.py").write_text("1\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    assert is_dirty() is False
+    (tmp_path / "output.txt").write_text("not under version control\n")
+    assert is_dirty() is False
+    (tmp_path / "code.py").write_text("2\n")
+    assert is_dirty() is True
+    run_facts.is_dirty.cache_clear()

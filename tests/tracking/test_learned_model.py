@@ -1,0 +1,236 @@
+"""The fitted model as MLflow keeps it: loaded elsewhere, it gives the curves it gave here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from commands import SMALL, apart
+from mlflow import MlflowClient
+from mlflow.entities import Run
+from mlflow_server import free_port
+
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.rebuilt import rebuilt_model
+
+DAYS = (1.0, 5.0, 30.0)
+LOADED = """
+import json, sys
+import pandas as pd
+import mlflow.pyfunc
+mlflow.set_tracking_uri(sys.argv[1])
+model = mlflow.pyfunc.load_model(sys.argv[2])
+histories = pd.read_json(sys.argv[3], orient="split").astype({"elapsed_days": float})
+print(model.predict(histories, params={"days": [1.0, 5.0, 30.0]}).to_json(orient="split"))
+"""
+FSRS6 = "srs_eval.algorithms.fsrs6.Fsrs6"
+
+
+class Question:
+    """The last review of each card of a user, whose history is known and recall asked for."""
+
+    def __init__(self, parameters: list[float]) -> None:
+        algorithm = Fsrs6(fit="default", parameters=parameters)
+        source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000)
+        task = SrsBenchmark()(source.read(1), same_day=algorithm.same_day)
+        reviews = task.reviews
+        rows = np.array([np.flatnonzero(reviews.card == card)[-1] for card in set(reviews.card)])
+        rows = rows[reviews.elapsed_days[rows] >= 0]  # cards with a history
+        model: Any = algorithm.fit(reviews, task.folds[-1].train, np.random.default_rng(0))
+        p = model.predict_at(reviews, rows, np.tile(DAYS, (len(rows), 1)))
+        self.answer = {
+            (int(reviews.card[row]), day): p[number, place]
+            for number, row in enumerate(rows)
+            for place, day in enumerate(DAYS)
+        }
+        columns = {"card": reviews.card, "elapsed_days": reviews.elapsed, "rating": reviews.rating}
+        is_known = np.isin(reviews.card, reviews.card[rows])
+        is_known[rows] = False
+        self.histories = pd.DataFrame(columns)[is_known].reset_index(drop=True)
+
+    def is_answered_by(self, curves: pd.DataFrame) -> bool:
+        given = curves.set_index(["card", "days"])["recall"]
+        assert set(given.index) == set(self.answer)
+        return all(abs(given[asked] - p) < 1e-12 for asked, p in self.answer.items())
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Run]]:
+    """Runs of two algorithms, one of which cannot be built from its parameters."""
+    folder = tmp_path_factory.mktemp("kept")
+    words = ["tracking.model=true", "figures=false", "hydra.sweep.dir=out"]
+    done = apart(folder, "-m", "algo=fsrs6,avg", *SMALL, *words)
+    assert done.status == 0, done.text
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("srs_eval")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    return folder, {run.data.tags["label"]: run for run in runs}
+
+
+def test_a_model_is_logged_where_it_can_be_built_again_and_else_said_why_not(
+    kept: tuple[Path, dict[str, Run]],
+) -> None:
+    folder, runs = kept
+    assert {run.info.status for run in runs.values()} == {"FINISHED"}
+    assert runs["fsrs6"].data.tags["model"] == "kept: user 1, fold 4"
+    assert runs["avg"].data.tags["model"].startswith("not kept: ")
+    assert runs["avg"].outputs.model_outputs == []
+    (output,) = runs["fsrs6"].outputs.model_outputs
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    model = client.get_logged_model(output.model_id)
+    assert (model.status, model.name, model.tags["algorithm"]) == ("READY", "fsrs6", "fsrs6")
+    assert model.source_run_id == runs["fsrs6"].info.run_id
+    files = [path.name for path in Path(model.artifact_location.removeprefix("file://")).rglob("*")]
+    assert {"MLmodel", "memory_model.json", "memory_model_code.py"} <= set(files)
+    assert not [name for name in files if name.endswith((".pkl", ".pickle", ".bin"))]
+
+
+def fitted(kept: tuple[Path, dict[str, Run]]) -> list[float]:
+    fits = pq.read_table(kept[0] / "out" / "0_fsrs6" / "fits.parquet").to_pylist()
+    (last,) = [fit for fit in fits if (fit["user"], fit["fold"]) == (1, 4)]
+    parameters: list[float] = last["parameters"]
+    return parameters
+
+
+def test_a_fresh_process_gets_the_curves_of_the_model(
+    kept: tuple[Path, dict[str, Run]], tmp_path: Path
+) -> None:
+    folder, runs = kept
+    question = Question(fitted(kept))
+    asked = tmp_path / "histories.json"
+    question.histories.to_json(asked, orient="split")
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    model = f"models:/{runs['fsrs6'].outputs.model_outputs[0].model_id}"
+    words = [sys.executable, "-c", LOADED, uri, model, str(asked)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout.splitlines()[-1])
+    curves = pd.DataFrame(content["data"], columns=content["columns"])
+    # JSON has ten decimals
+    given = curves.set_index(["card", "days"])["recall"]
+    assert set(given.index) == set(question.answer)
+    for key, p in question.answer.items():
+        assert given[key] == pytest.approx(p, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_a_registered_model_is_served(kept: tuple[Path, dict[str, Run]], tmp_path: Path) -> None:
+    folder, runs = kept
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    # MLflow starts uvicorn by its name
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {"MLFLOW_TRACKING_URI": uri, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    env = {**os.environ, **settings, "PATH": programs}
+    model_id = runs["fsrs6"].outputs.model_outputs[0].model_id
+    register = f"import mlflow; mlflow.register_model('models:/{model_id}', 'memory')"
+    subprocess.run([sys.executable, "-c", register], env=env, check=True, capture_output=True)
+    port = free_port()
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local"),
+            *("-m", "models:/memory/1", "--port", str(port), "--workers", "1"),
+        ],
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        question = Question(fitted(kept))
+        split = question.histories.to_dict(orient="split", index=False)
+        body = json.dumps({"dataframe_split": split, "params": {"days": list(DAYS)}})
+        answer = json.loads(asked_for(f"http://127.0.0.1:{port}/invocations", body))
+        assert question.is_answered_by(pd.DataFrame(answer["predictions"]))
+    finally:
+        os.killpg(server.pid, 15)
+        server.wait(timeout=30)
+
+
+def asked_for(url: str, body: str) -> str:
+    request = urllib.request.Request(url, body.encode(), {"Content-Type": "application/json"})
+    end = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text: str = answer.read().decode()
+                return text
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
+def curves() -> CurvesOfCards:
+    options = {"_target_": FSRS6, "fit": "newton", "parameters": None}
+    parameters = list(Fsrs6().defaults(whole_days=True))
+    return CurvesOfCards({"options": options, "parameters": parameters, "whole_days": True})
+
+
+def test_a_model_built_from_parameters_is_that_of_the_fit() -> None:
+    parameters = list(Fsrs6().defaults(whole_days=True))
+    question = Question(parameters)
+    assert question.is_answered_by(curves()(question.histories, DAYS))
+
+
+def test_curves_fall_and_cards_keep_their_order() -> None:
+    histories = pd.DataFrame(
+        {"card": [7, 3, 7], "elapsed_days": [0.0, 0.0, 4.0], "rating": [3, 1, 3]}
+    )
+    given = curves()(histories, [1, 10, 100])
+    assert given["card"].tolist() == [7, 7, 7, 3, 3, 3]
+    for _, curve in given.groupby("card"):
+        assert (np.diff(curve["recall"]) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "days", "told"),
+    [
+        ({"card": [1], "rating": [3]}, [1], "no column elapsed_days"),
+        ({"card": [1], "elapsed_days": [0.0], "rating": [5]}, [1], "rating that is not"),
+        ({"card": [1, 1], "elapsed_days": [0, -2.0], "rating": [3, 3]}, [1], "0 or more"),
+        ({"card": [1, 1], "elapsed_days": [0, 1.5], "rating": [3, 3]}, [1], "whole days"),
+        ({"card": [1], "elapsed_days": [0.0], "rating": [3]}, [-1], "days that are no"),
+        ({"card": [], "elapsed_days": [], "rating": []}, [1], "no reviews"),
+    ],
+)
+def test_a_history_that_cannot_be_read_is_told(
+    columns: dict[str, list[float]], days: list[float], told: str
+) -> None:
+    with pytest.raises(ReviewLogError, match=told):
+        curves()(pd.DataFrame(columns), days)
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters", "told"),
+    [
+        ({"_target_": "srs_eval.algorithms.baselines.Average"}, (0.9,), "has no fit and param"),
+        ({"_target_": FSRS6, "fit": "newton", "parameters": None}, (), "keeps no parameters"),
+        ({"_target_": "os.system", "fit": "", "parameters": None}, (1.0,), "not a class"),
+        ({"_target_": FSRS6, "fit": "x", "parameters": None, "y": 1}, (1.0,), "y"),
+        ({"_target_": FSRS6, "fit": "x", "parameters": None}, (1.0,), "21"),
+    ],
+)
+def test_what_cannot_be_built_from_parameters_is_told(
+    options: dict[str, object], parameters: tuple[float, ...], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        rebuilt_model(options, parameters, whole_days=True)
