@@ -146,7 +146,7 @@ class ClusterSums:
         ends = np.cumsum([len(each) for each in columns])[:-1]
         curves = self.curves.reshape(len(self), -1)
         for counts in draws:
-            weighted = (table.T @ counts.T.astype(table.dtype)).T.astype(np.float64)
+            weighted = (table.T @ counts.T).T
             of_curves = (counts @ curves).reshape(len(counts), *self.curves.shape[1:])
             for row, curve_sums in zip(weighted, of_curves, strict=True):
                 sketch = self._sketch(np.split(row, ends))
@@ -159,7 +159,9 @@ class ClusterSums:
 
     def _used(self) -> list[IntArray]:
         """Columns of each kind of sums that are not always 0."""
-        present = np.unique(self.table.indices).astype(np.int64)
+        held = np.zeros(self.table.shape[1], np.bool_)
+        held[self.table.indices] = True
+        present = np.flatnonzero(held)
         return [place.used(present) for place in self.places]
 
     def _compact(self, columns: IntArray) -> Any:
@@ -167,9 +169,8 @@ class ClusterSums:
         number = np.zeros(self.table.shape[1], np.int64)
         number[columns] = np.arange(len(columns))
         old = self.table
-        parts = (old.data.astype(np.float32), number[old.indices], old.indptr)
+        parts = (old.data, number[old.indices], old.indptr)
         kept = csr_array(parts, shape=(len(self), len(columns)))
-        # Single precision is plenty for a spread, and half the work.
         return kept.toarray() if kept.nnz > DENSE * len(self) * len(columns) else kept
 
     def _sketch(self, sums: Sequence[FloatArray]) -> Sketch:

@@ -17,7 +17,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.resample import FEWEST_CLUSTERS, LEVEL, RESAMPLES, cluster_counts
 from srs_eval.metrics.sums import codes_of
-from srs_eval.metrics.tally import tally
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
 from srs_eval.predictions import select
 
@@ -72,9 +72,19 @@ def single_user_intervals(
         NaN where a score is not defined, or there are fewer than five cards or days.
     """
     labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
-    scores = panel.score(predictions)
-    widths = widest(panel, predictions, labels, resamples=resamples, seed=seed, level=level)
-    return around(panel, scores, widths)
+    sketch = panel.sketch(predictions)
+    if sketch is None:
+        return dict.fromkeys(panel.names, UNKNOWN)
+    widths = widest(
+        panel,
+        predictions,
+        labels,
+        counted=sketch.tally,
+        resamples=resamples,
+        seed=seed,
+        level=level,
+    )
+    return around(panel, panel.of(sketch, predictions), widths)
 
 
 def widest(
@@ -82,6 +92,7 @@ def widest(
     predictions: Predictions,
     labels: Sequence[NDArray[Any]],
     *,
+    counted: Tally | None = None,
     resamples: int | None = None,
     seed: int = 0,
     level: float = LEVEL,
@@ -94,6 +105,8 @@ def widest(
         Checked before.
     labels : sequence of [n]
         What reviews are alike in: some clusterings.
+    counted : Tally, optional
+        The predictions in order, if that is known already.
     resamples, seed, level
         As in `single_user_intervals`.
 
@@ -104,7 +117,8 @@ def widest(
     """
     if not labels or not len(predictions):
         return {}
-    cells = PredictionCells.for_predictions(tally(predictions.p, predictions.recalled))
+    counted = counted or tally(predictions.p, predictions.recalled)
+    cells = PredictionCells.for_predictions(counted)
     widths = [
         _half_widths(panel, predictions, label, cells, resamples, seed, level) for label in labels
     ]

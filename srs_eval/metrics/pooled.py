@@ -50,8 +50,8 @@ def pool(
     """Score the predictions of some users put together, with intervals from resampling users.
 
     Goes over the users twice. What depends on the order of predictions is computed from
-    2**20 cells that get narrower towards 0 and 1; predictions closer to each other than about
-    two millionths, in [0, 1] and relative to the distance from its ends, count as ties.
+    2**20 cells that get narrower towards 0 and 1. Predictions closer to each other than two
+    millionths and than 1.3e-4 of their distance from 0 or 1 count as ties.
 
     Parameters
     ----------

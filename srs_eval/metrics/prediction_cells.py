@@ -19,7 +19,7 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Cells of equally many predictions, and of equal steps of log odds, for resampled clusters:
 # enough for a spread, and few enough for a table of 10,000 users.
-EQUAL_SHARES, EQUAL_STEPS = 768, 256
+EQUAL_SHARES, EQUAL_STEPS = 512, 192
 # Cells for all users of a run together.
 FINE = 2**20
 # Log odds of the most certain predictions.

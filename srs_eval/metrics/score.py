@@ -103,13 +103,15 @@ def score(
         raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
     predictions = _predictions(columns)
     if panel is None:
-        panel = default_panel(thresholds=thresholds or DEFAULT_THRESHOLDS)
+        panel = default_panel(thresholds=DEFAULT_THRESHOLDS if thresholds is None else thresholds)
     sketch = panel.sketch(predictions)
     counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
     scores = panel.of(sketch, predictions)
     alike = _alike(columns) if resamples and len(predictions) else ()
     found = [columns[name] for name in alike]
-    widths = widest(panel, predictions, found, resamples=resamples, seed=seed, level=level)
+    counted = None if sketch is None else sketch.tally
+    options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
+    widths = widest(panel, predictions, found, counted=counted, **options)
     return PanelResult(
         counts | scores,
         better={metric.name: metric.better for metric in panel},
@@ -145,15 +147,17 @@ def _refuse_options(
 
 def _alike(columns: Columns) -> tuple[str, ...]:
     """Choose what is resampled: users where there are several, else cards and days."""
-    if "user" in columns and np.ptp(columns["user"]):
+    if "user" in columns and len(np.unique(columns["user"])) > 1:
         return ("user",)
     return tuple(name for name in ("card", "day") if name in columns)
 
 
 def _codes(labels: ArrayLike) -> NDArray[Any]:
     """Give what cards, days or users are called numbers, NaN where it is missing."""
+    if isinstance(labels, np.ma.MaskedArray):
+        labels = labels.tolist()  # None where masked
     given = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    if given.dtype.kind in "biuf" and not isinstance(labels, np.ma.MaskedArray):
+    if given.dtype.kind in "biuf":
         return given
     number: dict[object, int] = {}
     codes = np.array(

@@ -63,6 +63,7 @@ def check_predictions(predictions: Predictions) -> None:
         "fold": predictions.fold,
         "row": predictions.row,
         "card": predictions.card,
+        "day": predictions.day,
         "recalled": predictions.recalled,
         "elapsed_days": predictions.elapsed_days,
         "nth_review": predictions.nth_review,

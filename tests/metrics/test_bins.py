@@ -1,12 +1,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from srs_eval.errors import ConfigError, ScoreError
-from srs_eval.metrics.bins import WIKI_2024, RmseBins, rmse_bins, rmse_bins_by_p
+from srs_eval.metrics.bins import (
+    FSRS_OPTIMIZER,
+    SHORTEST_INTERVAL,
+    WIKI_2024,
+    RmseBins,
+    RmseBinsDebiased,
+    RmseBinsFloor,
+    log_bins,
+    rmse_bins,
+    rmse_bins_by_p,
+)
 from srs_eval.metrics.calibration import Ece, ece
 from srs_eval.metrics.score import score
 
@@ -86,3 +99,81 @@ def test_unusual_bins_show_in_the_name():
     assert (Ece().name, Ece(15).name) == ("ece", "ece_15")
     with pytest.raises(ConfigError, match="at least 1 bin"):
         Ece(0)
+
+
+def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user):
+    predictions = one_user(n=2000)
+    rng = np.random.default_rng(0)
+    drawn = [
+        RmseBins()(replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
+        for _ in range(300)
+    ]
+    assert RmseBinsFloor()(predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
+
+
+def test_the_floor_does_not_look_at_outcomes(one_user):
+    predictions = one_user()
+    turned = replace(predictions, recalled=~predictions.recalled)
+    assert RmseBinsFloor()(turned) == RmseBinsFloor()(predictions)
+    assert not RmseBinsFloor.has_interval
+
+
+def test_certain_predictions_have_no_floor(one_user):
+    predictions = one_user()
+    certain = replace(predictions, p=np.round(predictions.p))
+    assert RmseBinsFloor()(certain) == 0
+    assert RmseBinsDebiased()(certain) == pytest.approx(RmseBins()(certain))
+
+
+def test_taking_off_chance_leaves_the_bias_that_is_there(one_user):
+    predictions = one_user(n=20_000)
+    biased = replace(predictions, p=np.clip(predictions.p - 0.1, 0, 1))
+    rng = np.random.default_rng(1)
+    biased = replace(biased, recalled=rng.random(20_000) < predictions.p)
+    gap = math.sqrt(((biased.p - predictions.p) ** 2).mean())
+    assert RmseBinsDebiased()(biased) == pytest.approx(gap, rel=0.05)
+    assert RmseBins()(biased) > RmseBinsDebiased()(biased)
+
+
+def test_better_than_chance_is_cut_off_at_nothing(one_user):
+    """Two reviews in a bin, one of them recalled, as predicted: chance would do worse."""
+    two = np.ones(2)
+    scores = score([0.5, 0.5], [1, 0], elapsed_days=two, nth_review=two, lapses=two)
+    assert scores["rmse_bins"] == scores["rmse_bins_debiased"] == 0
+    assert scores["rmse_bins_floor"] == pytest.approx(math.sqrt(0.25 / 2))
+
+
+def test_floors_are_undefined_without_the_facts():
+    scores = score([0.9, 0.4], [1, 0])
+    assert math.isnan(scores["rmse_bins_floor"])
+    assert math.isnan(scores["rmse_bins_debiased"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.floats(0, 1e6) | st.integers(0, 10**8).map(float), min_size=1, max_size=20),
+    st.sampled_from([FSRS_OPTIMIZER, WIKI_2024]),
+)
+def test_codes_number_rounded_values_in_their_order(values, scales):
+    for scale in (scales.interval, scales.reviews, scales.lapses):
+        given_values = np.maximum(np.array(values), SHORTEST_INTERVAL)
+        rounded, codes = scale.rounded(given_values), scale.codes(np.array(values))
+        assert codes.min() >= 0
+        assert codes.max() < scale.count
+        order = np.argsort(rounded, kind="stable")
+        steps, gaps = np.diff(codes[order]), np.diff(rounded[order])
+        assert ((steps == 0) == (gaps == 0)).all()
+        assert (steps >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.float32, np.float64])
+def test_looking_codes_up_is_the_same_in_every_type(dtype):
+    values = np.arange(1, 120).astype(dtype)
+    for scale in (FSRS_OPTIMIZER.interval, FSRS_OPTIMIZER.lapses):
+        expected = scale.codes(np.append(np.arange(1.0, 120), 1e6))[:-1]
+        assert scale.codes(values).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.0477, 0.5, 0.9999, 1.0])
+def test_log_bins_are_where_powers_of_21_say(p):
+    assert log_bins([p]).tolist() == [min(math.floor(21**p), 20) - 1]

@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
 from srs_eval.errors import ConfigError, ScoreError
-from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.threshold import confusion_statistics
 
@@ -43,6 +43,18 @@ def test_the_default_option_is_the_default_panel():
     assert list(panel) == list(default_panel())
 
 
+def test_the_full_option_is_the_full_panel():
+    panel = build("full")
+    assert panel.names == full_panel().names
+    assert list(panel) == list(full_panel())
+
+
+def test_the_full_panel_has_the_default_panel_first_and_takes_thresholds():
+    names = default_panel().names
+    assert full_panel().names[: len(names)] == names
+    assert "confusion_tpr_at_0_85" in full_panel(thresholds=[0.85]).names
+
+
 def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
     names = build(
         "default", "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
@@ -60,7 +72,7 @@ def test_every_option_scores(option, one_user):
 
 
 def test_every_metric_says_its_direction_and_section():
-    for metric in default_panel():
+    for metric in full_panel():
         assert metric.better in {"lower", "higher", "zero", "neither"}
         assert metric.section in SECTIONS
 

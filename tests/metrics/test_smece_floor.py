@@ -60,7 +60,7 @@ def test_it_lies_between_the_noise_of_the_mean_and_that_of_each_review(p):
     assert low * (1 - 1e-12) <= smece_floor(p) <= high * (1 + 1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_both_ends_are_alike(p):
     assert smece_floor(1 - np.array(p)) == pytest.approx(smece_floor(p), rel=1e-4, abs=1e-9)

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.cluster_sums import ClusterSums
+from srs_eval.metrics.clusters import clustered_difference
+from srs_eval.metrics.intervals import around, half_widths, single_user_intervals
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.tally import tally
+from srs_eval.metrics.temporal import Temporal
+from srs_eval.metrics.threshold import Confusion
+
+
+def test_single_user_intervals_have_the_width_of_the_cluster_error(one_user):
+    predictions = one_user(n=2000, cards=200)
+    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions, resamples=400)["log_loss"]
+    losses = LogLoss().per_review(predictions)
+    sums = np.bincount(predictions.card, losses - losses.mean(), minlength=200)
+    error = math.sqrt((sums**2).sum()) / len(losses)
+    assert (hi - lo) / 2 == pytest.approx(2.6 * error, rel=0.12)
+    assert (hi + lo) / 2 == pytest.approx(losses.mean(), abs=1e-12)
+
+
+def test_forgetting_curves_are_resampled_with_their_cards(one_user):
+    class Slow:
+        """The same number, but not known to be a mean over curves."""
+
+        name, better, section = "slow", "lower", "time"
+        bounds = (0.0, 1.0)
+
+        def __call__(self, predictions):
+            return Temporal()(predictions)
+
+    both = single_user_intervals(Panel([Temporal(), Slow()]), one_user(curves=80), resamples=60)
+    assert both["temporal_violation"] == pytest.approx(both["slow"], rel=1e-6)
+
+
+def test_the_default_panel_has_single_user_intervals(one_user):
+    predictions = one_user()
+    panel = default_panel()
+    scores = panel.score(predictions)
+    intervals = single_user_intervals(panel, predictions, resamples=20)
+    assert tuple(intervals) == panel.names
+    for metric in panel:
+        lo, hi = intervals[metric.name]
+        if not getattr(metric, "has_interval", True):  # a level that chance alone would give
+            assert math.isnan(lo + hi)
+            continue
+        assert lo <= scores[metric.name] <= hi
+        assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
+    again = single_user_intervals(panel, predictions, resamples=20)
+    np.testing.assert_equal(intervals, again)
+
+
+def test_one_card_has_no_interval(one_user):
+    predictions = one_user()
+    alone = replace(predictions, card=np.zeros_like(predictions.card))
+    assert np.isnan(single_user_intervals(Panel([LogLoss()]), alone)["log_loss"]).all()
+
+
+def test_undefined_scores_have_no_interval(one_user):
+    predictions = one_user(n=60)
+    recalled = replace(predictions, recalled=np.ones(60, bool), curves=None)
+    intervals = single_user_intervals(default_panel(), recalled, resamples=10)
+    assert np.isnan(intervals["auc"]).all()
+    assert np.isnan(intervals["temporal_violation"]).all()
+    assert np.isfinite(intervals["log_loss"]).all()
+
+
+def test_curves_of_reviews_that_were_not_scored_are_refused(one_user):
+    predictions = one_user()
+    curves = predictions.curves
+    stray = replace(curves, row=curves.row + 600)
+    with pytest.raises(ScoreError, match=r"forgetting curve 0 .* not scored"):
+        single_user_intervals(default_panel(), replace(predictions, curves=stray), resamples=2)
+
+
+def test_reviews_that_are_alike_within_days_widen_the_interval(one_user):
+    predictions = one_user(n=2000, cards=200)
+    day = np.arange(2000) // 50
+    bad_days = (np.random.default_rng(0).random(40) < 0.5)[day]
+    alike = replace(predictions, recalled=predictions.recalled & ~bad_days)
+    by_card = single_user_intervals(Panel([LogLoss()]), alike)["log_loss"]
+    by_both = single_user_intervals(Panel([LogLoss()]), replace(alike, day=day))["log_loss"]
+    assert by_both[1] - by_both[0] > 1.5 * (by_card[1] - by_card[0])
+    mean, lo, hi = clustered_difference(LogLoss().per_review(alike), alike.card, day)
+    assert mean == pytest.approx(sum(by_both) / 2)
+    assert hi - lo == pytest.approx(by_both[1] - by_both[0], rel=0.2)
+
+
+def test_confusion_statistics_are_resampled_as_the_ratios_they_are(one_user):
+    class Slow:
+        """The same number, but not known to be a ratio of sums."""
+
+        name, better, section = "slow", "higher", "threshold"
+        bounds = (0.0, 1.0)
+
+        def __call__(self, predictions):
+            return Confusion("npv", 0.9)(predictions)
+
+    panel = Panel([Confusion("npv", 0.9), Slow()])
+    both = single_user_intervals(panel, one_user(), resamples=50)
+    assert both["confusion_npv_at_0_9"] == pytest.approx(both["slow"], rel=1e-6)
+
+
+def test_means_over_reviews_are_resampled_as_the_means_they_are(one_user):
+    class Slow:
+        """The same number, but not known to be a mean over reviews."""
+
+        name, better, section = "slow", "lower", "test"
+        bounds = (0.0, math.inf)
+
+        def __call__(self, predictions):
+            return LogLoss()(predictions)
+
+    both = single_user_intervals(Panel([LogLoss(), Slow()]), one_user(), resamples=50)
+    assert both["log_loss"] == pytest.approx(both["slow"], rel=1e-6)
+
+
+def test_few_days_give_the_width_of_the_clustered_difference(one_user):
+    predictions = replace(one_user(n=600, cards=300), day=np.arange(600) // 100)
+    losses = LogLoss().per_review(predictions)
+    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions, resamples=2000)["log_loss"]
+    _, low, high = clustered_difference(losses, predictions.card, predictions.day)
+    assert hi - lo == pytest.approx(high - low, rel=0.05)
+
+
+def test_a_million_reviews_are_drawn_less_often(one_user, monkeypatch):
+    class Counting:
+        """Says how often it was asked."""
+
+        name, better, section = "counting", "neither", "test"
+        calls = 0
+
+        def __call__(self, predictions):
+            Counting.calls += 1
+            return 0.5
+
+    monkeypatch.setattr("srs_eval.metrics.intervals.ROWS_DRAWN", 30_000)
+    single_user_intervals(Panel([Counting()]), one_user(n=600))
+    assert Counting.calls == 1 + 50
+    single_user_intervals(Panel([Counting()]), one_user(n=6000))
+    assert Counting.calls == 2 + 50 + 30
+
+
+class Free:
+    """A plug-in without bounds."""
+
+    name, better, section = "free", "neither", "test"
+
+
+def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
+    panel = Panel([Brier(), LogLoss(), Free()])
+    scores = {"brier": 0.1, "log_loss": 0.3, "free": -2.0}
+    widths = {"brier": 0.2, "log_loss": 0.1, "free": 5.0}
+    assert around(panel, scores, widths) == {
+        "brier": (0.0, pytest.approx(0.3)),
+        "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
+        "free": (-7.0, 3.0),
+    }
+
+
+def test_an_unknown_score_or_width_leaves_no_interval():
+    panel = Panel([Brier(), LogLoss(), Free()])
+    got = around(panel, {"brier": math.nan, "log_loss": 0.3, "free": 1.0}, {"log_loss": math.nan})
+    assert np.isnan(list(got.values())).all()
+
+
+def clusters_of(one_user, users, panel, seed=0):
+    predictions = one_user(n=40 * users, cards=users, seed=seed)
+    return clustered(panel, predictions, np.repeat(np.arange(users), 40), users)
+
+
+def clustered(panel, predictions, cluster, clusters):
+    cells = PredictionCells.for_predictions(tally(predictions.p, predictions.recalled))
+    return ClusterSums.of(panel, predictions, cluster, clusters, cells)
+
+
+def test_four_clusters_have_no_width_and_five_have(one_user):
+    panel = Panel([LogLoss()])
+    assert math.isnan(half_widths(clusters_of(one_user, 4, panel))["log_loss"])
+    assert half_widths(clusters_of(one_user, 5, panel))["log_loss"] > 0
+
+
+def test_the_width_is_students_for_means_of_equal_clusters(one_user):
+    panel = Panel([LogLoss()])
+    predictions = one_user(n=400)
+    cluster = np.repeat(np.arange(10), 40)
+    width = half_widths(clustered(panel, predictions, cluster, 10), resamples=10_000)
+    means = LogLoss().per_review(predictions).reshape(10, 40).mean(axis=1)
+    half = stats.t.ppf(0.995, 9) * means.std(ddof=1) / math.sqrt(10)
+    assert width["log_loss"] == pytest.approx(half, rel=0.02)
+
+
+def test_a_higher_level_makes_it_wider_by_students_factor(one_user):
+    made = clusters_of(one_user, 20, Panel([LogLoss()]))
+    wide, narrow = (half_widths(made, level=level)["log_loss"] for level in (0.99, 0.9))
+    assert wide / narrow == pytest.approx(stats.t.ppf(0.995, 19) / stats.t.ppf(0.95, 19))
+
+
+def test_the_same_seed_draws_the_same_clusters_for_every_model(one_user):
+    panel = Panel([LogLoss()])
+    alike = [half_widths(clusters_of(one_user, 20, panel), seed=seed) for seed in (3, 3, 4)]
+    assert alike[0] == alike[1] != alike[2]

@@ -1,0 +1,215 @@
+"""What the panel says of models whose faults are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.score import score
+from srs_eval.metrics.summary import summarise
+from srs_eval.nouns import Curves, Predictions
+from srs_eval.predictions import select
+
+N = 6000
+PANEL = default_panel()
+
+
+def expit(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Reviews of which the true chance is known: logit, outcomes, and facts."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(2, 1, N)
+    recalled = rng.random(N) < expit(logit)
+    facts = {
+        "elapsed_days": rng.integers(1, 40, N),
+        "nth_review": rng.integers(2, 12, N),
+        "lapses": rng.integers(0, 3, N),
+    }
+    return logit, recalled, facts
+
+
+@pytest.fixture(scope="module")
+def honest(world):
+    logit, recalled, facts = world
+    return score(expit(logit), recalled, **facts)
+
+
+def test_the_truth_is_as_good_as_chance_allows(honest):
+    assert honest["smece_exact"] < 1.5 * honest["smece_floor"]
+    assert honest["rmse_bins"] == pytest.approx(honest["rmse_bins_floor"], rel=0.15)
+    assert honest["calibration_slope"] == pytest.approx(1, abs=0.1)
+    assert honest["normalized_entropy"] < 1
+    assert abs(honest["mbe"]) < 0.02
+
+
+def test_the_base_rate_looks_calibrated_but_tells_no_review_from_another(world, honest):
+    _, recalled, facts = world
+    says = score(np.full(N, recalled.mean()), recalled, **facts)
+    for name in ("smece", "smece_exact", "ece", "mbe", "rmse_bins_by_p", "brier_skill"):
+        assert says[name] == pytest.approx(0, abs=1e-9)
+    assert says["corp_discrimination_log"] == pytest.approx(0, abs=1e-12)
+    assert says["auc"] == 0.5
+    assert says["normalized_entropy"] == pytest.approx(1)
+    assert math.isnan(says["calibration_slope"])
+    assert says["log_loss"] > honest["log_loss"]
+
+
+def test_the_base_rate_is_above_the_floor_of_rmse_bins_where_bins_differ(world):
+    _, _, facts = world
+    chance = 0.95 - 0.012 * facts["elapsed_days"]
+    recalled = np.random.default_rng(1).random(N) < chance
+    says = score(np.full(N, recalled.mean()), recalled, **facts)
+    assert says["smece_exact"] == pytest.approx(0, abs=1e-9)
+    assert says["rmse_bins"] > 2 * says["rmse_bins_floor"]
+    assert says["rmse_bins_debiased"] > 0.05
+
+
+def exploiting(recalled, facts):
+    """Predict what the bin's outcomes were so far, less what it was told too much so far."""
+    bins = {}
+    p = np.empty(len(recalled))
+    for row, key in enumerate(zip(*(column.tolist() for column in facts.values()), strict=True)):
+        surplus, seen, hits = bins.get(key, (0.0, 1, 0.9))
+        p[row] = float(np.clip(hits / seen - surplus, 0, 1))
+        outcome = recalled[row]
+        bins[key] = (surplus + p[row] - outcome, seen + 1, hits + outcome)
+    return p
+
+
+def test_who_watches_the_bins_is_far_below_the_floor_of_rmse_bins_at_a_terrible_log_loss(
+    world, honest
+):
+    _, recalled, _ = world
+    few = {
+        "elapsed_days": np.ones(N),
+        "nth_review": np.full(N, 2),
+        "lapses": np.arange(N) % 2,
+    }
+    p = exploiting(recalled, few)
+    says = score(p, recalled, **few)
+    assert says["rmse_bins"] < 0.2 * says["rmse_bins_floor"]
+    assert says["rmse_bins_debiased"] == 0
+    assert says["log_loss"] > 2 * honest["log_loss"]
+    assert says["normalized_entropy"] > 2
+    assert says["smece_exact"] > 5 * honest["smece_exact"]
+    assert says["log_loss_certain_wrong"] > 0
+
+
+def test_a_single_precision_model_that_says_exactly_0_9_predicts_recall_at_0_9():
+    """The single 0.9 is below the double 0.9: it would be a predicted lapse if not rounded."""
+    p = np.full(100, 0.9, np.float32)
+    recalled = np.arange(100) % 10 > 0
+    says = score(p, recalled)
+    assert says["confusion_tpr_at_0_9"] == says["confusion_fpr_at_0_9"] == 1
+    assert says["confusion_ppv_at_0_9"] == 0.9
+    assert math.isnan(says["confusion_npv_at_0_9"])
+    assert says["threshold_bias_at_0_9"] == pytest.approx(0, abs=1e-7)
+    row = next(row for row in says.thresholds if row["threshold"] == 0.9)
+    assert (row["tp"], row["fp"], row["fn"], row["tn"], row["nearby"]) == (90, 10, 0, 0, 100)
+
+
+def test_an_overconfident_model_has_a_slope_below_1_and_a_timid_one_above(world, honest):
+    logit, recalled, _ = world
+    middle = logit.mean()
+    overconfident = score(expit(middle + 2 * (logit - middle)), recalled)
+    timid = score(expit(middle + 0.5 * (logit - middle)), recalled)
+    assert overconfident["calibration_slope"] == pytest.approx(0.5, abs=0.06)
+    assert timid["calibration_slope"] == pytest.approx(2, abs=0.24)
+    for says in (overconfident, timid):
+        # The order is that of the truth, so that nothing but the calibration suffers.
+        assert says["auc"] == pytest.approx(honest["auc"], abs=1e-12)
+        assert says["corp_discrimination_log"] == pytest.approx(honest["corp_discrimination_log"])
+        assert says["corp_miscalibration_log"] > 2 * honest["corp_miscalibration_log"]
+        assert says["smece_exact"] > 2 * honest["smece_exact"]
+
+
+@pytest.mark.parametrize(("shift", "sign"), [(0.6, 1), (-0.6, -1)])
+def test_a_biased_model_is_biased_at_every_threshold_in_its_direction(world, shift, sign):
+    logit, recalled, _ = world
+    says = score(expit(logit + shift), recalled)
+    for name in ("mbe", *(f"threshold_bias_at_0_{digits}" for digits in (7, 8, 9, 95))):
+        assert sign * says[name] > 0
+    assert says["smece_exact"] == pytest.approx(abs(says["mbe"]), rel=0.1)
+
+
+def user_of(n, seed, recalled=None, name="someone"):
+    rng = np.random.default_rng(seed)
+    zeros = np.zeros(n, np.int64)
+    p = rng.beta(9, 1.2, n)
+    outcome = rng.random(n) < p if recalled is None else np.full(n, recalled)
+    return Predictions((name,), zeros, zeros, np.arange(n), zeros, p, outcome)
+
+
+def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
+    users = [user_of(80, seed, name=str(seed)) for seed in range(6)]
+    users.append(user_of(80, 6, recalled=True, name="never forgets"))
+    scores = [PANEL.score(user) for user in users]
+    needing_both = {"normalized_entropy", "brier_skill", "auc", "confusion_fpr_at_0_9"}
+    assert all(math.isnan(scores[-1][name]) for name in needing_both)
+    assert all(math.isfinite(scores[-1][name]) for name in ("log_loss", "brier", "smece_exact"))
+    table = np.array([list(score.values()) for score in scores])
+    pooled = pool(PANEL, lambda: users, resamples=5).scores
+    rows = summarise(PANEL.names, table, np.full(7, 80), pooled, resamples=99)
+    for name in needing_both:
+        assert rows[name].n_users == 6
+        assert rows[name].mean_users == pytest.approx(np.mean([s[name] for s in scores[:6]]))
+        assert math.isfinite(rows[name].pooled)
+    assert rows["log_loss"].n_users == 7
+
+
+def test_no_predictions_are_no_score_rather_than_a_perfect_one():
+    nobody = select(user_of(3, 0), slice(0, 0))
+    assert all(math.isnan(value) for value in PANEL.score(nobody).values())
+
+
+def test_a_fold_without_reviews_changes_nothing():
+    one = user_of(60, 0)
+    folded = replace(one, fold=np.repeat([0, 2], 30))
+    np.testing.assert_equal(PANEL.score(folded), PANEL.score(one))
+
+
+def with_curves(*, knows_time):
+    """Every review has a curve; the outcome depends on when the review was."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    elapsed = rng.choice([1.0, 5.0, 25.0, 125.0], n)
+    chance = 0.97 ** (elapsed**0.7)
+    times = np.tile([1.0, 5.0, 25.0, 125.0], (n, 1))
+    rate = np.full(n, chance.mean())
+    zeros, each = np.zeros(n, np.int64), np.arange(n)
+    return Predictions(
+        users=("someone",),
+        user=zeros,
+        fold=zeros,
+        row=each,
+        card=zeros,
+        p=chance if knows_time else rate,
+        recalled=rng.random(n) < chance,
+        elapsed_days=elapsed,
+        curves=Curves(
+            user=zeros,
+            fold=zeros,
+            row=each,
+            elapsed=times,
+            weight=np.full(times.shape, 0.25),
+            p=0.97 ** (times**0.7) if knows_time else np.tile(rate[:, None], (1, 4)),
+        ),
+    )
+
+
+def test_a_model_that_ignores_time_loses_nothing_when_times_are_exchanged():
+    good, blind = (PANEL.score(with_curves(knows_time=knows)) for knows in (True, False))
+    assert good["temporal_permutation"] > 0.05
+    assert blind["temporal_permutation"] <= 1e-12
+    assert (good["temporal_violation"], good["temporal_flat"]) == (0, 0)
+    assert blind["temporal_flat"] == 1
+    assert good["log_loss"] < blind["log_loss"]

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.smece import SmeceExact
+from srs_eval.nouns import Predictions
+from srs_eval.predictions import concatenate, select
+
+PANEL = default_panel()
+
+
+class Rows:
+    """A plug-in that can only be computed from rows."""
+
+    name, better, section = "rows", "neither", "test"
+
+    def __call__(self, predictions):
+        return float(np.median(predictions.p))
+
+
+@pytest.fixture(scope="module")
+def users(one_user):
+    sizes = [600, 50, 300, 8, 120, 77]
+    made = [one_user(n=n, curves=min(8, n), seed=n) for n in sizes]
+    return [replace(user, users=(k,)) for k, user in enumerate(made)]
+
+
+def briefly(users, **options):
+    """Pool the whole panel, drawing few resamples."""
+    return pool(PANEL, lambda: users, resamples=10, **options)
+
+
+def test_users_one_after_the_other_score_as_all_rows_together(users):
+    pooled = briefly(users)
+    whole = PANEL.score(concatenate(users))
+    assert tuple(pooled.scores) == PANEL.names
+    for name, score in whole.items():
+        assert pooled.scores[name] == pytest.approx(score, abs=1e-6, rel=1e-6)
+
+
+def test_the_order_of_users_does_not_matter(users):
+    one, other = briefly(users), briefly(users[::-1])
+    assert one.scores == pytest.approx(other.scores, rel=1e-9, abs=1e-9)
+
+
+def test_nobody_scores_as_undefined():
+    pooled = pool(PANEL, list)
+    assert tuple(pooled.scores) == PANEL.names
+    assert all(math.isnan(score) for score in pooled.scores.values())
+    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
+    assert pooled.thresholds == ()
+
+
+def test_a_user_without_reviews_changes_no_score(users):
+    nobody = replace(select(users[0], slice(0, 0)), curves=None)
+    panel = Panel([LogLoss(), Auc(), SmeceExact()])
+    assert pool(panel, lambda: [*users, nobody]).scores == pool(panel, lambda: users).scores
+
+
+def test_users_without_any_reviews_score_as_undefined(users):
+    nobody = replace(select(users[0], slice(0, 0)), curves=None)
+    assert all(math.isnan(score) for score in pool(PANEL, lambda: [nobody]).scores.values())
+
+
+def test_four_users_have_scores_but_no_intervals(users):
+    pooled = pool(PANEL, lambda: users[:4], resamples=10)
+    assert all(math.isfinite(score) for score in pooled.scores.values())
+    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
+
+
+def test_six_users_have_intervals_around_their_scores_and_within_bounds(users):
+    pooled = briefly(users)
+    for metric in PANEL:
+        lo, hi = pooled.intervals[metric.name]
+        if getattr(metric, "has_interval", True):
+            assert lo <= pooled.scores[metric.name] <= hi
+            assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
+        else:
+            assert math.isnan(lo + hi)
+
+
+def test_seeds_and_levels_change_intervals_and_nothing_else(users):
+    panel = Panel([LogLoss()])
+    options = [{}, {}, {"seed": 1}, {"level": 0.9}]
+    given, again, other, narrow = (pool(panel, lambda: users, **each) for each in options)
+    assert given.intervals == again.intervals != other.intervals
+    assert given.scores == other.scores == narrow.scores
+    assert np.ptp(narrow.intervals["log_loss"]) < np.ptp(given.intervals["log_loss"])
+
+
+def test_what_is_no_prediction_is_refused(users):
+    wrong = replace(users[0], p=users[0].p + 1)
+    with pytest.raises(ScoreError, match="outside"):
+        pool(PANEL, lambda: [wrong])
+
+
+def test_metrics_of_rows_get_all_rows_together_but_no_interval(users):
+    panel = Panel([Rows(), LogLoss()])
+    pooled = pool(panel, lambda: users)
+    whole: Predictions = concatenate(users)
+    assert pooled.scores["rows"] == np.median(whole.p)
+    assert np.isnan(pooled.intervals["rows"]).all()
+
+
+@pytest.mark.parametrize(("metric", "most"), [(LogLoss(), 2), (Rows(), 6)], ids=["sums", "rows"])
+def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
+    """A user is let go when the next one is made, so that memory does not grow with reviews."""
+    made, alive = [], []
+
+    def each():
+        for user in users:
+            p = user.p.copy()
+            made.append(weakref.ref(p))
+            alive.append(sum(reference() is not None for reference in made))
+            yield replace(user, p=p)
+            del p
+
+    pool(Panel([metric]), each)
+    assert max(alive) == most
+
+
+def test_users_are_gone_over_twice(users):
+    """First for the cells, then for the sums in them: neither needs all users at once."""
+    passes = []
+
+    def each():
+        passes.append(1)
+        yield from users
+
+    pool(Panel([LogLoss(), Auc()]), each)
+    assert len(passes) == 2
+
+
+def test_thresholds_are_told_of_all_users_together(users):
+    pooled = briefly(users)
+    whole = concatenate(users)
+    assert [row["threshold"] for row in pooled.thresholds] == [0.7, 0.8, 0.9, 0.95]
+    for row in pooled.thresholds:
+        predicted = whole.p >= row["threshold"]
+        assert row["tp"] == (predicted & whole.recalled).sum()
+        assert row["tn"] == (~predicted & ~whole.recalled).sum()
+        assert row["ppv"] == pooled.scores[f"confusion_ppv_at_{row['threshold']}".replace(".", "_")]
+
+
+def test_single_precision_keeps_its_thresholds(users):
+    """The single 0.9 lies below the double 0.9, and nevertheless is on the threshold."""
+    on = [replace(user, p=np.full(len(user), 0.9, np.float32)) for user in users]
+    row = next(row for row in briefly(on).thresholds if row["threshold"] == 0.9)
+    assert row["tp"] + row["fp"] == sum(map(len, users))
+
+
+def simulated(rng, users=60, reviews=30):
+    """Users whose bias is their own, so that reviews of a user are alike."""
+    logit = rng.normal(1.5, 1, (users, reviews))
+    p = 1 / (1 + np.exp(-logit))
+    shift = rng.normal(0, 0.5, (users, 1))
+    return p, rng.random(p.shape) < 1 / (1 + np.exp(-logit - shift))
+
+
+def as_users(p, recalled):
+    zeros = np.zeros(p.shape[1], np.int64)
+    each = np.arange(p.shape[1])
+    return [
+        Predictions((k,), zeros, zeros, each, each, one, outcome)
+        for k, (one, outcome) in enumerate(zip(p, recalled, strict=True))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", [LogLoss(), Brier(), Auc(), SmeceExact()], ids=lambda m: m.name)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(metric):
+    """200 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
+    rng = np.random.default_rng(0)
+    p, recalled = simulated(rng, users=20_000)
+    truth = metric(concatenate(as_users(p.reshape(20, -1) ** 0.5, recalled.reshape(20, -1))))
+    held = []
+    for _ in range(200):
+        p, recalled = simulated(rng)
+        each = partial(as_users, p**0.5, recalled)
+        lo, hi = pool(Panel([metric]), each).intervals[metric.name]
+        held.append(lo <= truth <= hi)
+    assert np.mean(held) >= 0.95

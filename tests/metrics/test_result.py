@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.score import score
+
+
+@pytest.fixture(scope="module")
+def result():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1.2, 400)
+    return score(p, rng.random(400) < p, user=np.arange(400) % 8, resamples=20)
+
+
+def test_it_is_a_dictionary_of_numbers(result):
+    assert isinstance(result, dict)
+    assert result.to_dict() == dict(result)
+    assert type(result.to_dict()) is dict
+    assert tuple(result) == ("n", "n_dropped", *default_panel().names)
+    assert all(isinstance(value, int | float) for value in result.values())
+
+
+def test_it_prints_a_line_for_each_score_and_names_the_undefined_below(result):
+    text = str(result)
+    lines = text.splitlines()
+    assert lines[0] == "400 reviews; 99 % intervals from resampling users"
+    assert repr(result) == text
+    assert lines[-1].startswith("not defined here: ")
+    assert "rmse_bins" in lines[-1]
+    (line,) = [line for line in lines if line.startswith("log_loss  ")]
+    lo, hi = result.intervals["log_loss"]
+    for part in (f"{result['log_loss']:.4f}", f"{lo:.4f} … {hi:.4f}", "lower is better"):
+        assert part in line
+    (line,) = [line for line in lines if line.startswith("mbe ")]
+    assert line == line.rstrip()
+    assert "nan" not in text
+
+
+def test_it_says_how_many_reviews_were_left_out():
+    result = score([0.9, math.nan, 0.8], [1, 1, 0], nan_policy="omit")
+    assert str(result).splitlines()[0] == "2 reviews, 1 left out"
+
+
+def test_nothing_prints_too():
+    lines = str(score([], [])).splitlines()
+    assert lines[0] == "0 reviews"
+
+
+def test_a_frame_has_a_row_for_each_score(result):
+    frame = result.to_frame()
+    assert list(frame.columns) == ["score", "lo", "hi", "better"]
+    assert list(frame.index) == list(result)
+    assert frame.index.name == "metric"
+    assert frame.loc["log_loss", "score"] == result["log_loss"]
+    assert (frame.loc["auc", "lo"], frame.loc["auc", "hi"]) == result.intervals["auc"]
+    assert frame.loc["log_loss", "better"] == "lower"
+    assert frame.loc["n", "better"] == ""
+    assert math.isnan(frame.loc["n", "lo"])
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))]
+)
+def test_copies_keep_everything_that_belongs_to_the_scores(result, again):
+    copied = again(result)
+    assert type(copied) is PanelResult
+    for name in ("better", "thresholds", "intervals", "interval_over", "level"):
+        np.testing.assert_equal(getattr(copied, name), getattr(result, name))
+    np.testing.assert_equal(dict(copied), dict(result))
+    assert str(copied) == str(result)
+
+
+def test_it_can_be_written_as_json(result):
+    back = json.loads(json.dumps(result.to_dict()))
+    np.testing.assert_equal(back, result.to_dict())
+    assert json.loads(json.dumps(result.thresholds))[0]["threshold"] == 0.7
+    assert set(json.loads(json.dumps(result.intervals))) == set(default_panel().names)

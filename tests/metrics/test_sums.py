@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.metrics import sums as sums_module
+from srs_eval.metrics.bins import FactSums, LogBinSums
+from srs_eval.metrics.calibration import EqualBinSums
+from srs_eval.metrics.prediction_cells import PredictionCells
+from srs_eval.metrics.proper import ScoreSums, TrainRateSums
+from srs_eval.metrics.recall_over_time import ElapsedSums
+from srs_eval.metrics.sums import Totals, add_up, codes_of, stacked
+from srs_eval.metrics.threshold import ThresholdSums
+from srs_eval.nouns import Predictions
+from srs_eval.predictions import select
+
+quick = settings(max_examples=60, deadline=None)
+
+
+@dataclass(frozen=True)
+class ByCard:
+    """A sum of an outsider: how many, how many recalled, and the predictions, by card."""
+
+    cells: int = 50
+
+    def cell(self, predictions):
+        return predictions.card
+
+    def values(self, predictions):
+        n = len(predictions)
+        return np.ones(n, np.bool_), predictions.recalled, predictions.p
+
+
+@dataclass(frozen=True)
+class Together:
+    """The same in one cell."""
+
+    cells: int = 1
+
+    def cell(self, predictions):
+        return None
+
+    def values(self, predictions):
+        return ByCard().values(predictions)
+
+
+OURS = (
+    ScoreSums(),
+    TrainRateSums(),
+    ThresholdSums(0.9),
+    FactSums(),
+    LogBinSums(),
+    EqualBinSums(10),
+    PredictionCells(np.arange(64) / 64),
+    ElapsedSums(),
+    ByCard(),
+    Together(),
+)
+
+
+def invented(n, seed, dtype="float64"):
+    """Predictions in sixty-fourths, which add up without rounding in any order."""
+    rng = np.random.default_rng(seed)
+    zeros = np.zeros(n, np.int64)
+    return Predictions(
+        users=("someone",),
+        user=zeros,
+        fold=zeros,
+        row=np.arange(n),
+        card=rng.choice([0, 3, 49], n),
+        p=(rng.integers(0, 65, n) / 64).astype(dtype),
+        recalled=rng.random(n) < 0.8,
+        elapsed_days=rng.integers(0, 300, n).astype(float),
+        nth_review=rng.integers(1, 20, n),
+        lapses=rng.integers(0, 5, n),
+        train_rate=np.full(n, 0.85),
+    )
+
+
+def by_loop(sums, predictions, group):
+    """Add up one review after the other, by group and cell."""
+    columns = [np.asarray(column, np.float64) for column in sums.values(predictions)]
+    cell = sums.cell(predictions)
+    added = {}
+    for row, values in enumerate(zip(*columns, strict=True)):
+        key = int(group[row]), 0 if cell is None else int(cell[row])
+        added[key] = added.get(key, 0) + np.array(values)
+    return added
+
+
+@pytest.mark.parametrize("sums", OURS, ids=lambda sums: type(sums).__name__)
+@settings(max_examples=20, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 9), min_size=1, max_size=12),
+    chunk=st.sampled_from([1, 7, 2**14]),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_groups_and_chunks_of_any_size_equal_a_plain_loop(sums, sizes, chunk, seed, dtype):
+    """Groups may be empty, in the middle and at either end, and be cut by chunks."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    predictions = invented(len(group), seed, dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums_module, "CHUNK", chunk)
+        (total,) = add_up([sums], predictions, group, len(sizes))
+        (whole,) = add_up([sums], predictions)
+    expected = by_loop(sums, predictions, group)
+    assert total.values.shape[0] == len(sizes)
+    for number, of_group in enumerate(total.values):
+        for cell, values in zip(total.cell.tolist(), of_group, strict=True):
+            added = expected.pop((number, cell), np.zeros(len(values)))
+            assert values == pytest.approx(added, abs=1e-6, rel=1e-6)
+    assert not expected
+    assert np.isin(whole.cell, total.cell).all()
+    assert whole.values[0] == pytest.approx(
+        total.values.sum(axis=0)[np.isin(total.cell, whole.cell)], abs=1e-6, rel=1e-6
+    )
+    for each in (total, whole):
+        assert (np.diff(each.cell) > 0).all()
+        assert each.values.dtype == np.float64
+
+
+@pytest.mark.parametrize("sums", [ByCard(), Together()])
+def test_only_cells_that_hold_reviews_are_kept(sums):
+    predictions = invented(40, 0)
+    (total,) = add_up([sums], predictions, np.repeat([0, 2], 20), 3)
+    assert total.cell.tolist() == ([0] if sums.cells == 1 else [0, 3, 49])
+    assert not total.values[1].any()
+
+
+def test_several_sums_are_added_up_in_their_order(monkeypatch):
+    predictions = invented(50, 1)
+    monkeypatch.setattr(sums_module, "CHUNK", 7)
+    together = add_up(OURS, predictions)
+    for sums, total in zip(OURS, together, strict=True):
+        (alone,) = add_up([sums], predictions)
+        assert total.cell.tolist() == alone.cell.tolist()
+        assert np.array_equal(total.values, alone.values)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("sums", OURS[:-2], ids=lambda sums: type(sums).__name__)
+def test_numbers_of_single_precision_are_added_up_in_double(sums, dtype):
+    """Sixty-fourths are exact in half precision; a thousand of them together are not."""
+    (total,), (exact,) = (add_up([sums], invented(1000, 0, d)) for d in (dtype, "float64"))
+    assert total.cell.tolist() == exact.cell.tolist()
+    assert total.values == pytest.approx(exact.values, abs=1e-9, rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("sums", [ByCard(), ThresholdSums(0.9), Together()])
+def test_one_group_is_added_up_as_precisely_as_several(sums, dtype):
+    rng = np.random.default_rng(0)
+    near = rng.uniform(0.885, 0.915, 3000).astype(dtype)
+    predictions = replace(invented(3000, 0), p=near, recalled=rng.random(3000) < 0.9)
+    (alone,) = add_up([sums], predictions)
+    (grouped,) = add_up([sums], predictions, np.zeros(3000, np.int64), 1)
+    assert alone.values == pytest.approx(grouped.values, rel=1e-12)
+
+
+@pytest.mark.parametrize("group", [None, np.empty(0, np.int64)])
+def test_no_reviews_add_up_to_nothing(group):
+    nobody = select(invented(3, 0), slice(0, 0))
+    for total in add_up([ByCard(), Together()], nobody, group, 2 if group is not None else 1):
+        assert not total.values.any()
+
+
+def test_groups_that_are_stacked_keep_their_cells():
+    one = Totals(np.array([1, 4]), np.array([[[1.0], [2.0]]]))
+    other = Totals(np.array([0, 4]), np.array([[[3.0], [4.0]], [[5.0], [6.0]]]))
+    both = stacked([one, other])
+    assert both.cell.tolist() == [0, 1, 4]
+    assert both.values[..., 0].tolist() == [[0, 1, 2], [3, 0, 4], [5, 0, 6]]
+
+
+@quick
+@given(st.lists(st.integers(-50, 50) | st.integers(-(2**60), 2**60), min_size=1, max_size=40))
+def test_labels_are_numbered_in_their_order(labels):
+    expected = np.unique(np.array(labels), return_inverse=True)[1]
+    code, count = codes_of(np.array(labels))
+    assert code.tolist() == expected.tolist()
+    assert count == len(set(labels))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "float64", "U3", "bool"])
+def test_labels_may_be_of_any_kind(dtype):
+    labels = np.array([1, 0, 1, 3, 0], dtype)
+    expected = np.unique(labels, return_inverse=True)[1]
+    code, count = codes_of(labels)
+    assert code.tolist() == expected.tolist()
+    assert count == len(np.unique(labels))
+
+
+def test_labels_of_narrow_types_may_span_their_whole_range():
+    labels = np.array([-128, 127, 0] * 12, np.int8)
+    code, count = codes_of(labels)
+    assert (code.tolist(), count) == ([0, 2, 1] * 12, 3)
+
+
+def test_no_labels_have_no_numbers():
+    code, count = codes_of(np.empty(0, np.int64))
+    assert (len(code), count) == (0, 0)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.metrics import tally as tally_module
+from srs_eval.metrics.tally import Tally, from_sums, tally
+
+probabilities = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
+)
+reviews = st.lists(st.tuples(probabilities, st.booleans()), max_size=60)
+dtypes = st.sampled_from(["float16", "float32", "float64"])
+quick = settings(max_examples=60, deadline=None)
+
+
+def columns(pairs, dtype="float64"):
+    p = np.array([p for p, _ in pairs], dtype)
+    return p, np.array([recalled for _, recalled in pairs], bool)
+
+
+@quick
+@given(reviews, dtypes)
+def test_it_is_what_unique_says(pairs, dtype):
+    p, recalled = columns(pairs, dtype)
+    known, code = np.unique(p.astype(np.float64), return_inverse=True)
+    counted = tally(p, recalled)
+    assert counted.p.tolist() == known.tolist()
+    assert counted.recalled.tolist() == np.bincount(code, recalled, len(known)).tolist()
+    assert counted.forgotten.tolist() == np.bincount(code, ~recalled, len(known)).tolist()
+    assert counted.precision == dtype
+    assert {column.dtype for column in (counted.p, counted.recalled, counted.forgotten)} == {
+        np.dtype(np.float64)
+    }
+
+
+@quick
+@given(reviews, st.randoms())
+def test_the_order_of_reviews_leaves_no_trace(pairs, random):
+    one, other = tally(*columns(pairs)), tally(*columns(random.sample(pairs, len(pairs))))
+    for name in ("p", "forgotten", "recalled"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_both_zeros_are_the_same_prediction(dtype):
+    counted = tally(np.array([-0.0, 0.0, -0.0], dtype), np.array([True, False, False]))
+    assert counted.p.tolist() == [0.0]
+    assert not np.signbit(counted.p).any()
+    assert (counted.forgotten.tolist(), counted.recalled.tolist()) == ([2.0], [1.0])
+
+
+def test_predictions_a_bit_apart_stay_apart():
+    p = np.array([0.9, np.nextafter(0.9, 1), np.nextafter(0.9, 0), 5e-324, 0.0])
+    counted = tally(p, np.zeros(5, bool))
+    assert counted.p.tolist() == sorted(p.tolist())
+
+
+def test_what_was_given_is_left_as_it_was():
+    p, recalled = np.array([0.9, 0.1, 0.9]), np.array([True, False, True])
+    tally(p, recalled)
+    assert p.tolist() == [0.9, 0.1, 0.9]
+    assert recalled.tolist() == [True, False, True]
+
+
+def test_columns_that_are_not_contiguous_are_counted_too():
+    p, recalled = np.linspace(0, 1, 10), np.arange(10) % 3 == 0
+    counted = tally(p[::-2], recalled[::-2])
+    assert counted.p.tolist() == p[1::2].tolist()
+    assert counted.recalled.tolist() == recalled[1::2].tolist()
+
+
+def test_nothing_makes_a_tally_of_nothing():
+    counted = tally(np.empty(0, np.float32), np.empty(0, bool))
+    assert (len(counted), counted.n) == (0, 0)
+    assert not counted.has_both_outcomes
+    assert counted.precision == np.float32
+    assert len(counted.at_most(4)) == 0
+    assert counted.first_at_least(0.5) == 0
+
+
+@quick
+@given(reviews)
+def test_totals_are_those_of_the_reviews(pairs):
+    p, recalled = columns(pairs)
+    counted = tally(p, recalled)
+    assert (counted.n, counted.n_recalled) == (len(p), recalled.sum())
+    assert counted.n_forgotten == (~recalled).sum()
+    assert counted.count.sum() == len(p)
+    assert counted.residual.sum() == pytest.approx((p - recalled).sum(), abs=1e-12)
+    assert counted.has_both_outcomes == (0 < recalled.sum() < len(p))
+
+
+@quick
+@given(reviews, st.integers(1, 9), st.sampled_from([3, 2**15]))
+def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
+    counted = tally(*columns(pairs))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally_module, "PIECE", piece)
+        few = counted.at_most(size)
+    assert len(few) <= max(size, 1) or len(counted) <= size
+    assert (few.n_forgotten, few.n_recalled) == (counted.n_forgotten, counted.n_recalled)
+    assert few.residual.sum() == pytest.approx(counted.residual.sum(), abs=1e-12)
+    assert (np.diff(few.p) >= 0).all()
+    if len(counted) > size:
+        cell = np.minimum((counted.p * size).astype(int), size - 1)
+        weight = np.bincount(cell, counted.count, size)
+        means = np.bincount(cell, counted.p * counted.count, size)[weight > 0] / weight[weight > 0]
+        assert few.p == pytest.approx(means, abs=1e-14)
+
+
+def test_few_predictions_are_not_joined():
+    counted = tally(np.array([0.1, 0.1000001, 0.9]), np.array([True, False, True]))
+    assert counted.at_most(3) is counted
+    assert len(counted.at_most(2)) == 2
+    assert counted.compact is counted
+
+
+@pytest.mark.parametrize("value", [0.9, 0.1, 0.7, 1.0, 0.0])
+def test_equal_predictions_keep_their_value_when_they_are_added_up(value):
+    """0.9 + 0.9 + 0.9 is not 2.7, but its mean is 0.9 nevertheless."""
+    total = np.array([value + value + value])
+    made = from_sums(np.array([1.0]), np.array([2.0]), total)
+    assert made.p == pytest.approx([value], abs=1e-15)
+    assert made.first_at_least(value) == 0
+
+
+def test_cells_without_reviews_are_left_out_and_means_stay_in_order_and_in_range():
+    forgotten, recalled = np.array([0.0, 1, 0, 2]), np.array([1.0, 0, 0, 1])
+    made = from_sums(forgotten, recalled, np.array([0.3 + 1e-13, 0.3, 0.0, 3 + 1e-12]))
+    assert len(made) == 3
+    assert made.p[0] == made.p[1] == pytest.approx(0.3)
+    assert made.p[2] == 1
+
+
+def test_weights_need_not_be_whole():
+    made = from_sums(np.array([0.5, 0.25]), np.array([0.0, 1.5]), np.array([0.1, 1.4]))
+    assert made.p == pytest.approx([0.2, 0.8])
+    assert made.n == pytest.approx(2.25)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
+def test_a_threshold_is_rounded_as_the_predictions_are(dtype, threshold):
+    """The single 0.9 lies below the double 0.9, the half 0.9 above."""
+    at = np.array(threshold, dtype)
+    p = np.array([np.nextafter(at, at.dtype.type(0)), at, np.nextafter(at, at.dtype.type(1))])
+    assert tally(p, np.zeros(3, bool)).first_at_least(threshold) == 1
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
+def test_what_rounding_puts_below_a_threshold_is_on_it(threshold):
+    """Means of equal doubles are off by their last digits; nobody predicts 1e-12 less."""
+    p = threshold + np.array([-1e-11, -1e-14, 0, 1e-14])
+    assert tally(p, np.zeros(4, bool)).first_at_least(threshold) == 1
+
+
+def test_thresholds_at_the_ends_count_everything_or_only_certainty():
+    counted = tally(np.array([0.0, 0.5, 1.0]), np.zeros(3, bool))
+    assert [counted.first_at_least(threshold) for threshold in (0, 1)] == [0, 2]
+    assert isinstance(counted, Tally)

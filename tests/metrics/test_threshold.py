@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.sketch import bare_predictions, exact_sketch
+from srs_eval.metrics.threshold import (
+    STATISTICS,
+    ConfusionCounts,
+    ThresholdBias,
+    confusion_counts,
+    confusion_statistics,
+    threshold_biases,
+    threshold_rows,
+)
+
+counts = st.integers(0, 60)
+
+
+def rows(p, recalled, thresholds=(0.9,)):
+    panel = Panel([confusion_statistics(thresholds), threshold_biases(thresholds)])
+    return threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel)
+
+
+@settings(max_examples=100, deadline=None)
+@given(counts, counts, counts, counts, st.sampled_from([0.9, 0.95, 0.99]))
+def test_intervals_are_wilsons_as_statsmodels_has_them(tp, fp, fn, tn, level):
+    from statsmodels.stats.proportion import proportion_confint
+
+    made = ConfusionCounts(tp, fp, fn, tn)
+    of_which = {"tpr": (tp, tp + fn), "fpr": (fp, fp + tn), "ppv": (tp, tp + fp)}
+    of_which |= {"npv": (tn, tn + fn), "fnr": (fn, fn + tp), "tnr": (tn, tn + fp)}
+    of_which |= {"fdr": (fp, fp + tp), "for": (fn, fn + tn)}
+    for statistic, (counted, n) in of_which.items():
+        interval = made.interval(statistic, level=level)
+        if n:
+            expected = proportion_confint(counted, n, 1 - level, "wilson")
+            assert interval == pytest.approx(expected, abs=1e-12)
+            assert interval[0] - 1e-12 <= made.rate(statistic) <= interval[1] + 1e-12
+        else:
+            assert np.isnan(interval).all()
+
+
+def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
+    p = np.array([0.95, 0.91, 0.9, 0.89, 0.88, 0.5])
+    recalled = np.array([True, True, False, False, True, False])
+    (row,) = rows(p, recalled)
+    counted = confusion_counts(p, recalled, 0.9)
+    names = ("tp", "fp", "fn", "tn")
+    assert [row[name] for name in names] == [2, 1, 1, 2]
+    for statistic in STATISTICS:
+        assert row[statistic] == counted.rate(statistic)
+        assert (row[f"{statistic}_low"], row[f"{statistic}_high"]) == counted.interval(statistic)
+    near = [0.91 - 1, 0.9, 0.89]
+    assert row["bias"] == pytest.approx(np.mean(near))
+    assert row["nearby"] == 3
+    assert set(row) == {"threshold", *names, "bias", "nearby"} | {
+        f"{statistic}{end}" for statistic in STATISTICS for end in ("", "_low", "_high")
+    }
+
+
+def test_rows_are_in_order_and_once_per_threshold():
+    p, recalled = np.array([0.75, 0.8]), np.array([True, False])
+    assert [row["threshold"] for row in rows(p, recalled, (0.9, 0.5, 0.7))] == [0.5, 0.7, 0.9]
+    panel = Panel([LogLoss()])
+    assert threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel) == ()
+
+
+def test_nobody_near_a_threshold_leaves_its_bias_undefined():
+    (row,) = rows(np.array([0.1, 0.2]), np.array([True, False]))
+    assert math.isnan(row["bias"])
+    assert row["nearby"] == 0
+    assert math.isnan(row["ppv"])
+    assert math.isnan(ThresholdBias(0.9)(bare_predictions(np.array([0.1]), np.array([True]))))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_predictions_at_exactly_the_distance_of_0_02_are_not_nearby(dtype):
+    """0.92 - 0.9 is a little more than 0.02, and 0.9 - 0.88 a little less: neither counts."""
+    (row,) = rows(np.array([0.88, 0.92, 0.8801, 0.9199], dtype), np.array([True, False] * 2))
+    assert row["nearby"] == 2
+    assert row["bias"] == pytest.approx(0.9 - 0.5, abs=1e-6)
+
+
+def test_the_bias_nearby_is_taken_in_double_precision():
+    """Single predictions differ from the threshold by their rounding, and by nothing else."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.885, 0.915, 3000).astype(np.float32)
+    recalled = rng.random(3000) < 0.9
+    single, double = rows(p, recalled)[0], rows(p.astype(np.float64), recalled)[0]
+    assert single["bias"] == pytest.approx(double["bias"], abs=1e-14)
+    assert single["nearby"] == double["nearby"]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_rows_have_wilsons_intervals_at_the_level(level):
+    p, recalled = np.array([0.95, 0.91, 0.9, 0.5]), np.array([True, True, False, False])
+    panel = Panel([confusion_statistics((0.9,))])
+    (row,) = threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel, level=level)
+    assert (row["ppv_low"], row["ppv_high"]) == ConfusionCounts(2, 1, 0, 1).interval(
+        "ppv", level=level
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_exactly_on_the_threshold_is_a_predicted_recall_and_near_in_every_precision(dtype):
+    (row,) = rows(np.full(7, 0.9, dtype), np.arange(7) > 0)
+    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
+    assert row["bias"] == pytest.approx(0.9 - 6 / 7, abs=1e-3)
+
+
+def test_thresholds_at_the_ends_predict_recall_always_or_of_the_certain_only():
+    p, recalled = np.array([0.0, 0.5, 1.0]), np.array([False, True, True])
+    lowest, highest = rows(p, recalled, (0.0, 1.0))
+    assert (lowest["tp"], lowest["fp"], lowest["tn"]) == (2, 1, 0)
+    assert (highest["tp"], highest["fn"], highest["tn"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan])
+def test_what_is_no_probability_is_refused(threshold):
+    with pytest.raises(ConfigError, match="not in"):
+        ThresholdBias(threshold)
+
+
+def test_names_of_biases_say_their_threshold():
+    names = [metric.name for metric in threshold_biases((0.9, 0.95))]
+    assert names == ["threshold_bias_at_0_9", "threshold_bias_at_0_95"]
