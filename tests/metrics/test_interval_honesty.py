@@ -80,8 +80,6 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     assert half == pytest.approx(exact_half_width(metric, predictions), rel=0.1)
 
 
-
-
 @pytest.mark.parametrize(
     "metric",
     [
