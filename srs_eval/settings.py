@@ -280,7 +280,8 @@ def _unknown_argument(
     if having and not lacking:
         return []
     if having:
-        return [f"{word}: {group}={lacking[0]} has no {path!r}, but {', '.join(having)} has"]
+        others = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'}"
+        return [f"{word}: {group}={lacking[0]} has no {path!r}, but {others}"]
     near = {path for name in chosen for path in known.get(name, ())}
     meant = _meant(path, near or set().union(*known.values()), prefix=f"{group}.")
     there_are = f"; there are {', '.join(sorted(near))}" if near and not meant else ""
