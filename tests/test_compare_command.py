@@ -79,6 +79,7 @@ def test_runs_on_other_reviews_are_refused_with_the_reason(
     assert "Restricted to 2 users of 3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,7 @@ def test_the_formulas_are_those_of_every_dataset_there_is(name):
     assert found["M1"].paired == pytest.approx(signal / spread(base - own))
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_program_prints(tmp_path, capsys):
     toy.main(tmp_path)
     printed = capsys.readouterr().out.strip().splitlines()

@@ -39,7 +39,9 @@ def loadable(config):
 def ways_to_fit():
     """Every algorithm as it is configured, and in every other way it can be fitted."""
     for name, config in CONFIGS.items():
-        yield pytest.param(config, id=name)
+        # The quick tests have one network, the slow ones all of them.
+        slow = ".neural." in config["_target_"] and name != "lstm"
+        yield pytest.param(config, id=name, marks=[pytest.mark.slow] if slow else [])
         if "fit" in config and name not in PRESETS:
             for method in hydra.utils.get_class(config["_target_"]).methods:
                 if method != config["fit"]:

@@ -208,6 +208,7 @@ def test_equal_inputs_give_equal_files(name, tmp_path):
         assert once == again
 
 
+@pytest.mark.slow
 def test_svg_stays_small_however_many_predictions(tmp_path):
     many = simulated(200_000, users=50, curves=5000)
     drawn = {name: figure(many) for name, figure in FIGURES.items()}

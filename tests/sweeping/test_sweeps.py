@@ -166,6 +166,7 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
     assert "others were better" in done.out
 
 
+@pytest.mark.slow
 def test_a_pruned_trial_is_neither_finished_nor_failed_in_the_tracker(here: Here) -> None:
     words = ["hydra.sweeper.n_trials=9", "hydra.sweeper.pruner=median", "data.users=4"]
     assert here(*HLR, *words).status == 0
@@ -300,6 +301,7 @@ def run_other_app(folder: Path, *words: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_another_app_is_searched_and_pruned_by_the_same_sweeper(tmp_path: Path) -> None:
     done = run_other_app(tmp_path, "-m", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=12")
     assert done.status == 0, done.err

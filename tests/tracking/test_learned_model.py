@@ -83,6 +83,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Run]
     return folder, {run.data.tags["label"]: run for run in runs}
 
 
+@pytest.mark.slow
 def test_a_model_is_logged_where_it_can_be_built_again_and_else_said_why_not(
     kept: tuple[Path, dict[str, Run]],
 ) -> None:
@@ -108,6 +109,7 @@ def fitted(kept: tuple[Path, dict[str, Run]]) -> list[float]:
     return parameters
 
 
+@pytest.mark.slow
 def test_a_fresh_process_gets_the_curves_of_the_model(
     kept: tuple[Path, dict[str, Run]], tmp_path: Path
 ) -> None:

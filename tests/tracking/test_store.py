@@ -27,6 +27,7 @@ tracker.finish("finished")
 """
 
 
+@pytest.mark.slow
 def test_four_processes_may_start_at_once_on_a_fresh_store(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(

@@ -65,6 +65,7 @@ def test_a_user_whom_the_weights_have_seen_is_skipped(algorithm: Any) -> None:
     assert learned.fit(other, rows, np.random.default_rng(0)).predict(other, rows).all()
 
 
+@pytest.mark.slow
 @each
 def test_a_pretrained_network_is_as_honest_as_others(algorithm: Any) -> None:
     learned = pretrained(algorithm)

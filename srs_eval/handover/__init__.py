@@ -1,0 +1,1 @@
+"""Fitted parameters on their way to the apps that schedule with them."""

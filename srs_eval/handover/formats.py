@@ -1,0 +1,204 @@
+"""What apps read, made from a fit, and what its reader should know."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from srs_eval.errors import ConfigError
+from srs_eval.handover.fitted import Fitted
+from srs_eval.handover.versions import FsrsVersion, outside_bounds
+
+# What Anki shows in its field, and keeps when it optimises.
+_ANKI_DECIMALS = 4
+# What py-fsrs does unless told otherwise; from_json wants all of it.
+_PY_FSRS: Mapping[str, Any] = {
+    "desired_retention": 0.9,
+    "learning_steps": [60, 600],
+    "relearning_steps": [600],
+    "maximum_interval": 36500,
+    "enable_fuzzing": True,
+}
+_FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A fit as an app reads it.
+
+    Attributes
+    ----------
+    text : str
+        What the app reads.
+    learned : str
+        How many reviews it was learned from, and how many it has not seen.
+    use : str
+        One line: what to do with it.
+    notes : tuple of str
+        What should be known of it.
+    """
+
+    text: str
+    learned: str
+    use: str
+    notes: tuple[str, ...] = ()
+
+
+def for_anki(fitted: Fitted) -> HandOver:
+    """Return the list for Anki's field "FSRS parameters".
+
+    Raises
+    ------
+    ConfigError
+        If Anki does not read the algorithm's parameters.
+    """
+    known = _read_by_apps(fitted, "anki")
+    return HandOver(
+        ", ".join(f"{number:.{_ANKI_DECIMALS}f}" for number in fitted.fit.parameters),
+        _learned(fitted),
+        'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the '
+        "field after three clicks",
+        (
+            *_about_the_fit(fitted),
+            *known.differences,
+            "desired retention is what you set beside it in Anki; a run has none. Anki rounds "
+            "intervals to days, blurs them, and has learning steps",
+        ),
+    )
+
+
+def for_py_fsrs(fitted: Fitted) -> HandOver:
+    """Return what ``Scheduler.from_json`` of py-fsrs 6 reads.
+
+    Raises
+    ------
+    ConfigError
+        If py-fsrs cannot be the same model.
+    """
+    known = _read_by_apps(fitted, "py_fsrs")
+    if known.as_fsrs6 is None:
+        raise ConfigError(
+            f"to=py_fsrs: py-fsrs 6 reads FSRS-6, of which {known.name} is no special case; "
+            "fit algo=fsrs6 or fsrs5, or take to=anki or to=json"
+        )
+    parameters = (*fitted.fit.parameters, *known.as_fsrs6)
+    problems = outside_bounds(parameters)
+    if problems:
+        raise ConfigError("to=py_fsrs: py-fsrs would refuse it: " + "; ".join(problems))
+    return HandOver(
+        json.dumps({"parameters": list(parameters), **_PY_FSRS}, indent=2),
+        _learned(fitted),
+        "import fsrs, pathlib; "
+        "scheduler = fsrs.Scheduler.from_json(pathlib.Path(FILE).read_text())",
+        (
+            *_about_the_fit(fitted),
+            *known.differences,
+            "py-fsrs counts spans of 24 hours where the model counts days: a review 20 hours "
+            "after the last is a same-day review there, even on the next day",
+            "a run has no desired retention, learning steps or fuzzing: the file has py-fsrs's "
+            "defaults (0.9; 1 and 10 minutes; on), which are yours to change",
+        ),
+    )
+
+
+def for_anyone(fitted: Fitted) -> HandOver:
+    """Return the fit as plain JSON, whatever the algorithm is.
+
+    Raises
+    ------
+    ConfigError
+        If the algorithm keeps no parameters.
+    """
+    _require_parameters(fitted)
+    fit, known = fitted.fit, fitted.version
+    content = {
+        "algorithm": fitted.algorithm,
+        "version": known.name if known else None,
+        "user": fit.user,
+        "fold": fit.fold,
+        "status": fit.status,
+        "parameters": [_finite(number) for number in fit.parameters],
+        "standard_errors": [_finite(error) for error in fit.standard_errors],
+        "trained_on_reviews": fit.n_train,
+        "log_loss": _finite(fitted.log_loss),
+        "scored_reviews": fitted.scored,
+        "protocol": fitted.protocol,
+        "data": fitted.data,
+        "options": dict(fitted.options),
+        "srs_eval_version": fitted.package_version,
+        "notes": [_learned(fitted), *_about_the_fit(fitted)],
+    }
+    unread = () if known and known.numbers else (_no_app(fitted),)
+    return HandOver(
+        json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
+        _learned(fitted),
+        "log_loss is of all folds of the user, and of reviews that the fits had not seen",
+        (*_about_the_fit(fitted), *unread),
+    )
+
+
+FORMATS: Mapping[str, Callable[[Fitted], HandOver]] = {
+    "anki": for_anki,
+    "py_fsrs": for_py_fsrs,
+    "json": for_anyone,
+}
+
+
+def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
+    """Return the version of FSRS, if apps read it."""
+    _require_parameters(fitted)
+    known = fitted.version
+    if known is None or not known.numbers:
+        raise ConfigError(f"to={to}: {_no_app(fitted)}; to=json has its numbers")
+    if len(fitted.fit.parameters) != known.numbers:
+        raise ConfigError(
+            f"to={to}: {known.name} has {known.numbers} parameters, and this fit has "
+            f"{len(fitted.fit.parameters)}"
+        )
+    if not all(map(math.isfinite, fitted.fit.parameters)):
+        raise ConfigError(f"to={to}: not all of the parameters are finite")
+    return known
+
+
+def _require_parameters(fitted: Fitted) -> None:
+    if not fitted.fit.parameters:
+        raise ConfigError(f"{fitted.algorithm} keeps no parameters that could be handed over")
+
+
+def _no_app(fitted: Fitted) -> str:
+    if fitted.version is not None:
+        return f"{fitted.version.name} is read by no scheduler yet"
+    return f"{fitted.algorithm} is no version of FSRS, and no scheduler reads it"
+
+
+def _learned(fitted: Fitted) -> str:
+    fit = fitted.fit
+    return (
+        f"learned from {fit.n_train:,} reviews; the {fit.n_test:,} after them, which it was "
+        "tested on, it has not seen"
+    )
+
+
+def _about_the_fit(fitted: Fitted) -> Iterator[str]:
+    """Say what should be known of a fit, wherever it goes."""
+    fit = fitted.fit
+    if fit.status == "fallback":
+        yield f"the fit of user {fit.user}, fold {fit.fold} is a fallback: {fit.reason}"
+    if fitted.options.get("fit") == "default":
+        yield "nothing was fitted (fit=default): these are the numbers that were given"
+    if fit.fold != fitted.last_fold:
+        yield f"fold {fitted.last_fold} has learned from more reviews than fold {fit.fold}"
+    if fitted.options.get("binary"):
+        yield "fitted with Hard and Easy taken for Good (binary=true), which apps do not do"
+    if fitted.protocol.startswith(_FRACTIONAL):
+        yield (
+            f"learned on fractions of days ({fitted.protocol}), where apps count whole ones: "
+            "fit under protocol=srs_benchmark for them"
+        )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

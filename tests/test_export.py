@@ -1,0 +1,499 @@
+"""`python -m srs_eval.export`: what it understands, what it refuses, what apps make of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import fsrs
+import fsrs_rs_python
+import numpy as np
+import pytest
+from commands import QUIET, SMALL
+
+from srs_eval.algorithms.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.engine.equations import Equations
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.errors import ConfigError
+from srs_eval.export import ENDINGS, KEYS, command, understood
+from srs_eval.handover.fitted import Fitted
+from srs_eval.handover.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
+from srs_eval.nouns import Fit, Reviews
+from srs_eval.report.files import load_fits, write_fits
+from srs_eval.run import command as run_command
+
+LONGEST = 36500
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+FSRS5 = Fsrs5Equations.parameters.defaults
+FSRS6 = Fsrs6Equations.parameters.defaults
+SPACE = Fsrs6Equations.parameters
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    assert run_command(["algo=fsrs6", *SMALL, *QUIET, f"hydra.run.dir={folder}"]) == 0
+    return folder
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[Any]:
+    with warnings.catch_warnings():
+        # Anki's generated protobuf code uses what newer protobuf versions deprecate.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        library = pytest.importorskip("anki.collection", reason="Anki's library is not installed")
+    opened = library.Collection(str(tmp_path / "collection.anki2"))
+    opened.set_config("fsrs", True)  # noqa: FBT003
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def copied(run: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Copy a run, with its fits or the text of its configuration changed."""
+
+    def copy(change: Callable[[Fit], Fit] = lambda fit: fit, old: str = "", new: str = "") -> Path:
+        folder = tmp_path / "copied"
+        (folder / ".hydra").mkdir(parents=True)
+        for name in ("summary.json", "scores.parquet"):
+            (folder / name).write_bytes((run / name).read_bytes())
+        write_fits(folder, [change(fit) for fit in load_fits(run)])
+        config = (run / ".hydra" / "config.yaml").read_text("utf-8").replace(old, new)
+        (folder / ".hydra" / "config.yaml").write_text(config, "utf-8")
+        return folder
+
+    return copy
+
+
+def fitted(parameters: tuple[float, ...], kind: str = "fsrs6.Fsrs6", **about: Any) -> Fitted:
+    fit = Fit("ann", 4, "ok", n_train=500, n_test=100, parameters=parameters)
+    options = {"_target_": f"srs_eval.algorithms.{kind}", **about}
+    return Fitted(fit, 4, "made_up", "srs_benchmark", "nothing", options)
+
+
+def random_parameters(seed: int) -> tuple[float, ...]:
+    noise = np.exp(np.random.default_rng(seed).normal(0, 0.3, len(FSRS6)))
+    return tuple(np.clip(np.array(FSRS6) * noise, SPACE.lower, SPACE.upper).tolist())
+
+
+def random_histories(n: int, *, same_day: bool = True) -> list[list[tuple[int, int]]]:
+    """Histories of days since the last review and ratings; same days are common in them."""
+    rng = np.random.default_rng(20)
+    histories = []
+    for length in rng.integers(2, 12, n):
+        days = np.round(np.exp(rng.uniform(0, 5, length))).astype(int)
+        days[rng.random(length) < (0.3 if same_day else 0.0)] = 0
+        days[0] = 0
+        ratings = rng.choice(4, length, p=[0.25, 0.15, 0.45, 0.15]) + 1
+        histories.append(list(zip(days.tolist(), ratings.tolist(), strict=True)))
+    return histories
+
+
+def as_reviews(histories: list[list[tuple[int, int]]]) -> Reviews:
+    days = [np.array([days for days, _ in history]) for history in histories]
+    elapsed = np.concatenate([np.r_[-1, since[1:]] for since in days])
+    n = len(elapsed)
+    return Reviews(
+        user="ann",
+        card=np.repeat(np.arange(len(histories)), [len(history) for history in histories]),
+        day=np.concatenate([np.cumsum(since) for since in days]),
+        rating=np.array([rating for history in histories for _, rating in history]),
+        elapsed_days=elapsed,
+        elapsed=elapsed.astype(np.float64),
+        row=np.arange(n),
+    )
+
+
+def intervals(model: RecurrentModel, reviews: Reviews, retention: float) -> list[float]:
+    """Days until recall has fallen to `retention` after each review, by halving.
+
+    Nothing of the curve is used but that it falls.
+    """
+    n = len(reviews)
+    order = np.arange(n)
+    # Each review once more, as the end of a history of its own, with one more behind it.
+    ends = [order[(reviews.card == reviews.card[row]) & (order <= row)] for row in range(n)]
+    rows = np.concatenate([np.r_[end, end[-1]] for end in ends])
+    behind = np.cumsum([len(end) + 1 for end in ends]) - 1
+    again = replace(
+        reviews,
+        card=np.repeat(order, [len(end) + 1 for end in ends]),
+        day=reviews.day[rows],
+        rating=reviews.rating[rows],
+        elapsed_days=reviews.elapsed_days[rows],
+        elapsed=reviews.elapsed[rows],
+        row=np.arange(len(rows)),
+    )
+    low, high = np.zeros(n), np.full(n, 1e7)
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = model.predict_at(again, behind, middle[:, None])[:, 0] > retention
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return list(low.tolist())
+
+
+def in_py_fsrs(
+    scheduler: fsrs.Scheduler, histories: list[list[tuple[int, int]]]
+) -> tuple[list[float], list[int]]:
+    """Recall before and interval after each review."""
+    recall, days_ahead = [], []
+    for history in histories:
+        card, now = fsrs.Card(), BEGIN
+        for number, (days, rating) in enumerate(history):
+            now += timedelta(days=days)
+            before = scheduler.get_card_retrievability(card, now)
+            recall.append(before if number else np.nan)
+            card, _ = scheduler.review_card(card, fsrs.Rating(rating), now)
+            days_ahead.append((card.due - now).days)
+    return recall, days_ahead
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "equations", "retention"),
+    [
+        (FSRS6, "fsrs6.Fsrs6", Fsrs6Equations(), 0.9),
+        (random_parameters(1), "fsrs6.Fsrs6", Fsrs6Equations(), 0.8),
+        (random_parameters(2), "fsrs_rs.FsrsRs", Fsrs6Equations(), 0.95),
+        (FSRS5, "fsrs5.Fsrs5", Fsrs5Equations(), 0.85),
+    ],
+)
+def test_py_fsrs_says_and_does_what_the_model_says(
+    parameters: tuple[float, ...], kind: str, equations: Equations, retention: float
+) -> None:
+    content = json.loads(for_py_fsrs(fitted(parameters, kind)).text)
+    # Days only: no steps within a day, and nothing by chance.
+    plain = {"desired_retention": retention, "learning_steps": [], "relearning_steps": []}
+    changed = json.dumps({**content, **plain, "enable_fuzzing": False})
+    scheduler = fsrs.Scheduler.from_json(changed)
+    # The one difference of FSRS-5 is a same-day Hard, which has its own test.
+    histories = random_histories(200, same_day=equations.parameters is SPACE)
+    recall, days_ahead = in_py_fsrs(scheduler, histories)
+
+    model, reviews = RecurrentModel(equations, parameters), as_reviews(histories)
+    ours = model.predict(reviews, np.arange(len(reviews)))
+    np.testing.assert_allclose(recall, ours, rtol=0, atol=1e-6)
+    exact = np.array(intervals(model, reviews, retention))
+    assert days_ahead == np.clip(np.round(exact), 1, LONGEST).astype(int).tolist()
+
+
+def test_a_same_day_hard_is_where_fsrs_5_differs_in_apps() -> None:
+    history = [(0, 4), (0, 2)]
+    made = for_py_fsrs(fitted(FSRS5, "fsrs5.Fsrs5"))
+    assert any("same-day Hard" in note for note in made.notes)
+    content = {**json.loads(made.text), "learning_steps": [], "enable_fuzzing": False}
+    _, (_, ahead) = in_py_fsrs(fsrs.Scheduler.from_json(json.dumps(content)), [history])
+    ours = RecurrentModel(Fsrs5Equations(), FSRS5).states(as_reviews([history]))["stability"]
+    assert round(ours[1]) == 13
+    assert ahead == round(ours[0]) == 16
+
+
+def test_bounds_and_defaults_are_those_of_py_fsrs() -> None:
+    assert tuple(fsrs.scheduler.LOWER_BOUNDS_PARAMETERS) == SPACE.lower
+    assert tuple(fsrs.scheduler.UPPER_BOUNDS_PARAMETERS) == SPACE.upper
+    usual = fsrs.Scheduler(parameters=FSRS6).to_dict()
+    assert json.loads(for_py_fsrs(fitted(FSRS6)).text) == usual
+
+
+def test_py_fsrs_counts_spans_of_24_hours_and_the_notes_say_so() -> None:
+    scheduler = fsrs.Scheduler(parameters=FSRS6, learning_steps=(), enable_fuzzing=False)
+    card, _ = scheduler.review_card(fsrs.Card(), fsrs.Rating.Good, BEGIN)
+    assert scheduler.get_card_retrievability(card, BEGIN + timedelta(hours=23)) == 1
+    assert any("24 hours" in note for note in for_py_fsrs(fitted(FSRS6)).notes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimiser_of_anki_makes_the_same_states_of_the_list(seed: int) -> None:
+    parameters = random_parameters(seed)
+    pasted = [float(number) for number in for_anki(fitted(parameters)).text.split(", ")]
+    assert pasted == [round(number, 4) for number in parameters]
+    histories = random_histories(100)
+    ours = RecurrentModel(Fsrs6Equations(), tuple(pasted)).states(as_reviews(histories))
+    package = fsrs_rs_python.FSRS(parameters=pasted)
+    theirs = []
+    for history in histories:
+        reviews = [fsrs_rs_python.FSRSReview(rating, days) for days, rating in history]
+        theirs += package.historical_memory_states(fsrs_rs_python.FSRSItem(reviews))
+    # It reckons in single precision.
+    found = {name: [getattr(state, name) for state in theirs] for name in ours}
+    np.testing.assert_allclose(found["stability"], ours["stability"], rtol=1e-4)
+    np.testing.assert_allclose(found["difficulty"], ours["difficulty"], rtol=1e-4)
+    ahead = [package.next_interval(stability, 0.85, 3) for stability in ours["stability"]]
+    exact = intervals(RecurrentModel(Fsrs6Equations(), tuple(pasted)), as_reviews(histories), 0.85)
+    np.testing.assert_allclose(ahead, exact, rtol=1e-4)
+
+
+def test_anki_makes_the_same_states_of_the_list(collection: Any) -> None:
+    pasted = [float(number) for number in for_anki(fitted(random_parameters(4))).text.split(", ")]
+    histories = random_histories(30)
+    reviews = as_reviews(histories)
+    ours = RecurrentModel(Fsrs6Equations(), tuple(pasted)).states(reviews)
+    found = [in_anki(collection, pasted, history) for history in histories]
+    last = np.flatnonzero(np.diff(reviews.card, append=-1))
+    np.testing.assert_allclose([s for s, _ in found], ours["stability"][last], rtol=1e-4)
+    np.testing.assert_allclose([d for _, d in found], ours["difficulty"][last], rtol=1e-4)
+
+
+def in_anki(
+    collection: Any, parameters: list[float], history: list[tuple[int, int]]
+) -> tuple[float, float]:
+    """Stability and difficulty that Anki gives a card with these reviews."""
+    kind = collection.models.by_name("Basic")
+    options = collection.decks.config_dict_for_deck_id(1)
+    options["fsrsParams6"] = parameters
+    collection.decks.update_config(options)
+    note = collection.new_note(kind)
+    note["Front"] = str(time.perf_counter_ns())
+    collection.add_note(note, 1)
+    (card,) = note.cards()
+    begin = int(time.time()) - 86400 * (sum(days for days, _ in history) + 1)
+    day = 0
+    for number, (days, rating) in enumerate(history):
+        day += days
+        # The kind of a review is learning for the first, and review for those after it.
+        values = (rating, 1, 1, 2500, 3000, int(number > 0))
+        milliseconds = 1000 * (begin + 86400 * day) + card.id % 1000 * 20 + number
+        collection.db.execute(
+            "insert into revlog values (?,?,-1,?,?,?,?,?,?)", milliseconds, card.id, *values
+        )
+    card.type = card.queue = 2
+    card.ivl, card.due, card.reps = 1, 1, len(history)
+    collection.update_card(card)
+    state = collection.compute_memory_state(card.id)
+    return float(state.stability), float(state.difficulty)
+
+
+def test_a_list_for_anki_comes_with_what_to_do_and_what_to_know(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), "to=anki", "user=2"]) == 0
+    said = capsys.readouterr()
+    last = max((fit for fit in load_fits(run) if fit.user == 2), key=lambda fit: fit.fold)
+    assert said.out == ", ".join(f"{number:.4f}" for number in last.parameters) + "\n"
+    assert '"FSRS parameters"' in said.err
+    assert f"{last.n_test:,} after them" in said.err
+    assert "desired retention" in said.err
+
+
+def test_a_file_for_py_fsrs_is_read_by_the_line_that_is_said(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new folder" / "it's.json"
+    assert command([str(run), "to=py_fsrs", "user=1", "fold=2", f"out={out}"]) == 0
+    said = capsys.readouterr()
+    assert "fold 4 has learned from more" in said.err
+    (line,) = [line for line in said.out.splitlines() if line.startswith("use")]
+    found: dict[str, Any] = {}
+    exec(line.removeprefix("use").strip(), found)
+    (fit,) = [fit for fit in load_fits(run) if (fit.user, fit.fold) == (1, 2)]
+    assert found["scheduler"].parameters == fit.parameters
+
+
+def test_plain_json_says_where_the_numbers_come_from(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), "to=json", "user=1"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    fit = [fit for fit in load_fits(run) if fit.user == 1][-1]
+    assert content["parameters"] == list(fit.parameters)
+    assert len(content["standard_errors"]) == 21
+    told = (content["algorithm"], content["version"], content["user"], content["fold"])
+    assert told == ("fsrs6", "FSRS-6", 1, 4)
+    assert content["trained_on_reviews"] == fit.n_train
+    assert 0 < content["log_loss"] < 1
+    assert content["srs_eval_version"]
+
+
+def test_a_folder_takes_a_file_of_each_user(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), "to=anki", "out=made/"]) == 0
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
+        "user_1.txt",
+        "user_2.txt",
+    ]
+    assert "2 files in made" in capsys.readouterr().out
+    assert command([str(run), "to=json", "out=made", "user=2"]) == 0
+    assert (tmp_path / "made" / "user_2.json").is_file()
+
+
+def test_a_user_may_be_called_anything(copied: Callable[..., Path], tmp_path: Path) -> None:
+    folder = copied(lambda fit: replace(fit, user="../ä" if fit.user == 1 else ".."))
+    assert command([str(folder), "to=anki", "out=made/"]) == 0
+    names = {path.name for path in (tmp_path / "made").iterdir()}
+    assert names == {"user_..%2F%C3%A4.txt", "user_...txt"}
+    assert command([str(folder), "to=anki", "user=../ä"]) == 0
+
+
+def test_of_several_users_one_must_be_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command([str(run), "to=anki"]) == 2
+    assert "has 2 users (1, 2): say which, as in user=1" in capsys.readouterr().err
+    assert command([str(run), "to=anki", "user=3"]) == 2
+    assert "no such user" in capsys.readouterr().err
+    assert command([str(run), "to=anki", "user=1", "fold=9"]) == 2
+    assert "user 1 has folds 0, 1, 2, 3, 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("status", "said"), [("failed", "failed"), ("skipped", "was skipped")])
+def test_a_fit_that_did_not_work_is_not_replaced_by_another(
+    copied: Callable[..., Path], capsys: pytest.CaptureFixture[str], status: str, said: str
+) -> None:
+    def broken(fit: Fit) -> Fit:
+        if (fit.user, fit.fold) != (1, 4):
+            return fit
+        return replace(fit, status=status, reason="no luck", parameters=())  # type: ignore[arg-type]
+
+    folder = str(copied(broken))
+    assert command([folder, "to=anki", "user=1"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"user 1, fold 4: the fit {said}: no luck" in told.err
+    assert "fits that worked: fold=0, 1, 2, 3" in told.err
+    assert command([folder, "to=anki", "user=1", "fold=3"]) == 0
+    capsys.readouterr()
+    assert command([folder, "to=anki", "out=made/"]) == 1
+    told = capsys.readouterr()
+    assert "1 file in made" in told.out
+    assert "no luck" in told.err
+
+
+@pytest.mark.parametrize("to", ENDINGS)
+def test_what_a_fit_is_worth_is_said(
+    copied: Callable[..., Path], capsys: pytest.CaptureFixture[str], to: str
+) -> None:
+    folder = copied(lambda f: replace(f, status="fallback", reason="went astray"), "binary: false")
+    config = folder / ".hydra" / "config.yaml"
+    text = config.read_text("utf-8").replace("fit: newton", "fit: default\n  binary: true")
+    config.write_text(text, "utf-8")
+    summary = folder / "summary.json"
+    protocol = '"protocol": "srs_benchmark'
+    summary.write_text(summary.read_text("utf-8").replace(protocol, f"{protocol}_secs"), "utf-8")
+    assert command([str(folder), f"to={to}", "user=1"]) == 0
+    said = capsys.readouterr().err
+    assert "is a fallback: went astray" in said
+    assert "nothing was fitted" in said
+    assert "Hard and Easy taken for Good" in said
+    assert "fractions of days (srs_benchmark_secs)" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "to", "said"),
+    [
+        ("fsrs7.Fsrs7", 35, "anki", "FSRS-7 is read by no scheduler yet"),
+        ("hlr.Hlr", 3, "py_fsrs", "is no version of FSRS"),
+        ("fsrs45.Fsrs45", 17, "py_fsrs", "FSRS-4.5 is no special case"),
+        ("fsrs4.Fsrs4", 17, "py_fsrs", "FSRS v4 is no special case"),
+        ("fsrs6.Fsrs6", 19, "anki", "has 21 parameters, and this fit has 19"),
+        ("fsrs6.Fsrs6", 21, "py_fsrs", "py-fsrs would refuse it: parameter 0 is 0, not in 0.001"),
+        ("baselines.Avg", 0, "json", "keeps no parameters"),
+    ],
+)
+def test_what_no_app_reads_is_refused_with_the_reason(
+    kind: str, numbers: int, to: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        FORMATS[to](fitted((0.0,) * numbers, kind))
+
+
+def test_numbers_that_no_app_reads_are_still_there_as_json() -> None:
+    made = for_anyone(fitted((1.0, float("nan")), "fsrs7.Fsrs7"))
+    assert "FSRS-7 is read by no scheduler yet" in made.notes
+    assert json.loads(made.text)["parameters"] == [1.0, None]
+
+
+@pytest.mark.parametrize("kind", ["fsrs4.Fsrs4", "fsrs45.Fsrs45"])
+def test_old_versions_go_to_anki_with_a_warning(kind: str) -> None:
+    made = for_anki(fitted((1.0,) * 17, kind))
+    assert any("turns them into FSRS-6 itself" in note for note in made.notes)
+
+
+def test_an_algorithm_without_parameters_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["algo=sm2", *SMALL, *QUIET, f"hydra.run.dir={tmp_path}/sm2"]) == 0
+    capsys.readouterr()
+    for words in (["to=anki", "user=1"], ["to=json", "user=1"], ["to=anki", "out=made/"]):
+        assert command([f"{tmp_path}/sm2", *words]) == 2
+        assert "sm2" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["to=ankii"], "did you mean to=anki?"),
+        (["to=csv"], "there are anki, py_fsrs, json"),
+        (["to=anki", "usr=1"], "did you mean user=?"),
+        (["to=anki", "fold=last"], "folds are numbers"),
+        (["to=anki", "user="], "a value is missing"),
+        (["to=anki", "--verbose"], "no such flag"),
+        (["to=anki", "."], "name the folder of one run, not 2"),
+        ([], "say where the parameters go"),
+    ],
+)
+def test_a_mistake_is_met_with_what_was_probably_meant(
+    run: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_is_told_from_one(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(folder: Path) -> str:
+        assert command([str(folder), "to=anki"]) == 2
+        return capsys.readouterr().err
+
+    assert "name the folder of one run" in (command(["to=anki"]), capsys.readouterr().err)[1]
+    assert "there is no such folder" in told(tmp_path / "nowhere")
+    assert "is a file" in told(run / "fits.parquet")
+    assert "there is no fits.parquet" in told(tmp_path)
+    assert f"holds several runs: name one of {run.name}" in told(run.parent)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "fits.parquet").write_bytes(b"not parquet")
+    assert "cannot be read" in told(broken)
+    (broken / "fits.parquet").write_bytes((run / "fits.parquet").read_bytes())
+    assert "hydra.output_subdir=null" in told(broken)
+
+
+def test_what_cannot_be_written_is_said(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("")
+    assert command([str(run), "to=anki", "user=1", "out=taken/file.txt"]) == 1
+    assert "taken" in capsys.readouterr().err
+
+
+def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
+    (tmp_path / "a=b").mkdir()
+    assert understood(["a=b", "to=json"]).run == Path("a=b")
+
+
+def test_help_names_every_key_and_loads_nothing_heavy() -> None:
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "srs_eval.export", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+    assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
+    assert all(f"  {key}=" in done.stdout for key in KEYS)
+    assert set(ENDINGS) == set(FORMATS)
