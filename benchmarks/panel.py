@@ -82,17 +82,11 @@ def the_same_part(n: int) -> dict[str, float]:
 
 def ours_in_full(n: int) -> dict[str, float]:
     """Compute every metric there is of predictions alone."""
-    from hydra import compose, initialize_config_dir
-    from hydra.utils import instantiate
+    from srs_eval import full_panel, score
 
-    from srs_eval import score
-
-    folder = Path(__file__).resolve().parents[1] / "conf" / "panel"
-    with initialize_config_dir(str(folder), version_base=None):
-        panel = instantiate(compose("full"), _convert_="all")
     columns = invented(n)
     columns.pop("user")
-    return score(**columns, panel=panel).to_dict()
+    return score(**columns, panel=full_panel()).to_dict()
 
 
 def ours_with_intervals(n: int) -> dict[str, float]:

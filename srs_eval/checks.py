@@ -30,6 +30,13 @@ from srs_eval.nouns import (
     Reviews,
     Task,
 )
+from srs_eval.rare_cases import (
+    CHECKS,
+    check_empty_folds,
+    check_goes_to_a_worker,
+    check_parameters_rebuild_the_model,
+    check_short_and_long_histories,
+)
 from srs_eval.trial import answered_otherwise, changed_log, columns_of, trial_task
 
 __all__ = [
@@ -37,11 +44,15 @@ __all__ = [
     "check_algorithm",
     "check_blind_to_the_future",
     "check_deterministic",
+    "check_empty_folds",
     "check_fit_ignores_test_rows",
+    "check_goes_to_a_worker",
     "check_inputs_not_mutated",
     "check_learning_while_tested_is_declared",
+    "check_parameters_rebuild_the_model",
     "check_predict_at_equals_predict",
     "check_probabilities_in_range",
+    "check_short_and_long_histories",
     "check_truth_is_not_read",
 ]
 
@@ -282,6 +293,7 @@ _CHECKS: tuple[Callable[[Algorithm, Task | None], None], ...] = (
     check_inputs_not_mutated,
     check_probabilities_in_range,
     check_predict_at_equals_predict,
+    *CHECKS,
 )
 
 _PEEKED = (

@@ -1,15 +1,61 @@
-"""The files behind the options of the command: where they lie and what they say."""
+"""The files behind the options of the command: where they lie and what they say.
+
+They lie in srs_eval, in packages that have an entry point for them, and in folders of a person's
+own. Where two have the same option, the person's own is taken, then that of srs_eval, so that no
+package changes what an option means.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from yaml import YAMLError
 
+ENTRY_POINTS = "srs_eval.conf"
 _WIDTH = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """An installed package with options.
+
+    Attributes
+    ----------
+    name : str
+        What it was installed as.
+    folder : Path
+        Its folder of options, which has one folder for each group.
+    """
+
+    name: str
+    folder: Path
+
+
+_own: list[Path] = []
+
+
+@contextmanager
+def also_in(folders: Iterable[Path]) -> Iterator[None]:
+    """Have Hydra find the options in these folders too, before all others."""
+    _own[:] = folders
+    try:
+        yield
+    finally:
+        _own.clear()
+
+
+def own_folders() -> tuple[Path, ...]:
+    """Folders of options that a person has given with the current command."""
+    return tuple(_own)
 
 
 def conf_folder() -> Path:
@@ -17,6 +63,33 @@ def conf_folder() -> Path:
     package = Path(__file__).resolve().parent
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
+
+
+@cache
+def packages() -> tuple[Package, ...]:
+    """Find the packages whose entry point leads to a folder of options; none is imported."""
+    found = [(_name(entry), _package_folder(entry)) for entry in _entry_points()]
+    return tuple(Package(name, folder) for name, folder in found if folder is not None)
+
+
+def package_problems() -> list[str]:
+    """Say which packages have options that cannot be found, or have names that are taken."""
+    problems = [
+        f"{_name(entry)}: its options are left out, because its entry point names {entry.value!r}, "
+        "which is no package with a folder conf"
+        for entry in _entry_points()
+        if _package_folder(entry) is None
+    ]
+    taken = dict.fromkeys(_options_in(conf_folder()), "srs_eval")
+    for package in packages():
+        its = _options_in(package.folder)
+        problems += [
+            f"{package.name}: its {option} is left out, because {taken[option]} has one"
+            for option in its
+            if option in taken
+        ]
+        taken = dict.fromkeys(its, package.name) | taken
+    return problems
 
 
 def help_page(extra_folders: Iterable[Path] = ()) -> str:
@@ -47,7 +120,8 @@ def described(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, str]:
 
 def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[str]]:
     """Dotted paths of the arguments of each option of a group."""
-    return {path.stem: _arguments(path) for path in _files(group, extra_folders)}
+    files = {path.stem: path for path in _files(group, extra_folders)}
+    return {name: _arguments(path, files) for name, path in files.items()}
 
 
 def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
@@ -75,24 +149,61 @@ def paths(node: Any, prefix: str = "") -> list[str]:
     return [prefix + name for name in names] + below
 
 
+def _entry_points() -> list[EntryPoint]:
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: (_name(entry), entry.value))
+
+
+def _name(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.name
+
+
+def _package_folder(entry: EntryPoint) -> Path | None:
+    """Find the folder of a package without importing the package."""
+    try:
+        spec = find_spec(entry.value)
+    except (ImportError, ValueError):
+        spec = None
+    places = (spec.submodule_search_locations if spec is not None else None) or []
+    folders = [Path(place).resolve() / "conf" for place in places]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _options_in(folder: Path) -> list[str]:
+    return sorted(f"{path.parent.name}={path.stem}" for path in folder.glob("*/*.yaml"))
+
+
+def _folders(extra_folders: Iterable[Path]) -> list[Path]:
+    """Name every folder of options; of two that have the same option, the later one counts."""
+    others = [package.folder for package in reversed(packages())]
+    return [*others, conf_folder(), *extra_folders]
+
+
 def _groups(extra_folders: Iterable[Path]) -> set[str]:
-    folders = [conf_folder(), *extra_folders]
+    folders = _folders(extra_folders)
     return {path.parent.name for folder in folders for path in folder.glob("*/*.yaml")}
 
 
 def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:
     """One file for each option; where two folders have the same one, the later folder's."""
-    folders = [conf_folder(), *extra_folders]
+    folders = _folders(extra_folders)
     found = {path.stem: path for folder in folders for path in (folder / group).glob("*.yaml")}
     return [found[name] for name in sorted(found)]
 
 
-def _arguments(file: Path) -> set[str]:
+def _loaded(file: Path) -> Any:
+    """Load a file; one that cannot be read says so when it is chosen, and is no news before."""
+    try:
+        return OmegaConf.load(file)
+    except YAMLError:
+        return OmegaConf.create({})
+
+
+def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
     """Arguments in an option's file and in those it builds on."""
-    loaded = OmegaConf.load(file)
+    loaded = _loaded(file)
     built_on: Sequence[Any] = loaded.get("defaults", []) if isinstance(loaded, DictConfig) else []
-    others = [file.with_name(f"{name}.yaml") for name in built_on if isinstance(name, str)]
-    below = [_arguments(other) for other in others if other.is_file()]
+    named = [others[name] for name in built_on if name in others and others[name] != file]
+    below = [_arguments(other, others) for other in named]
     return set(paths(loaded)).union(*below) - {"defaults"}
 
 
@@ -101,7 +212,7 @@ def _description(file: Path) -> str:
     lines = file.read_text(encoding="utf-8").splitlines()
     top = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = [line.lstrip("# ") for line in lines[:top] if "@package" not in line]
-    content: Any = OmegaConf.to_container(OmegaConf.load(file))
+    content: Any = OmegaConf.to_container(_loaded(file))
     values = content if isinstance(content, dict) else {}
     shown = [
         f"{name}={'null' if value is None else value}"

@@ -120,6 +120,9 @@ def command(words: list[str]) -> int:
     # "intermixed" takes overrides before and after flags, which Hydra itself does not
     given, unknown = parser.parse_known_intermixed_args(words)
     folders = [Path(given.config_dir)] if given.config_dir else []
+    if not given.shell_completion:
+        for problem in option_files.package_problems():
+            complain(problem)
     asked = [word.removesuffix("=?") for word in given.overrides if word.endswith("=?")]
     if asked and all(group in settings.GROUPS for group in asked):
         for group in asked:
@@ -165,7 +168,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     )(job)
     status = 0
     try:
-        with _as_hydra_reads_it(words):
+        with _as_hydra_reads_it(words), option_files.also_in(folders):
             entry()
     except SystemExit as end:  # --help and the like, and a run that was asked to stop
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -6,19 +6,24 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from srs_eval.cards import earlier_on_card
 from srs_eval.checks import (
     CheckFailed,
     check_algorithm,
     check_blind_to_the_future,
     check_deterministic,
+    check_empty_folds,
     check_fit_ignores_test_rows,
+    check_goes_to_a_worker,
     check_inputs_not_mutated,
     check_learning_while_tested_is_declared,
+    check_parameters_rebuild_the_model,
     check_predict_at_equals_predict,
     check_probabilities_in_range,
+    check_short_and_long_histories,
     check_truth_is_not_read,
 )
-from srs_eval.errors import SrsEvalError
+from srs_eval.errors import FitSkipped, SrsEvalError
 from srs_eval.nouns import Algorithm
 from srs_eval.trial import trial_task
 
@@ -268,6 +273,8 @@ class Continues(Honest):
     """Honest: adds what later training rows say to what earlier ones said."""
 
     def fit(self, reviews, rows, rng):
+        if not len(rows):
+            raise FitSkipped("no training reviews")
         return self.learned(reviews, rows, 0.9)
 
     def refit(self, reviews, rows, rng, previous):
@@ -325,6 +332,99 @@ class HasACurveOfTheWrongShape(Honest):
         return forgetting(elapsed).T
 
 
+class NeedsATrainingReview(Honest):
+    def fit(self, reviews, rows, rng):
+        last = reviews.elapsed[rows[-1]]
+        return Model(lambda reviews, rows: forgetting(reviews.elapsed[rows] + 0 * last))
+
+
+class PredictsNothingWithoutATrainingReview(Honest):
+    def fit(self, reviews, rows, rng):
+        average = reviews.recalled[rows].sum() / len(rows) if len(rows) else np.nan
+        return Model(lambda reviews, rows: np.full(len(rows), average))
+
+
+class NeedsARowToPredict(Honest):
+    def predicted(self, reviews, rows):
+        first = rows[0]
+        return forgetting(reviews.elapsed[rows] + 0 * first)
+
+
+class RaisesCountsToAPower(Honest):
+    def predicted(self, reviews, rows):
+        with np.errstate(over="ignore", invalid="ignore"):
+            growth = 2.0 ** earlier_on_card(reviews.card, reviews.recalled)[rows]
+            return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
+
+
+class OverflowsAfterALongHistory(Honest):
+    def predicted(self, reviews, rows):
+        reviewed = earlier_on_card(reviews.card, np.ones(len(reviews), bool))[rows]
+        return np.array([0.9 - 1 / (2 + float(2) ** int(n)) for n in reviewed])
+
+
+class DividesByTheSpreadOfTrainingReviews(Honest):
+    def fit(self, reviews, rows, rng):
+        if not len(rows):
+            raise FitSkipped("no training reviews")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = reviews.elapsed[rows].std()
+            return Model(lambda reviews, rows: 0.5 + 0.4 * np.tanh(scale / scale * (rows >= 0)))
+
+
+class KeepsALambda(Honest):
+    def __init__(self):
+        self.curve_of = lambda elapsed: forgetting(elapsed)
+
+
+class LosesWhatItWasTold(Honest):
+    def __init__(self, p=0.5):
+        self.p = p
+
+    def __reduce__(self):
+        return LosesWhatItWasTold, ()
+
+    def predicted(self, reviews, rows):
+        return np.full(len(rows), self.p)
+
+    def curve(self, reviews, rows, elapsed):
+        return np.full(elapsed.shape, self.p)
+
+
+class LosesWhatItWasToldByDefault(LosesWhatItWasTold):
+    def __init__(self, p=0.7):
+        super().__init__(p)
+
+
+class Learned(Honest):
+    """Honest: what it has learned can be given back to it."""
+
+    def __init__(self, fit="mean", parameters=None):
+        self.method, self.parameters = fit, parameters
+
+    def fit(self, reviews, rows, rng):
+        if self.method == "default":
+            return self.model(self.parameters or (0.9,))
+        return self.model((0.1 + 0.8 * reviews.recalled[rows].mean() if len(rows) else 0.9,))
+
+    def model(self, parameters):
+        p = parameters[0]
+        return Model(lambda _, rows: np.full(len(rows), p), parameters=tuple(parameters))
+
+
+class KeepsRoundedParameters(Learned):
+    def model(self, parameters):
+        model = super().model(parameters)
+        return Model(model.predicted, parameters=tuple(round(w, 2) for w in parameters))
+
+
+class RefusesItsOwnParameters(Learned):
+    def __init__(self, fit="mean", parameters=None):
+        super().__init__(fit, parameters)
+        if parameters is not None and len(parameters) != 2:
+            raise ValueError("expected 2 parameters")
+
+
 CAUGHT = [
     (ReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
     (ReadsItsOwnDuration, check_blind_to_the_future, "earlier reviews"),
@@ -364,6 +464,16 @@ CAUGHT = [
     (PredictsEveryReview, check_probabilities_in_range, "shape"),
     (HasAnotherCurve, check_predict_at_equals_predict, "same history and the same curve"),
     (HasACurveOfTheWrongShape, check_predict_at_equals_predict, "shape"),
+    (NeedsATrainingReview, check_empty_folds, "FitSkipped('no training reviews')"),
+    (PredictsNothingWithoutATrainingReview, check_empty_folds, "without a training row"),
+    (NeedsARowToPredict, check_empty_folds, "Return an empty array"),
+    (RaisesCountsToAPower, check_short_and_long_histories, "clip what is raised to a power"),
+    (OverflowsAfterALongHistory, check_short_and_long_histories, "OverflowError"),
+    (DividesByTheSpreadOfTrainingReviews, check_short_and_long_histories, "a few reviews"),
+    (KeepsALambda, check_goes_to_a_worker, "no lambdas"),
+    (LosesWhatItWasToldByDefault, check_goes_to_a_worker, "__reduce__"),
+    (KeepsRoundedParameters, check_parameters_rebuild_the_model, "unrounded"),
+    (RefusesItsOwnParameters, check_parameters_rebuild_the_model, "expected 2 parameters"),
 ]
 
 
@@ -381,7 +491,9 @@ def test_running_all_checks_catches_it_too(cheat):
         check_algorithm(cheat())
 
 
-@pytest.mark.parametrize("algorithm", [Honest(), LearnsWhileTestedAndSaysSo(), Continues()])
+@pytest.mark.parametrize(
+    "algorithm", [Honest(), LearnsWhileTestedAndSaysSo(), Continues(), Learned()]
+)
 def test_an_honest_algorithm_passes(algorithm):
     check_algorithm(algorithm)
 

@@ -166,7 +166,8 @@ def minimise(
         total = 0.0
         for turn, number in enumerate(torch.randperm(len(batches), generator=generator).tolist()):
             value = loss(batches[number])
-            gradients = torch.autograd.grad(value, parameters)
+            # A parameter that no review of the batch needs has a gradient of 0, not none.
+            gradients = torch.autograd.grad(value, parameters, materialize_grads=True)
             adam.step(gradients, recipe.pace((epoch * len(batches) + turn) / n_steps))
             after_step()
             total += float(value.detach())

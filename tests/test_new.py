@@ -1,0 +1,174 @@
+"""`python -m srs_eval.new`: what it writes is clean, honest, found, and runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import QUIET, SMALL, apart
+
+from srs_eval import new
+from srs_eval.errors import ConfigError
+
+LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a package, and say of it what pip would."""
+    folder = tmp_path_factory.mktemp("new") / "srs-half-day"
+    assert new.command(["algo", "half_day", str(folder)]) == 0
+    about = folder / "srs_half_day-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: srs-half-day\nVersion: 0.1.0\n")
+    (about / "entry_points.txt").write_text("[srs_eval.conf]\nhalf_day = srs_half_day\n")
+    return folder
+
+
+def test_it_says_what_there_is_and_what_to_type(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert new.command(["algo", "half_day"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    held = {line.strip() for line in said if (here / "srs-half-day" / line.strip()).is_file()}
+    files = (here / "srs-half-day").rglob("*")
+    assert held == {
+        path.relative_to(here / "srs-half-day").as_posix() for path in files if path.is_file()
+    }
+    assert said[-4:] == [
+        "  cd srs-half-day",
+        "  python -m pip install -e .",
+        "  python -m pytest",
+        "  python -m srs_eval -m algo=half_day,fsrs6,hlr,avg",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a", "half_day", LONGEST])
+def test_what_is_written_is_clean(here: Path, name: str) -> None:
+    assert new.command(["algo", name, "made"]) == 0
+    for words in (["check"], ["format", "--check"]):
+        ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "made"]
+        done = subprocess.run(ruff, cwd=here, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+    assert not [path for path in here.rglob("*") if path.is_file() and "$" in path.read_text()]
+
+
+def test_its_types_are_right_and_complete(written: Path) -> None:
+    mypy = [sys.executable, "-m", "mypy", "--strict", "srs_half_day"]
+    done = subprocess.run(mypy, cwd=written, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_passes_its_own_tests(written: Path) -> None:
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
+    done = subprocess.run(pytest_, cwd=written, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "5 passed" in done.stdout
+
+
+def test_its_option_runs_beside_ours(written: Path, tmp_path: Path) -> None:
+    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET]
+    done = apart(tmp_path, *words, env={"PYTHONPATH": str(written)})
+    assert done.status == 0, done.text
+    assert "half_day" in done.out
+
+
+def test_its_page_names_only_files_that_are_there(written: Path) -> None:
+    lines = (written / "README.md").read_text().splitlines()
+    named = [line.split("`")[1] for line in lines if line.startswith("| `")]
+    assert len(named) == 4
+    assert all((written / name).is_file() for name in named)
+
+
+def test_nothing_is_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert new.command(["algo", "half_day"]) == 0
+    model = here / "srs-half-day/srs_half_day/model.py"
+    model.write_text("work of days")
+    assert new.command(["algo", "half_day"]) == 2
+    assert model.read_text() == "work of days"
+    assert "srs-half-day: is not empty, and nothing is overwritten" in capsys.readouterr().err
+    (here / "file").write_text("")
+    assert new.command(["algo", "half_day", "file"]) == 2
+    assert "file: is a file" in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_taken(here: Path) -> None:
+    (here / "empty").mkdir()
+    assert new.command(["algo", "half_day", "empty"]) == 0
+    assert (here / "empty" / "pyproject.toml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Half-Day", "how about half_day?"),
+        ("HalfDay", "how about half_day?"),
+        ("half day", "how about half_day?"),
+        ("half__day", "how about half_day?"),
+        ("../half", "how about half?"),
+        ("9", "a letter first"),
+        ("", "a letter first"),
+        ("größe", "lower-case letters"),
+        ("srs_mine", "how about mine?"),
+        ("class", "how about class_model?"),
+        ("null", "how about null_model?"),
+        ("fitted", "how about fitted_model?"),
+        ("fsrs6", "already an algo=fsrs6; how about my_fsrs6?"),
+        ("eval", "already a package srs_eval"),
+        (LONGEST + "d", "at most 30 letters"),
+    ],
+)
+def test_a_bad_name_is_refused_with_a_better_one(name: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        new.package_files(name)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "what is to be written is missing; there is algo"),
+        (["data", "mine"], "data: cannot be written; there is algo"),
+        (["algo"], "write python -m srs_eval.new algo NAME"),
+        (["algo", "a", "b", "c"], "write python -m srs_eval.new algo NAME"),
+        (["algo", "a", "--force"], "--force: no such flag"),
+    ],
+)
+def test_a_command_that_makes_no_sense_is_explained(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert new.command(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_help_needs_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert new.command(["--help"]) == 0
+    assert "python -m srs_eval.new algo half_day" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "file").write_text("")
+    assert new.command(["algo", "half_day", "file/below"]) == 1
+    assert "cannot write the package" in capsys.readouterr().err
+
+
+def test_the_page_on_plug_ins_says_the_same() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text(encoding="utf-8")
+    block = page.split("## As a package")[1].split("```text\n")[1].split("```")[0]
+    typed = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    assert typed[0] == "python -m srs_eval.new algo half_day"
+    readme = new.package_files("half_day")["README.md"]
+    assert all(line in readme for line in typed[2:])
+    toml = page.split("```toml\n")[1].split("```")[0].strip().splitlines()
+    written = new.package_files("half_day")["pyproject.toml"].splitlines()
+    assert set(toml) <= set(written)

@@ -1,0 +1,267 @@
+"""Options of other packages are found by srs_eval, wherever it runs, and by nobody else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import QUIET, SMALL, Done, apart, summary_of
+from test_wheel import installed, run, wheel  # noqa: F401 - fixtures of the slow test
+
+GROUPS = ("algo", "data", "panel", "protocol", "tracking")
+MODULE = """
+from srs_eval.algorithms.baselines import Constant
+
+class Mine(Constant):
+    '''Predicts what it is told.'''
+"""
+OPTIONS = {
+    "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
+    "algo/mine_fsrs": "# Ours with another fit.\ndefaults: [fsrs6, _self_]\nfit: default\n",
+    "data/mine": "_target_: srs_eval.data.synthetic.SyntheticUsers\nusers: 2\nsize_scale: 0.02\n",
+    "panel/mine": "defaults: [quick]\n",
+    "protocol/mine": "defaults: [srs_benchmark]\n",
+    "tracking/mine": "defaults: [none]\n",
+}
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def ship(folder: Path, name: str, options: dict[str, str], *, init: str = "") -> None:
+    """Leave a package behind as pip does: its files, and what it says of itself."""
+    module = name.replace("-", "_")
+    write(folder, {f"{module}/__init__.py": init, f"{module}/parts.py": MODULE})
+    write(folder / module / "conf", {f"{option}.yaml": text for option, text in options.items()})
+    about = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        "entry_points.txt": f"[srs_eval.conf]\n{module} = {module}\n",
+    }
+    write(folder / f"{module}-1.0.dist-info", about)
+
+
+class Site:
+    """A place packages are installed in, and commands that run with it from another folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.packages, self.elsewhere = folder / "site", folder / "elsewhere"
+        self.packages.mkdir()
+        self.elsewhere.mkdir()
+        self.env = {"PYTHONPATH": str(self.packages), "PYTHONWARNINGS": "error"}
+
+    def __call__(self, *words: str, **env: str) -> Done:
+        return apart(self.elsewhere, *words, env={**self.env, **env})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    place = Site(tmp_path_factory.mktemp("other"))
+    ship(place.packages, "srs-other", OPTIONS)
+    return place
+
+
+@pytest.fixture
+def empty_site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_help_lists_them_in_every_group(site: Site) -> None:
+    done = site("--help")
+    assert done.status == 0
+    assert done.err == ""
+    listed = " ".join(done.out.split())
+    for group in GROUPS:
+        names = listed.split(f" {group}: ")[1].split(": ")[0].replace(",", "").split()
+        assert "mine" in names, group
+        assert len(names) > 2
+
+
+def test_what_a_group_has_is_described(site: Site) -> None:
+    (line,) = [line for line in site("algo=?").out.splitlines() if line.startswith("mine ")]
+    assert line.split() == ["mine", "Theirs."]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["algo=mien"], "did you mean 'mine'?"),
+        (["data=mien"], "did you mean 'mine'?"),
+        (["algo=mine", "algo.pp=1"], "did you mean 'algo.p'?"),
+        (["algo=mine_fsrs", "algo.ftt=lbfgs"], "did you mean 'algo.fit'?"),
+    ],
+)
+def test_a_misspelt_one_is_refused_with_what_was_meant(
+    site: Site, words: list[str], said: str
+) -> None:
+    done = site(*words)
+    assert done.status == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_tab_completion_offers_them(site: Site, group: str) -> None:
+    line = f"srs-eval {group}=mi"
+    done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
+    assert f"{group}=mine" in done.out.split()
+
+
+def test_a_glob_takes_them(site: Site) -> None:
+    others = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
+    words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg])", "hydra.sweep.dir=all"]
+    done = site(*words, *SMALL, *QUIET)
+    assert done.status == 0, done.err
+    folders = sorted(path.name for path in (site.elsewhere / "all").iterdir() if path.is_dir())
+    assert folders == ["0_mine", "1_mine_fsrs"]
+
+
+def test_all_groups_of_a_run_may_be_theirs(site: Site) -> None:
+    words = [f"{group}=mine" for group in GROUPS]
+    done = site(*words, "algo.p=0.7", "compute=processes", "figures=false", "hydra.run.dir=out")
+    assert done.status == 0, done.err
+    assert summary_of(site.elsewhere / "out")["users"] == 2
+    assert "algorithm  mine" in done.out
+
+
+def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
+    words = ["algo=mine_fsrs", "algo.prior_weight=2", "--cfg", "job", "--package", "algo"]
+    done = site(*words)
+    assert done.status == 0, done.err
+    assert "fit: default" in done.out
+    assert "prior_weight: 2" in done.out
+
+
+def test_composing_in_a_notebook_finds_them(site: Site) -> None:
+    words = "from srs_eval.settings import composed; print(composed(['algo=mine']).algo.p)"
+    done = subprocess.run(
+        [sys.executable, "-c", words],
+        cwd=site.elsewhere,
+        env={**os.environ, **site.env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "0.8", done.stderr
+
+
+APP = """
+import sys
+import hydra
+
+@hydra.main(config_path="conf", config_name="config", version_base="1.3")
+def app(cfg):
+    print(cfg.algo.name, [name for name in sys.modules if name.split(".")[0] == "srs_eval"])
+
+app()
+"""
+
+
+def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_path: Path) -> None:
+    theirs = {"conf/config.yaml": "defaults: [algo: own]\n", "conf/algo/own.yaml": "name: own\n"}
+    write(tmp_path, {"app.py": APP, **theirs})
+    # and with a folder of another name, nothing of srs_eval is even imported
+    renamed = {name.replace("conf/", "options/"): text for name, text in theirs.items()}
+    write(tmp_path, {"plain.py": APP.replace('"conf"', '"options"'), **renamed})
+
+    def start(*words: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env={**os.environ, **site.env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    for app in ("app.py", "plain.py"):
+        done = start(app, "algo=mine")
+        assert done.status == 1
+        assert "Could not find 'algo/mine'" in done.err
+        searched = start(app, "--info", "searchpath").out
+        assert "srs" not in searched.replace(str(tmp_path), "")
+        assert start(app).status == 0
+    assert start("plain.py").out == "own []\n"
+
+
+def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> None:
+    ship(empty_site.packages, "srs-bold", {"algo/avg": "_target_: srs_bold.parts.Mine\n"})
+    done = empty_site("algo=avg", "--cfg", "job", "--package", "algo")
+    assert "_target_: srs_eval.algorithms.baselines.Average" in done.out
+    assert "srs-bold: its algo=avg is left out, because srs_eval has one" in done.err
+
+
+def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
+    empty_site: Site,
+) -> None:
+    for name, p in (("srs-b", 0.2), ("srs-a", 0.1)):
+        module = name.replace("-", "_")
+        text = f"_target_: {module}.parts.Mine\np: {p}\n"
+        ship(empty_site.packages, name, {"algo/mine": text})
+    done = empty_site("algo=mine", "--cfg", "job", "--package", "algo")
+    assert "_target_: srs_a.parts.Mine" in done.out
+    assert "srs-b: its algo=mine is left out, because srs-a has one" in done.err
+    assert "p=0.1" in empty_site("algo=?").out
+
+
+def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
+    write(site.elsewhere, {"own/algo/mine.yaml": "p: 0.3\n", "own/algo/avg.yaml": "p: 0.4\n"})
+    for option, p in (("mine", 0.3), ("avg", 0.4)):
+        words = [f"algo={option}", "--config-dir=own", "--cfg", "job", "--package", "algo"]
+        done = site(*words)
+        assert done.out.strip().endswith(f"p: {p}"), done.err
+        assert "_target_" not in done.out
+
+
+def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
+    ship(empty_site.packages, "srs-broken", OPTIONS, init="raise RuntimeError('broken')")
+    assert "mine" in empty_site("--help").out
+    done = empty_site("algo=avg", "--cfg", "job")
+    assert done.status == 0
+    assert done.err == ""
+
+
+def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) -> None:
+    ship(empty_site.packages, "srs-broken", {"algo/torn": "p: [1\n"})
+    assert empty_site("algo=constant", "algo.p=0.5", "--cfg", "job").status == 0
+    assert "torn" in empty_site("algo=?").out
+    done = empty_site("algo=torn")
+    assert done.status == 2
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("lost", ["conf", "all"])
+def test_an_entry_point_that_leads_nowhere_is_told_of(empty_site: Site, lost: str) -> None:
+    ship(empty_site.packages, "srs-lost", {"algo/mine": "p: 1\n"})
+    gone = empty_site.packages / "srs_lost"
+    gone.joinpath("conf").rename(empty_site.packages / "gone")
+    if lost == "all":
+        gone.rename(empty_site.packages / "gone_too")
+    done = empty_site("--help")
+    assert done.status == 0
+    assert done.err.startswith("srs_eval: srs-lost: its options are left out")
+    assert "'srs_lost'" in done.err
+
+
+@pytest.mark.slow
+def test_a_package_installed_by_pip_is_found_by_srs_eval_from_its_wheel(
+    installed: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    python = str(installed / "python")
+    run([python, "-m", "srs_eval.new", "algo", "half_day"], tmp_path)
+    words = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words]
+    run([*pip, "--disable-pip-version-check", str(tmp_path / "srs-half-day")], tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "half_day" in run([python, "-m", "srs_eval", "--help"], elsewhere)
+    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=out"]
+    assert "half_day" in run([python, "-m", "srs_eval", *words], elsewhere)
+    run([python, "-m", "pytest", "-q", "-W", "error"], tmp_path / "srs-half-day")
