@@ -214,7 +214,7 @@ class FactSums:
         """Give 1, prediction less outcome, and the variance of an outcome of that chance."""
         p = predictions.p.astype(np.float64, copy=False)
         if _facts(predictions) is None:
-            return (np.full(len(p), math.nan),) * 3
+            return (np.broadcast_to(math.nan, len(p)),) * 3
         return np.ones(len(p), np.bool_), p - predictions.recalled, p * (1 - p)
 
 

@@ -59,6 +59,38 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
+class _Block:
+    """Sums of some clusters, in the columns that are not 0 for all of them.
+
+    Attributes
+    ----------
+    sums : float64 [clusters, used], or a sparse array where most of it is 0
+    columns : int64 [used], increasing
+    """
+
+    sums: FloatArray | csr_array
+    columns: IntArray
+
+    @classmethod
+    def of(cls, places: Sequence[_Place], totals: Sequence[Totals]) -> _Block:
+        """Put the sums of some clusters beside each other."""
+        groups = len(totals[0].values)
+        tables, columns = [], []
+        for place, total in zip(places, totals, strict=True):
+            first = place.begin + total.cell * place.columns
+            columns.append(np.add.outer(first, np.arange(place.columns)).ravel())
+            tables.append(total.values.reshape(groups, -1))
+        sums = np.concatenate(tables, axis=1)
+        is_full = np.count_nonzero(sums) > DENSE * sums.size
+        return cls(sums if is_full else csr_array(sums), np.concatenate(columns))
+
+    @property
+    def filled(self) -> int:
+        """Numbers that are not 0, or may not be."""
+        return self.sums.nnz if isinstance(self.sums, csr_array) else self.sums.size
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSums:
     """What the mergeable metrics of a panel are made of, for each cluster.
 
@@ -70,8 +102,8 @@ class ClusterSums:
         What the predictions are counted in.
     places : tuple
         What the columns of the table are.
-    table : sparse float64 [clusters, columns]
-        Sums in each cell.
+    blocks : tuple
+        Sums in each cell, of some clusters each.
     curves : float64 [clusters, curve metrics, 2]
         Sum and number of the defined scores of forgetting curves.
     """
@@ -79,7 +111,7 @@ class ClusterSums:
     panel: Panel
     cells: PredictionCells
     places: tuple[_Place, ...]
-    table: csr_array
+    blocks: tuple[_Block, ...]
     curves: FloatArray
 
     def __len__(self) -> int:
@@ -116,16 +148,16 @@ class ClusterSums:
             rows = slice(*np.searchsorted(cluster, [first, first + size]).tolist())
             totals = add_up(kinds, select(predictions, rows), cluster[rows] - first, size)
             places = places or _places(kinds, totals)
-            blocks.append(_sparse(places, totals))
-        return cls(panel, cells, places, vstack(blocks, format="csr"), curves)
+            blocks.append(_Block.of(places, totals))
+        return cls(panel, cells, places, tuple(blocks), curves)
 
     @classmethod
     def stacked(cls, parts: Sequence[ClusterSums]) -> ClusterSums:
         """Put the clusters of several, of the same panel and cells, under each other."""
         first = parts[0]
-        table = vstack([part.table for part in parts], format="csr")
+        blocks = tuple(block for part in parts for block in part.blocks)
         curves = np.concatenate([part.curves for part in parts])
-        return cls(first.panel, first.cells, first.places, table, curves)
+        return cls(first.panel, first.cells, first.places, blocks, curves)
 
     def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
         """Score resamples in which each cluster is there some number of times.
@@ -154,24 +186,40 @@ class ClusterSums:
 
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""
-        total: FloatArray = np.asarray(self.table.sum(axis=0), np.float64).ravel()
+        total = np.zeros(self.places[-1].end)
+        for block in self.blocks:
+            total[block.columns] += np.asarray(block.sums.sum(axis=0)).ravel()
         return self._sketch([total[each] for each in self._used()]), self.curves.sum(axis=0)
 
     def _used(self) -> list[IntArray]:
         """Columns of each kind of sums that are not always 0."""
-        held = np.zeros(self.table.shape[1], np.bool_)
-        held[self.table.indices] = True
+        held = np.zeros(self.places[-1].end, np.bool_)
+        for block in self.blocks:
+            held[block.columns] = True
         present = np.flatnonzero(held)
         return [place.used(present) for place in self.places]
 
     def _compact(self, columns: IntArray) -> Any:
-        """Keep some columns, as a table of all numbers if most of them are not 0."""
-        number = np.zeros(self.table.shape[1], np.int64)
+        """Put some columns of all clusters into a table, sparse where most of it is 0."""
+        number = np.zeros(self.places[-1].end, np.int64)
         number[columns] = np.arange(len(columns))
-        old = self.table
-        parts = (old.data, number[old.indices], old.indptr)
-        kept = csr_array(parts, shape=(len(self), len(columns)))
-        return kept.toarray() if kept.nnz > DENSE * len(self) * len(columns) else kept
+        size = len(self) * len(columns)
+        if sum(block.filled for block in self.blocks) < DENSE * size:
+            return vstack([self._spread(block, number, len(columns)) for block in self.blocks])
+        table = np.zeros((len(self), len(columns)))
+        begin = 0
+        for block in self.blocks:
+            sums = block.sums.toarray() if isinstance(block.sums, csr_array) else block.sums
+            table[begin : begin + len(sums), number[block.columns]] = sums
+            begin += len(sums)
+        return table
+
+    @staticmethod
+    def _spread(block: _Block, number: IntArray, width: int) -> csr_array:
+        """Give the columns of a block other numbers, and keep what is not 0."""
+        sparse = csr_array(block.sums)
+        places = number[block.columns][sparse.indices]
+        return csr_array((sparse.data, places, sparse.indptr), shape=(sparse.shape[0], width))
 
     def _sketch(self, sums: Sequence[FloatArray]) -> Sketch:
         """Make a sketch of sums in the order of the places."""
@@ -232,19 +280,6 @@ def _places(kinds: Sequence[Sums], totals: Sequence[Totals]) -> tuple[_Place, ..
         begin = places[-1].end if places else 0
         places.append(_Place(sums, begin, total.values.shape[-1]))
     return tuple(places)
-
-
-def _sparse(places: Sequence[_Place], totals: Sequence[Totals]) -> csr_array:
-    """Keep of the sums of some clusters what is not 0."""
-    groups = len(totals[0].values)
-    tables, columns = [], []
-    for place, total in zip(places, totals, strict=True):
-        first = place.begin + total.cell * place.columns
-        columns.append(np.add.outer(first, np.arange(place.columns)).ravel())
-        tables.append(total.values.reshape(groups, -1))
-    found = csr_array(np.concatenate(tables, axis=1))
-    where = np.concatenate(columns)[found.indices]
-    return csr_array((found.data, where, found.indptr), shape=(groups, places[-1].end))
 
 
 def _curve_sums(

@@ -269,7 +269,7 @@ class TrainRateSums:
         """Give both log losses; NaN where the share is not known."""
         losses = _log_losses(predictions.p, predictions.recalled)
         if predictions.train_rate is None:
-            return losses, np.full(len(losses), math.nan)
+            return losses, np.broadcast_to(math.nan, len(losses))
         return losses, _log_losses(predictions.train_rate, predictions.recalled)
 
 
