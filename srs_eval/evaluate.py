@@ -151,7 +151,8 @@ class EvaluateUser:
             p = np.asarray(model.predict(to_test, fold.test))
             _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
             curves = self._curves(model, to_test, task, fold)
-            fit = replace(fit, parameters=tuple(float(value) for value in model.parameters))
+            learned = getattr(model, "parameters", ())
+            fit = replace(fit, parameters=tuple(float(value) for value in learned))
             fit = _with_what_was_learned(fit, model)
         except FitSkipped as skipped:
             return replace(fit, status="skipped", reason=str(skipped)), None, None

@@ -134,7 +134,9 @@ def understood(words: Sequence[str]) -> Asked:
     for word in words:
         key, sign, value = word.partition("=")
         path = Path(word).expanduser()
-        if sign and key in KEYS:
+        if key == "run" and value:
+            runs.append(Path(value).expanduser())
+        elif sign and key in KEYS:
             options[key] = value
             problems += _value_problems(key, value)
         elif word.startswith("-"):

@@ -17,7 +17,7 @@ from srs_eval.report.console import complain, say
 PROGRAM = "python -m srs_eval.new"
 _KIND = "algo"
 _LONGEST_NAME = 30
-_WORDS_OF_YAML = {"null", "true", "false", "none", "yes", "no", "on", "off"}
+_WORDS_OF_YAML = {"null", "true", "false", "none", "yes", "no", "on", "off", "nan", "inf"}
 _TEMPLATES = Path(__file__).with_name("templates") / _KIND
 # What the file of the model calls by these names cannot be the model.
 _IMPORTED = {"ClassVar", "Fitted", "Maths", "ParameterSpace", "State", "Value"}

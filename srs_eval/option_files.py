@@ -158,9 +158,12 @@ def _name(entry: EntryPoint) -> str:
 
 
 def _package_folder(entry: EntryPoint) -> Path | None:
-    """Find the folder of a package without importing the package."""
+    """Find the folder of a package without importing the package.
+
+    None for packages within packages too: looking for those would import the outer one.
+    """
     try:
-        spec = find_spec(entry.value)
+        spec = None if "." in entry.value else find_spec(entry.value)
     except (ImportError, ValueError):
         spec = None
     places = (spec.submodule_search_locations if spec is not None else None) or []

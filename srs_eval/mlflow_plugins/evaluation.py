@@ -148,8 +148,17 @@ def _probabilities(model: Any, features: Any) -> Any:
     probabilities = getattr(raw, "predict_proba", None)
     if probabilities is None:
         return model.predict(features)
-    classes = [bool(name) for name in raw.classes_]
-    return np.asarray(probabilities(features))[:, classes.index(True)]
+    classes = raw.classes_.tolist()
+    if not set(classes) <= {0, 1}:
+        raise ScoreError(
+            f"the model tells the classes {', '.join(map(repr, classes))} apart, and which of them "
+            "is recall is not known; train it on 0 and 1, or give its probabilities as predictions="
+        )
+    # Columns that only say whose review it is are no features of the model.
+    names = getattr(raw, "feature_names_in_", None)
+    known = features if names is None or not isinstance(features, pd.DataFrame) else features[names]
+    found = np.asarray(probabilities(known))
+    return found[:, classes.index(1)] if 1 in classes else np.zeros(len(found))
 
 
 def _fact(features: Any, name: str, given: Any) -> Array | None:

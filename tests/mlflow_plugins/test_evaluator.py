@@ -141,3 +141,35 @@ def test_the_example_runs(tmp_path: Path) -> None:
     experiment = client.get_experiment_by_name("evaluator")
     runs = client.search_runs([experiment.experiment_id])
     assert {run.info.run_name for run in runs} == {"logistic regression", "always 90 %"}
+
+
+class Raw:
+    """What scikit-learn's classifiers have, for features named `x`."""
+
+    feature_names_in_ = np.array(["x"], dtype=object)
+
+    def __init__(self, *classes: Any) -> None:
+        self.classes_ = np.array(classes)
+
+    def predict_proba(self, features: pd.DataFrame) -> Any:
+        assert list(features.columns) == ["x"]
+        columns = np.stack([1 - features["x"], features["x"]], axis=1)
+        return (
+            columns[:, : len(self.classes_)] if len(self.classes_) > 1 else columns[:, :1] * 0 + 1
+        )
+
+
+def asked(*classes: Any) -> list[float]:
+    from srs_eval.mlflow_plugins.evaluation import _probabilities
+
+    model = type("Model", (), {"get_raw_model": lambda _: Raw(*classes)})()
+    return list(_probabilities(model, pd.DataFrame({"x": [0.9, 0.6], "card": [1, 2]})))
+
+
+def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> None:
+    assert asked(0, 1) == asked(False, True) == [0.9, 0.6]
+    assert asked(1) == [1, 1]
+    assert asked(0) == [0, 0]
+    for classes in ((-1, 1), ("forgot", "recalled"), (1, 3)):
+        with pytest.raises(ScoreError, match="which of them is recall"):
+            asked(*classes)
