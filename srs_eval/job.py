@@ -261,19 +261,13 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "interval_level": 0.99,
         "online": plan.algorithm.online,
         "sees_truth": plan.algorithm.sees_truth,
-        "pretrained": _is_pretrained(plan),
+        "pretrained": bool(getattr(plan.algorithm, "pretrained", False)),
         "seed": plan.seed,
         "left_out": dict(evaluation.left_out),
         "data_fingerprint": evaluation.data_fingerprint,
         "rows_fingerprint": fingerprint,
         "tags": run_tags(plan),
     }
-
-
-def _is_pretrained(plan: Plan) -> bool:
-    """Whether the algorithm starts from weights that were learned from other users."""
-    weights = getattr(plan.algorithm, "weights", None)
-    return weights is not None and not callable(weights)
 
 
 def _draw(

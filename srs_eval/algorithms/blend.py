@@ -220,8 +220,8 @@ class Blend:
         Strength of the pull towards leaving predictions alone, above 0: 20 weighs as much as 80
         answers that could as well have gone the other way.
     every : {"day", "review"}
-        Whether answers count from the day after, so that a day's predictions stand when it
-        begins, or from the next review.
+        Whether answers count from the day after, so that no prediction of a day depends on its
+        answers (training rows of that day apart), or from the next review.
     held_out : float
         Share of the training reviews with which recalibration begins; 0: it begins with the test.
 
@@ -252,6 +252,11 @@ class Blend:
     def same_day(self) -> bool:
         """Whether the other algorithm's histories keep same-day reviews."""
         return self.base.same_day
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
 
     @property
     def sees_truth(self) -> bool:

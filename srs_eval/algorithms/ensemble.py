@@ -132,6 +132,11 @@ class Ensemble:
         return any(member.online for member in self.members.values())
 
     @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return any(getattr(member, "pretrained", False) for member in self.members.values())
+
+    @property
     def sees_truth(self) -> bool:
         """Whether any algorithm reads the truth."""
         return any(member.sees_truth for member in self.members.values())

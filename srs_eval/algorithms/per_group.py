@@ -133,6 +133,11 @@ class PerGroup:
         return self.base.online
 
     @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
+
+    @property
     def sees_truth(self) -> bool:
         """Whether the other algorithm reads the truth."""
         return self.base.sees_truth
@@ -186,5 +191,10 @@ class PerGroup:
             if (note := learned_by(model).note)
         ]
         notes = [missing if untold else counted, *([told.note] if told.note else []), *of_groups]
-        fallback = untold or told.fallback or any(learned_by(m).fallback for m in models.values())
+        fallback = (
+            untold
+            or not models
+            or told.fallback
+            or any(learned_by(m).fallback for m in models.values())
+        )
         return Learned(told.standard_errors, note="; ".join(notes), fallback=fallback)

@@ -167,7 +167,7 @@ def asked(*classes: Any) -> list[float]:
 
 
 def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> None:
-    assert asked(0, 1) == asked(False, True) == [0.9, 0.6]
+    assert asked(0, 1) == asked(*np.array([0, 1], bool)) == [0.9, 0.6]
     assert asked(1) == [1, 1]
     assert asked(0) == [0, 0]
     for classes in ((-1, 1), ("forgot", "recalled"), (1, 3)):

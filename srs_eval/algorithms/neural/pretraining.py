@@ -64,6 +64,11 @@ class PretrainedAlgorithm(NetworkAlgorithm):
         """Return the recipe for fits from nothing or from weights, with what the options say."""
         return self.as_told(self.recipe if self.weights is None else self.fine_tuning)
 
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return self.weights is not None
+
     def with_weights(
         self,
         network: Network,

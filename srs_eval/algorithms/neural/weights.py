@@ -26,6 +26,8 @@ from srs_eval.nouns import Reviews, User
 _DIGESTS = 13
 # Two people's first reviews may be alike, if they are few: then the name must be the same too.
 _CERTAIN = 8
+# Digests from that of 16 reviews on.
+_BEGINNING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,17 @@ class Weights:
 
         Users are known by how their logs begin: by the largest power of 2 of reviews, up to
         4096, that both this log and the one learned from have. If those are fewer than 256, the
-        name must be the same too.
+        name must be the same too; and with the same name a beginning of 16 reviews is enough.
+        Under another name, a log from which anything was deleted or changed since is not
+        recognised, nor is it under any name where that is among the first reviews.
         """
         digests = digests_of(reviews)
         for user in self.seen:
             shared = min(len(digests), len(user.digests))
             alike = shared > 0 and digests[shared - 1] == user.digests[shared - 1]
-            if alike and (shared > _CERTAIN or str(user.name) == str(reviews.user)):
+            begins_alike = any(map(str.__eq__, digests[_BEGINNING:], user.digests[_BEGINNING:]))
+            is_namesake = str(user.name) == str(reviews.user)
+            if (alike and shared > _CERTAIN) or (is_namesake and (alike or begins_alike)):
                 return user
         return None
 
