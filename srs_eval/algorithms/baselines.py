@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,12 @@ class FlatModel:
     ----------
     p : float
         The probability. A 0 or 1 is predicted as the nearest number inside (0, 1).
+    learned : Learned
+        Whether it took the place of another model, and why.
     """
 
     p: float
+    learned: Learned = field(default_factory=Learned)
 
     @property
     def parameters(self) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from srs_eval.algorithms.logistic_features import counted_before, on_same_day
 from srs_eval.algorithms.options import require_above_zero, require_bool
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -175,7 +175,9 @@ class BoostedTrees:
         begin = len(rows) - int(len(rows) * _LATEST)
         if len(rows) < _FEWEST or len(np.unique(recalled[:begin])) < 2:
             # Of two outcomes seen beforehand, so that nothing is certain.
-            return FlatModel(float((recalled.sum() + 1) / (len(rows) + 2)))
+            why = f"too little to split in {len(rows)} training reviews: their mean is predicted"
+            mean = float((recalled.sum() + 1) / (len(rows) + 2))
+            return FlatModel(mean, Learned(note=why, fallback=True))
         seen = facts(history_of(reviews), rows, reviews.elapsed[rows])
         with _threads().limit(limits=1):
             number = self._number(seen, recalled, begin)

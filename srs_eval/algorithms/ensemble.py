@@ -169,7 +169,7 @@ class Ensemble:
         notes = [f"{name}: {learned.note}" for name, learned in told.items() if learned.note]
         learned = Learned(
             note="; ".join([*([note] if note else []), *notes]),
-            fallback=any(learned.fallback for learned in told.values()),
+            fallback=bool(note) or any(learned.fallback for learned in told.values()),
         )
         kind = EnsembleCurves if all(has_curve(model) for model in models) else EnsembleModel
         return kind(members, models, tuple(weights.tolist()), learned)

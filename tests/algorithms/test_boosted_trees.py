@@ -76,6 +76,8 @@ def test_too_few_reviews_to_split_give_their_mean():
     few = FOLD.train[:20]
     model = fitted(BoostedTrees(), rows=few)
     assert isinstance(model, FlatModel)
+    assert model.learned.fallback
+    assert "their mean is predicted" in model.learned.note
     assert model.p == (REVIEWS.recalled[few].sum() + 1) / 22
 
 

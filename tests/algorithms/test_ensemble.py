@@ -126,7 +126,7 @@ def test_without_enough_reviews_weights_are_equal_and_that_is_told():
     model = fitted(Ensemble({"a": Hlr(), "b": Dash()}), rows=FOLD.train[:80])
     assert model.parameters == (0.5, 0.5)
     assert model.learned.note == "weights are equal: 20 reviews are too few to learn them from"
-    assert not model.learned.fallback
+    assert model.learned.fallback
 
 
 def test_what_members_tell_is_told_with_their_names():
