@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,21 +16,38 @@ ROOT = Path(__file__).parents[1]
 SMALL = "data.users=2 data.size_scale=0.02 figures=false"
 
 
-def mlflow_run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+# MLflow has pyenv build the newest Python 3.11; this one gives what there is.
+PYENV = """#!/bin/sh
+case "$1 $2" in
+  root*) echo {root} ;;
+  "install --list") echo 3.11.99 ;;
+  install*)
+    mkdir -p {root}/versions/3.11.99/bin
+    ln -s {python} {root}/versions/3.11.99/bin/python
+    ;;
+esac
+"""
+
+
+def mlflow_run(
+    folder: Path, *words: str, manager: str = "local", first_of_path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    first = first_of_path or Path(sys.executable).parent
+    programs = f"{first}{os.pathsep}{os.environ['PATH']}"
     env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
     return subprocess.run(
-        [sys.executable, "-m", "mlflow", "run", str(ROOT), "--env-manager", "local", *words],
+        [sys.executable, "-m", "mlflow", "run", str(ROOT), "--env-manager", manager, *words],
         cwd=folder,
         env={
             **env,
             "PATH": programs,
             "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'store.db'}",
             "MLFLOW_DISABLE_TELEMETRY": "true",
+            "MLFLOW_ENV_ROOT": str(folder / "environments"),
         },
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
 
@@ -56,6 +74,33 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
     assert run.data.params["data.users"] == "2"
     assert run.data.tags["mlflow.project.entryPoint"] == "main"
     assert (tmp_path / "out" / "summary.json").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the project asks for Python 3.11")
+def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    pyenv = programs / "pyenv"
+    python = Path(sys.base_prefix) / "bin" / "python3.11"
+    pyenv.write_text(PYENV.format(root=tmp_path / "pyenv", python=python), encoding="utf-8")
+    pyenv.chmod(0o755)
+    words = ["-P", "algo=lstm", "-P", f"overrides={SMALL} hydra.run.dir={tmp_path / 'out'}"]
+    done = mlflow_run(tmp_path, *words, manager="virtualenv", first_of_path=programs)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["algo"] == "lstm"
+    # What it installed is whole: it works outside the project, its options and sweepers too.
+    (environment,) = (tmp_path / "environments").iterdir()
+    words = ["-m", "srs_eval", "--cfg", "hydra", "algo=lstm", "sweep=optuna_lstm"]
+    shown = subprocess.run(
+        [str(environment / "bin" / "python"), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "n_trials: 30" in shown.stdout
 
 
 @pytest.mark.slow
