@@ -2,9 +2,8 @@
 
     python docs/make_screenshots.py sqlite:///mlflow.db srs_eval docs/images
 
-starts the UI on a free port, opens its pages in a headless Chromium, writes
-``run_list.png``, ``charts.png``, ``figures.png``, ``run.png``, ``run_figure.png`` and
-``compare.png`` into the folder, and ends both programs. Needs a Chromium on the PATH.
+starts the UI on a free port, opens its pages in a headless Chromium, writes the pictures of
+`PICTURES` into the folder, and ends both programs. Needs a Chromium on the PATH.
 """
 
 from __future__ import annotations
@@ -31,6 +30,12 @@ from typing import Any, Self
 
 from srs_eval.tracking.view import view_link
 
+# Files without their ending. Of the last there is none where no run has logged a model.
+PICTURES = (
+    *("run_list", "charts", "figures", "tables", "compare"),
+    *("run", "run_figure", "run_table", "model"),
+)
+COMPARED = 10
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM_OPTIONS = (
     "--headless",
@@ -51,6 +56,8 @@ os.dup2(int(sys.argv[1]), 3)
 os.dup2(int(sys.argv[2]), 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+# The menus of model training rather than those of language models.
+MENUS = "workflowType=machine_learning"
 # What a visitor has clicked away: the assistant's panel, and the tool bars of the charts.
 TIDY = """
 localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true');
@@ -220,22 +227,44 @@ def take_pictures(uri: str, experiment: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with mlflow_ui(uri) as address, Browser() as browser:
         experiment_id, runs = _runs_by_log_loss(address, experiment)
-        names = [run["info"]["run_name"] for run in runs]
-        best = f"{address}/#/experiments/{experiment_id}/runs/{runs[0]['info']['run_id']}"
-        menus = "workflowType=machine_learning"
-        for file, mode in (("run_list", "TABLE"), ("charts", "CHART")):
-            browser.open(f"{address}/{view_link(experiment_id, mode=mode)}", *names[:3])
-            browser.picture(folder / f"{file}.png")
-        browser.scroll_to_section("figures")
-        browser.picture(folder / "figures.png")
-        browser.open(f"{best}?{menus}", names[0])
-        browser.picture(folder / "run.png")
-        browser.open(f"{best}/artifacts/calibration.png?{menus}", names[0])
-        browser.picture(folder / "run_figure.png")
-        ids = json.dumps([run["info"]["run_id"] for run in runs[:5]])
-        query = urllib.parse.urlencode({"runs": ids, "experiments": json.dumps([experiment_id])})
-        browser.open(f"{address}/#/compare-runs?{query}&{menus}", *names[:2])
-        browser.picture(folder / "compare.png")
+        _of_experiment(browser, address, experiment_id, runs[:COMPARED], folder)
+        _of_run(browser, address, experiment_id, runs[0], folder)
+        model = _logged_model(address, experiment_id)
+        if model is not None:
+            place = f"{address}/#/experiments/{experiment_id}/models/{model['info']['model_id']}"
+            browser.open(f"{place}?{MENUS}", model["info"]["name"])
+            browser.picture(folder / "model.png")
+
+
+def _of_experiment(
+    browser: Browser, address: str, experiment_id: str, runs: list[dict[str, Any]], folder: Path
+) -> None:
+    """Take pictures of many runs: in a list, and side by side."""
+    names = [run["info"]["run_name"] for run in runs]
+    for file, mode in (("run_list", "TABLE"), ("charts", "CHART")):
+        browser.open(f"{address}/{view_link(experiment_id, mode=mode)}", *names[:3])
+        browser.picture(folder / f"{file}.png")
+    browser.scroll_to_section("figures")
+    browser.picture(folder / "figures.png")
+    browser.open(f"{address}/{view_link(experiment_id, mode='ARTIFACT')}", names[0])
+    browser.picture(folder / "tables.png")
+    ids = json.dumps([run["info"]["run_id"] for run in runs])
+    query = urllib.parse.urlencode({"runs": ids, "experiments": json.dumps([experiment_id])})
+    browser.open(f"{address}/#/compare-runs?{query}&{MENUS}", *names[:2])
+    browser.picture(folder / "compare.png")
+
+
+def _of_run(
+    browser: Browser, address: str, experiment_id: str, run: dict[str, Any], folder: Path
+) -> None:
+    """Take pictures of one run: its page, a figure, a table."""
+    name = run["info"]["run_name"]
+    place = f"{address}/#/experiments/{experiment_id}/runs/{run['info']['run_id']}"
+    browser.open(f"{place}?{MENUS}", name)
+    browser.picture(folder / "run.png")
+    for file, artifact in (("run_figure", "calibration.png"), ("run_table", "tables/metrics.json")):
+        browser.open(f"{place}/artifacts/{artifact}?{MENUS}", name)
+        browser.picture(folder / f"{file}.png")
 
 
 def _answers(address: str) -> bool:
@@ -249,19 +278,28 @@ def _answers(address: str) -> bool:
 def _runs_by_log_loss(address: str, experiment: str) -> tuple[str, list[dict[str, Any]]]:
     found = _api(address, "experiments/get-by-name", experiment_name=experiment)
     experiment_id = found["experiment"]["experiment_id"]
-    body = json.dumps(
-        {"experiment_ids": [experiment_id], "order_by": ["metrics.`test/log_loss` ASC"]}
-    )
+    order = ["metrics.`test/log_loss` ASC"]
+    runs = _search(address, "runs", experiment_id, order_by=order).get("runs", [])
+    if not runs:
+        raise SystemExit(f"The experiment {experiment} has no runs.")
+    return experiment_id, runs
+
+
+def _logged_model(address: str, experiment_id: str) -> dict[str, Any] | None:
+    found = _search(address, "logged-models", experiment_id).get("models", [])
+    return found[0] if found else None
+
+
+def _search(address: str, what: str, experiment_id: str, **more: object) -> dict[str, Any]:
+    body = json.dumps({"experiment_ids": [experiment_id], **more})
     request = urllib.request.Request(
-        f"{address}/api/2.0/mlflow/runs/search",
+        f"{address}/api/2.0/mlflow/{what}/search",
         body.encode(),
         {"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
-        runs = json.load(answer).get("runs", [])
-    if not runs:
-        raise SystemExit(f"The experiment {experiment} has no runs.")
-    return experiment_id, runs
+        found: dict[str, Any] = json.load(answer)
+        return found
 
 
 def _api(address: str, path: str, **query: str) -> dict[str, Any]:

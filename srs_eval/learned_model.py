@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from srs_eval.comparison.saved_predictions import SavedPredictions
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.nouns import Fit, FloatArray
+from srs_eval.nouns import Fit, Predictions
 from srs_eval.plan import Plan
+from srs_eval.predictions import select
 from srs_eval.rebuilt import rebuilt_model
-from srs_eval.report.files import PREDICTIONS
 from srs_eval.scoring import Evaluation
 from srs_eval.tracking.items import Item, LearnedModel, Tag
+from srs_eval.tracking.sections import HEADLINE
 
 _CLOSE = 1e-6
 
@@ -29,40 +29,52 @@ def learned_model(plan: Plan, evaluation: Evaluation) -> Iterator[Item]:
     try:
         if last is None:
             raise ConfigError("no fit worked")
-        whole_days = _check(plan, last)
+        whole_days, predictions = _check(plan, last)
     except SrsEvalError as error:
         yield Tag("model", f"not kept: {error}")
         return
+    scores = plan.panel.score(predictions)
     yield LearnedModel(
         name=plan.label,
         options=plan.options["algo"],
         parameters=last.parameters,
         whole_days=whole_days,
         learned_from=f"{plan.source.name}, user {last.user}, fold {last.fold}",
+        scores={name: scores[name] for name in HEADLINE if name in scores},
+        dataset=(plan.source.name, evaluation.scores.fingerprint),
+        description=(
+            f"**{plan.label}**, learned from the first {last.n_train:,} scored reviews of user "
+            f"{last.user} ({plan.source.location}). Its scores are those of the "
+            f"{last.n_test:,} reviews after them."
+        ),
     )
     yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
 
 
-def _check(plan: Plan, fit: Fit) -> bool:
-    """Compare the model built again with the one that predicted; tell of the clock."""
+def _check(plan: Plan, fit: Fit) -> tuple[bool, Predictions]:
+    """Compare the model built again with the one that predicted.
+
+    Returns
+    -------
+    whole_days : bool
+        The clock it was learned on.
+    predictions : Predictions
+        What it has predicted of the reviews after those it has learned from.
+    """
     task = plan.protocol(plan.source.read(fit.user), same_day=plan.algorithm.same_day)
     options, whole_days = plan.options["algo"], task.reviews.whole_days
     model = rebuilt_model(options, fit.parameters, whole_days=whole_days)
     if not hasattr(model, "predict_at"):
         raise ConfigError(f"{plan.label} has no forgetting curve")
     (fold,) = [fold for fold in task.folds if fold.number == fit.fold]
-    before = _predicted(plan, fit)
+    kept = SavedPredictions(plan.folder)
+    saved = kept.read(fit.user) or kept.read(str(fit.user))  # one kind of name to a file
+    before = None if saved is None else select(saved, saved.fold == fit.fold)
     again = model.predict(task.reviews, fold.test)
-    if before.shape != again.shape or np.abs(before - again).max() > _CLOSE:
+    if (
+        before is None
+        or before.p.shape != again.shape
+        or np.abs(before.p - again).max(initial=0.0) > _CLOSE
+    ):
         raise ConfigError(f"{plan.label} predicts otherwise when built from its parameters")
-    return whole_days
-
-
-def _predicted(plan: Plan, fit: Fit) -> FloatArray:
-    """Read what the model predicted."""
-    path = plan.folder / PREDICTIONS
-    is_number = pa.types.is_integer(pq.read_schema(path).field("user").type)
-    user = fit.user if is_number else str(fit.user)
-    wanted = [("user", "==", user), ("fold", "==", fit.fold)]
-    p: FloatArray = pq.read_table(path, columns=["p"], filters=wanted)["p"].to_numpy()
-    return p
+    return whole_days, before

@@ -125,6 +125,12 @@ class LearnedModel:
         The clock it was learned on.
     learned_from : str
         Whose reviews, and which fold.
+    scores : mapping of metric to float
+        Of reviews it has not learned from.
+    dataset : (str, str)
+        Name and digest of what these belong to.
+    description : str
+        What a person should read first about it, in Markdown.
     """
 
     name: str
@@ -132,6 +138,9 @@ class LearnedModel:
     parameters: tuple[float, ...]
     whole_days: bool
     learned_from: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    dataset: tuple[str, str] = ("", "")
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
+import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +15,12 @@ import mlflow.pyfunc
 import numpy as np
 import pandas as pd
 from mlflow import MlflowClient
-from mlflow.entities import LoggedModelOutput
+from mlflow.entities import LoggedModelOutput, Metric
 from mlflow.models import Model, ModelSignature
 from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
 from srs_eval.tracking.items import LearnedModel
+from srs_eval.tracking.mlflow_store import DIGEST_LENGTH, NOTE_TAG
 
 MODEL = "model"
 # Run by MLflow when a model is loaded; named, not imported, because of what it then does.
@@ -45,8 +48,12 @@ def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
         name=re.sub(r"[^\w-]+", "_", model.name).strip("_"),
         source_run_id=run_id,
         model_type="memory model",
-        params={str(name): str(value) for name, value in model.options.items()},
-        tags={"algorithm": model.name, "learned_from": model.learned_from},
+        params={str(n): str(v) for n, v in model.options.items() if v is not None},
+        tags={
+            "algorithm": model.name,
+            "learned_from": model.learned_from,
+            NOTE_TAG: model.description,
+        },
     )
     with tempfile.TemporaryDirectory() as folder:
         content = Path(folder) / "memory_model.json"
@@ -69,8 +76,22 @@ def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
         client.log_model_artifacts(logged.model_id, str(place))
     client.finalize_logged_model(logged.model_id, "READY")
     client.log_outputs(run_id, models=[LoggedModelOutput(logged.model_id, step=0)])
+    _log_scores(client, run_id, logged.model_id, model)
     model_id: str = logged.model_id
     return model_id
+
+
+def _log_scores(client: MlflowClient, run_id: str, model_id: str, model: LearnedModel) -> None:
+    """Put the scores of the model itself on its page, and into a section of its run."""
+    name, digest = model.dataset
+    now_ms = time.time_ns() // 1_000_000
+    scores = [
+        Metric(f"{MODEL}/{metric}", score, now_ms, 0, model_id, name, digest[:DIGEST_LENGTH])
+        for metric, score in model.scores.items()
+        if math.isfinite(score)
+    ]
+    if scores:
+        client.log_batch(run_id, metrics=scores, synchronous=True)
 
 
 def as_json(model: LearnedModel) -> dict[str, object]:

@@ -30,14 +30,13 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.mlflow_store import NOTE_TAG
+from srs_eval.tracking.mlflow_store import DIGEST_LENGTH, NOTE_TAG
 from srs_eval.tracking.tracker import RunInfo
 from srs_eval.tracking.view import IMAGES_SECTION
 
 # Limits of MLflow's tables and requests.
 PARAM_LENGTH = 6000
 TAG_LENGTH = 8000
-DIGEST_LENGTH = 36
 METRICS_AT_ONCE = 1000
 PARAMS_AT_ONCE = 100
 TAGS_AT_ONCE = 50

@@ -25,6 +25,8 @@ from srs_eval.tracking.process import process_is_gone
 from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
 
 NOTE_TAG = "mlflow.note.content"
+# As much as the table of data sets has room for.
+DIGEST_LENGTH = 36
 # Or the UI opens the experiment with its menus for chat bots.
 KIND_TAG = ("mlflow.experimentKind", "custom_model_development")
 # Migrations of a fresh store take 3 to 10 seconds on a slow disk.

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import sklearn.metrics
 from commands import SMALL, apart
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -97,9 +98,31 @@ def test_a_model_is_logged_where_it_can_be_built_again_and_else_said_why_not(
     model = client.get_logged_model(output.model_id)
     assert (model.status, model.name, model.tags["algorithm"]) == ("READY", "fsrs6", "fsrs6")
     assert model.source_run_id == runs["fsrs6"].info.run_id
+    assert "_target_" in model.params
+    assert "None" not in model.params.values()
+    assert model.tags["mlflow.note.content"].startswith("**fsrs6**, learned from the first ")
     files = [path.name for path in Path(model.artifact_location.removeprefix("file://")).rglob("*")]
     assert {"MLmodel", "memory_model.json", "memory_model_code.py"} <= set(files)
     assert not [name for name in files if name.endswith((".pkl", ".pickle", ".bin"))]
+
+
+@pytest.mark.slow
+def test_a_model_has_the_scores_of_the_reviews_after_those_it_has_learned_from(
+    kept: tuple[Path, dict[str, Run]],
+) -> None:
+    folder, runs = kept
+    (output,) = runs["fsrs6"].outputs.model_outputs
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    scores = {metric.key: metric for metric in client.get_logged_model(output.model_id).metrics}
+    table = pd.read_parquet(folder / "out" / "0_fsrs6" / "predictions.parquet")
+    table = table[(table.user == 1) & (table.fold == 4)]
+    log_loss = sklearn.metrics.log_loss(table.recalled, table.p.astype(float))
+    assert scores["model/log_loss"].value == pytest.approx(log_loss, abs=1e-6)
+    auc = sklearn.metrics.roc_auc_score(table.recalled, table.p)
+    assert scores["model/auc"].value == pytest.approx(auc, abs=1e-9)
+    (dataset,) = runs["fsrs6"].inputs.dataset_inputs
+    assert scores["model/auc"].dataset_digest == dataset.dataset.digest
+    assert scores["model/auc"].dataset_name == dataset.dataset.name
 
 
 def fitted(kept: tuple[Path, dict[str, Run]]) -> list[float]:
