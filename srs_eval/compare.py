@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 import shlex
-import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.report.console import complain, facts, say
+from srs_eval.errors import ConfigError
+from srs_eval.report.command_words import (
+    NotUnderstood,
+    carry_out,
+    exit_with,
+    explained,
+    sort_words,
+)
+from srs_eval.report.console import facts, say
 
 if TYPE_CHECKING:
     from srs_eval.comparison.runs import Run
@@ -29,17 +31,19 @@ KEYS = {
     "baseline": "the run the others are compared with: its name, algorithm or folder (the first)",
     "metric": "what is compared: log_loss unless said, or brier, auc, rmse_bins, smece, …",
     "out": "where the files go (outputs/DATE/TIME_compare)",
-    "intersect": "true: compare on the users of whom all runs scored the same reviews, where "
-    "runs that differ would be refused",
+    "intersect": "true: compare on the reviews that all runs scored, where runs that differ would "
+    "be refused; needs predictions.parquet of each, and goes by whole users otherwise",
     "published": "published scores of each user to put beside the runs: a file or folder of the "
     "public srs-benchmark's results; only the users of the runs count",
     "experiment": "take all finished runs of this experiment of the tracking store",
     "sweep_id": "take the runs of this sweep of the tracking store",
+    "tags.KEY": "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
     "tracking": "mlflow: keep the comparison as a run of its own; none: files only",
     "tracking.uri": "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)",
     "tracking.experiment": f"where the comparison is kept ({EXPERIMENT})",
     "tracking.artifacts": "where files of a new experiment are kept",
 }
+_TAGS = "tags."
 _CHOICES = {"intersect": ("true", "false"), "tracking": ("mlflow", "none")}
 _HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
 
@@ -84,40 +88,17 @@ class Asked:
 
 def main() -> None:
     """Run the command and exit."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
-    sys.exit(command(sys.argv[1:]))
+    exit_with(command)
 
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    if "--version" in words:
-        say(f"srs_eval {version('srs-eval')}")
-        return 0
-    if "--help" in words or "-h" in words:
-        say(help_page())
-        return 0
-    try:
-        _compare(understood(words), words)
-    except ConfigError as error:
-        complain(str(error))
-        complain(f"{PROGRAM} --help lists the options")
-        return 2
-    except SrsEvalError as error:
-        complain(str(error))
-        return 1
-    except OSError as error:
-        complain(f"{error.strerror or error}: {error.filename}")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-def help_page() -> str:
-    """Return what ``--help`` tells."""
-    wide = {f"  {key}=": _folded(text) for key, text in KEYS.items()}
-    return _HELP + facts(wide) + _HELP_END
+    return carry_out(
+        lambda: _compare(understood(words), words),
+        words,
+        program=PROGRAM,
+        help_page=_HELP + explained(KEYS) + _HELP_END,
+    )
 
 
 def understood(words: Sequence[str]) -> Asked:
@@ -128,33 +109,17 @@ def understood(words: Sequence[str]) -> Asked:
     ConfigError
         Naming everything that is wrong with it, and what was probably meant.
     """
-    paths: list[Path] = []
-    options: dict[str, str] = {}
-    problems = []
-    for word in words:
-        key, sign, value = word.partition("=")
-        path = Path(word).expanduser()
-        if sign and key in KEYS:
-            options[key] = value
-            choices = _CHOICES.get(key, ())
-            if choices and value not in choices:
-                problems.append(f"{word}: write {key}={' or '.join(choices)}")
-        elif word.startswith("-"):
-            problems.append(f"{word}: no such flag")
-        elif sign and not path.exists():
-            close = difflib.get_close_matches(key, KEYS, 1)
-            meant = f"did you mean {close[0]}=?" if close else f"there are {', '.join(KEYS)}"
-            problems.append(f"{word}: no such key; {meant}")
-        else:
-            paths.append(path)
-    if not problems and not paths and not {"experiment", "sweep_id", "published"} & set(options):
+    found = sort_words(words, KEYS, choices=_CHOICES)
+    problems = list(found.problems)
+    elsewhere = _asked_of_store(found.options) or "published" in found.options
+    if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
-        raise ConfigError("\n".join(problems))
-    return Asked(tuple(paths), options)
+        raise NotUnderstood(problems)
+    return Asked(found.paths, found.options)
 
 
-def _compare(asked: Asked, words: Sequence[str]) -> None:
+def _compare(asked: Asked, words: Sequence[str]) -> int:
     """Compare, say what came of it, write the files, and keep them in the tracker."""
     # Heavy, all of these: not for --help and for mistakes.
     from srs_eval.comparison.given import given_runs
@@ -197,16 +162,28 @@ def _compare(asked: Asked, words: Sequence[str]) -> None:
     if links is not None:
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
+    return 0
 
 
 def _stored(asked: Asked, out: Path) -> list[Path]:
     """Fetch runs from the tracking store, if any were asked for."""
-    wanted = {key: asked.options[key] for key in ("experiment", "sweep_id") if key in asked.options}
-    if not wanted:
+    tags = _asked_of_store(asked.options)
+    if not tags:
         return []
     from srs_eval.tracking.comparison_run import fetch_runs
 
-    return fetch_runs(asked.options.get("tracking.uri"), out / "runs", **wanted)
+    experiment = tags.pop("experiment", None)
+    uri = asked.options.get("tracking.uri")
+    return fetch_runs(uri, out / "runs", experiment=experiment, tags=tags)
+
+
+def _asked_of_store(options: Mapping[str, str]) -> dict[str, str]:
+    """Tags that runs of the tracking store should have, and their experiment."""
+    return {
+        key.removeprefix(_TAGS): value
+        for key, value in options.items()
+        if key in ("experiment", "sweep_id") or key.startswith(_TAGS)
+    }
 
 
 def _tracked(
@@ -243,10 +220,6 @@ def _tracked(
         experiment=asked.options.get("tracking.experiment", EXPERIMENT),
         artifacts=asked.options.get("tracking.artifacts"),
     )
-
-
-def _folded(text: str, width: int = 76) -> str:
-    return textwrap.fill(text, width)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 import os
-import sys
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import SrsEvalError
+from srs_eval.report.command_words import (
+    NotUnderstood,
+    carry_out,
+    exit_with,
+    explained,
+    sort_words,
+)
 from srs_eval.report.console import complain, facts, say
 
 if TYPE_CHECKING:
@@ -85,39 +87,17 @@ class Asked:
 
 def main() -> None:
     """Run the command and exit."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
-    sys.exit(command(sys.argv[1:]))
+    exit_with(command)
 
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    if "--version" in words:
-        say(f"srs_eval {version('srs-eval')}")
-        return 0
-    if "--help" in words or "-h" in words:
-        say(help_page())
-        return 0
-    try:
-        return _export(understood(words))
-    except ConfigError as error:
-        complain(str(error))
-        complain(f"{PROGRAM} --help lists the options")
-        return 2
-    except SrsEvalError as error:
-        complain(str(error))
-        return 1
-    except OSError as error:
-        complain(f"{error.strerror or error}: {error.filename}")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-
-
-def help_page() -> str:
-    """Return what ``--help`` tells."""
-    wide = {f"  {key}=": textwrap.fill(text, 76) for key, text in KEYS.items()}
-    return _HELP + facts(wide) + _HELP_END
+    return carry_out(
+        lambda: _export(understood(words)),
+        words,
+        program=PROGRAM,
+        help_page=_HELP + explained(KEYS) + _HELP_END,
+    )
 
 
 def understood(words: Sequence[str]) -> Asked:
@@ -128,43 +108,18 @@ def understood(words: Sequence[str]) -> Asked:
     ConfigError
         Naming everything that is wrong with it, and what was probably meant.
     """
-    runs: list[Path] = []
-    options: dict[str, str] = {}
-    problems: list[str] = []
-    for word in words:
-        key, sign, value = word.partition("=")
-        path = Path(word).expanduser()
-        if key == "run" and value:
-            runs.append(Path(value).expanduser())
-        elif sign and key in KEYS:
-            options[key] = value
-            problems += _value_problems(key, value)
-        elif word.startswith("-"):
-            problems.append(f"{word}: no such flag")
-        elif sign and not path.exists():
-            close = difflib.get_close_matches(key, KEYS, 1)
-            meant = f"did you mean {close[0]}=?" if close else f"there are {', '.join(KEYS)}"
-            problems.append(f"{word}: no such key; {meant}")
-        else:
-            runs.append(path)
+    found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)}, path_keys=("run",))
+    problems = list(found.problems)
+    runs, fold = found.paths, found.options.get("fold")
+    if fold and not (fold.isascii() and fold.isdigit()):
+        problems.append(f"fold={fold}: folds are numbers, from 0")
     if not problems and len(runs) != 1:
         problems.append("name the folder of one run" + f", not {len(runs)}" * (len(runs) > 1))
-    if not problems and "to" not in options:
+    if not problems and "to" not in found.options:
         problems.append(f"say where the parameters go: to={', '.join(ENDINGS)}")
     if problems:
-        raise ConfigError("\n".join(problems))
-    return Asked(runs[0], options)
-
-
-def _value_problems(key: str, value: str) -> Iterator[str]:
-    if not value:
-        yield f"{key}=: a value is missing"
-    elif key == "to" and value not in ENDINGS:
-        close = difflib.get_close_matches(value, ENDINGS, 1)
-        meant = f"did you mean to={close[0]}?" if close else f"there are {', '.join(ENDINGS)}"
-        yield f"to={value}: no such format; {meant}"
-    elif key == "fold" and not (value.isascii() and value.isdigit()):
-        yield f"fold={value}: folds are numbers, from 0"
+        raise NotUnderstood(problems)
+    return Asked(runs[0], found.options)
 
 
 def _export(asked: Asked) -> int:
@@ -188,9 +143,9 @@ def _export(asked: Asked) -> int:
     for note in (made.learned, *made.notes):
         complain(note)
     if place is None:
-        complain(made.use)
+        complain(made.use(None))
     else:
-        say(facts({"written": str(place), "use": _use(made, place)}))
+        say(facts({"written": str(place), "use": made.use(place)}))
     return 0
 
 
@@ -199,7 +154,7 @@ def _export_all(asked: Asked, run: RunFolder) -> int:
     from srs_eval.handover.formats import FORMATS
 
     to, folder = asked.options["to"], asked.out or Path()
-    written: list[HandOver] = []
+    written: dict[Path, HandOver] = {}
     refused: list[SrsEvalError] = []
     for user in run.users:
         try:
@@ -207,18 +162,21 @@ def _export_all(asked: Asked, run: RunFolder) -> int:
         except SrsEvalError as error:
             refused.append(error)
             continue
-        _write(folder / _file_name(user, to), made)
-        written.append(made)
+        place = folder / _file_name(user, to)
+        _write(place, made)
+        written[place] = made
     if not written:
         raise refused[0]
-    users = Counter(note for made in written for note in made.notes)
+    users = Counter(note for made in written.values() for note in made.notes)
     for note, count in users.items():
         complain(note if count == len(written) else f"{count} of {len(written)} users: {note}")
     complain("no fit has seen the reviews that it was tested on, which come after all others")
     for problem in refused:
         complain(str(problem))
     plural = "s" * (len(written) > 1)
-    say(facts({"written": f"{len(written)} file{plural} in {folder}", "use": written[0].use}))
+    first, made = next(iter(written.items()))
+    files = f"{len(written)} file{plural} in {folder}"
+    say(facts({"written": files, "use": made.use(first)}))
     return int(bool(refused))
 
 
@@ -228,10 +186,6 @@ def _write(place: Path, made: HandOver) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(place) as partial:
         partial.write_text(made.text + "\n", encoding="utf-8")
-
-
-def _use(made: HandOver, place: Path) -> str:
-    return made.use.replace("FILE", repr(str(place)))
 
 
 def _file_name(user: User, to: str) -> str:

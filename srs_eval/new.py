@@ -5,14 +5,14 @@ from __future__ import annotations
 import keyword
 import re
 import shlex
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 from srs_eval.errors import ConfigError
 from srs_eval.option_files import options
-from srs_eval.report.console import complain, say
+from srs_eval.report.command_words import carry_out, exit_with
+from srs_eval.report.console import say
 
 PROGRAM = "python -m srs_eval.new"
 _KIND = "algo"
@@ -47,30 +47,30 @@ understood."""
 
 def main() -> None:
     """Run the command and exit: 0 written, 1 cannot be written, 2 not understood."""
-    sys.exit(command(sys.argv[1:]))
+    exit_with(command)
 
 
 def command(words: list[str]) -> int:
     """Write the package the words ask for, and return the exit status."""
-    if {"--help", "-h"} & {*words}:
-        say(_HELP)
-        return 0
-    try:
-        name, folder = _asked(words)
-        texts = package_files(name)
-        _expect_free(folder)
-    except ConfigError as error:
-        complain(str(error))
-        complain(f"{PROGRAM} --help says how it is used")
-        return 2
-    try:
-        for place, text in texts.items():
-            path = folder / place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        complain(f"cannot write the package: {error.strerror}: {error.filename}")
-        return 1
+    return carry_out(
+        lambda: _write_package(words),
+        words,
+        program=PROGRAM,
+        help_page=_HELP,
+        advice="says how it is used",
+        unwritten="the package",
+    )
+
+
+def _write_package(words: list[str]) -> int:
+    """Write the files and say what comes next."""
+    name, folder = _asked(words)
+    texts = package_files(name)
+    _expect_free(folder)
+    for place, text in texts.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     say(_next(name, folder, list(texts)))
     return 0
 
@@ -155,7 +155,7 @@ def _expect_free(folder: Path) -> None:
 def _next(name: str, folder: Path, places: list[str]) -> str:
     commands = [
         f"cd {shlex.quote(str(folder))}",
-        "python -m pip install -e .",
+        'python -m pip install -e ".[test]"',
         "python -m pytest",
         f"python -m srs_eval -m algo={name},fsrs6,hlr,avg",
     ]

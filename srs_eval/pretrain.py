@@ -11,7 +11,6 @@ users they have seen. These are skipped in runs with the weights.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,43 +18,45 @@ from typing import Any
 import numpy as np
 
 from srs_eval import settings
-from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError, SrsEvalError
+from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Reviews, Source
 from srs_eval.option_files import defaults
-from srs_eval.report.console import complain, say
+from srs_eval.report.command_words import NotUnderstood, carry_out, exit_with
+from srs_eval.report.console import say
 
+PROGRAM = "python -m srs_eval.pretrain"
 _WEIGHTS = "weights="
 
 
 def main() -> None:
     """Run the command and exit: 0 all well, 1 pretraining failed, 2 not understood."""
-    sys.exit(command(sys.argv[1:]))
+    exit_with(command)
 
 
 def command(words: list[str]) -> int:
     """Pretrain as the words say, write the weights, and return the exit status."""
-    if {"--help", "-h"} & {*words}:
-        say(__doc__ or "")
-        return 0
+    return carry_out(
+        lambda: _pretrain(words),
+        words,
+        program=PROGRAM,
+        help_page=__doc__ or "",
+        advice="says how it is used",
+        unwritten="the weights",
+    )
+
+
+def _pretrain(words: list[str]) -> int:
+    """Write the weights and say what they were learned from."""
     paths = [word.removeprefix(_WEIGHTS) for word in words if word.startswith(_WEIGHTS)]
     overrides = [word for word in words if not word.startswith(_WEIGHTS)]
     problems = settings.mistakes(overrides)
     if len(paths) != 1 or not paths[0].endswith(".safetensors"):
         problems.append("write weights=FILE.safetensors, where the weights are to go")
     if problems:
-        for problem in problems:
-            complain(problem)
-        return 2
+        raise NotUnderstood(problems)
     path = Path(paths[0]).expanduser()
-    try:
-        learned = pretrained(overrides)
-        learned.weights.save(path)
-    except SrsEvalError as error:
-        complain(str(error))
-        return 2 if isinstance(error, ConfigError) else 1
-    except OSError as error:
-        complain(f"cannot write the weights: {error.strerror}: {error.filename}")
-        return 1
+    learned = pretrained(overrides)
+    learned.weights.save(path)
     seen = learned.weights.seen
     reviews = sum(user.reviews for user in seen)
     say(f"{path}: {len(learned.weights.parameters):,} parameters")

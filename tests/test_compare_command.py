@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from commands import QUIET, SMALL
 from mlflow import MlflowClient
+from sklearn.metrics import log_loss
 
 from srs_eval.compare import KEYS, command, understood
 from srs_eval.errors import ConfigError
@@ -79,6 +82,34 @@ def test_runs_on_other_reviews_are_refused_with_the_reason(
     assert "Restricted to 2 users of 3" in capsys.readouterr().out
 
 
+def test_runs_under_other_protocols_are_compared_on_the_reviews_they_share(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own"
+    words = ["algo=constant", "protocol=prequential", *SMALL, *QUIET, f"hydra.run.dir={own}"]
+    assert run_command(words) == 0
+    both = [str(sweep / "0_avg"), str(own), "tracking=none", "out=out"]
+    assert command(both) == 2
+    assert "intersect=true compares them on at most " in capsys.readouterr().err
+    assert command([*both, "intersect=true"]) == 0
+    ours, theirs = (
+        pd.read_parquet(folder / "predictions.parquet") for folder in (sweep / "0_avg", own)
+    )
+    common = ours.merge(theirs, on=["user", "row"], suffixes=("", "_own"))
+    assert 0 < len(common) < len(ours)
+    found = read_json(tmp_path / "out" / "comparison.json")
+    assert found["reviews"] == len(common)
+    means = {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
+    losses = [
+        [log_loss(of_user.recalled, of_user[p]) for _, of_user in common.groupby("user")]
+        for p in ("p", "p_own")
+    ]
+    assert list(means.values()) == pytest.approx(sorted(map(statistics.mean, losses)))
+    said = f"Restricted to {len(common):,} of "
+    for name in FILES:
+        assert said in (tmp_path / "out" / name).read_text("utf-8")
+
+
 @pytest.mark.slow
 def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -105,6 +136,10 @@ def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     assert "Downloading" not in said.err
     one, other = (read_json(tmp_path / name / "comparison.json") for name in ("out", "again"))
     assert one["leaderboard"] == other["leaderboard"]
+    some = [f"tags.sweep_id={tags['sweep_ids']}", "tags.algo=avg", "experiment=srs_eval"]
+    assert command([*some, "out=tagged", "tracking=none"]) == 0
+    assert read_json(tmp_path / "tagged" / "comparison.json")["baseline"] == "avg"
+    assert command(["tags.algo=nobody", "tracking=none"]) == 2
     assert command(["experiment=srs_eval_comparisons", "tracking=none"]) == 2
     assert "no finished run" in capsys.readouterr().err
     assert command(["experiment=absent", "tracking=none"]) == 2

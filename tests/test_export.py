@@ -303,6 +303,32 @@ def test_a_file_for_py_fsrs_is_read_by_the_line_that_is_said(
     assert found["scheduler"].parameters == fit.parameters
 
 
+def test_what_is_printed_for_py_fsrs_comes_with_a_line_that_works_once_it_is_in_a_file(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), "to=py_fsrs", "user=1"]) == 0
+    said = capsys.readouterr()
+    (line,) = [line for line in said.err.splitlines() if "from_json" in line]
+    told, code = line.split(" and in Python: ")
+    assert told.endswith("as out=scheduler.json does,")
+    (tmp_path / "scheduler.json").write_text(said.out, "utf-8")
+    found: dict[str, Any] = {}
+    exec(code, found)
+    last = max((fit for fit in load_fits(run) if fit.user == 1), key=lambda fit: fit.fold)
+    assert found["scheduler"].parameters == last.parameters
+
+
+def test_a_folder_for_py_fsrs_comes_with_a_line_that_reads_one_of_its_files(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([str(run), "to=py_fsrs", "out=made/"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
+    found: dict[str, Any] = {}
+    exec(line.removeprefix("use").strip(), found)
+    fits = [fit for fit in load_fits(run) if fit.user == 1]
+    assert found["scheduler"].parameters == max(fits, key=lambda fit: fit.fold).parameters
+
+
 def test_plain_json_says_where_the_numbers_come_from(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -436,7 +462,7 @@ def test_an_algorithm_without_parameters_is_refused(
     ("words", "said"),
     [
         (["to=ankii"], "did you mean to=anki?"),
-        (["to=csv"], "there are anki, py_fsrs, json"),
+        (["to=csv"], "write to=anki, py_fsrs or json"),
         (["to=anki", "usr=1"], "did you mean user=?"),
         (["to=anki", "fold=last"], "folds are numbers"),
         (["to=anki", "user="], "a value is missing"),

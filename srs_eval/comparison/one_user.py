@@ -9,15 +9,20 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from srs_eval.comparison.board import Board, best_of
+from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.runs import Run
 from srs_eval.comparison.saved_predictions import (
+    PER_REVIEW,
     SavedPredictions,
     check_same_rows,
     has_predictions,
     losses,
+    not_its_own,
 )
 from srs_eval.metrics.clusters import LEVEL, clustered_difference
+from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.significance import holm
 from srs_eval.nouns import FloatArray, IntArray, Predictions, User
 
@@ -68,24 +73,24 @@ def board_of_one(
 ) -> Board:
     """Make the leaderboard of a single user.
 
-    Intervals are those of each run's summary (from its cards and days); pairs are compared
-    review by review where the metric is a mean over reviews and predictions were kept, with
-    p-values adjusted over all pairs by Holm.
+    Intervals are those of each run's summary (from its cards and days), made anew where the
+    summary is of other reviews or users as well; pairs are compared review by review where the
+    metric is a mean over reviews and predictions were kept, with p-values adjusted over all
+    pairs by Holm.
     """
-    (user,) = paired.users
     runs = paired.runs
     mean = paired.scores(metric)[0]
-    bounds = [run.summary.get("metrics", {}).get(metric, {}) for run in runs]
-    lo, hi = (np.array([_or_nan(of.get(end)) for of in bounds]) for end in ("lo", "hi"))
+    reviews = _reviews_by_run(paired)
+    bounds = [_bounds(paired, number, metric, reviews.get(number)) for number in range(len(runs))]
+    lo, hi = np.array(bounds).reshape(len(runs), 2).T
     gap = mean[:, None] - mean[None, :]
     gap_lo, gap_hi, p_value = (np.full(gap.shape, math.nan) for _ in range(3))
     np.fill_diagonal(p_value, 1.0)
-    scored = _losses_by_review(runs, user, metric)
+    scored = {n: losses(one, metric) for n, one in reviews.items() if metric in PER_REVIEW}
     pairs = [(a, b) for a in range(len(runs)) for b in range(a) if a in scored and b in scored]
     raw = []
     for a, b in pairs:
-        (ours, reviews), (theirs, _) = scored[a], scored[b]
-        clusters = clusters_of(reviews)
+        ours, theirs, clusters = scored[a], scored[b], clusters_of(reviews[a])
         _, gap_lo[a, b], gap_hi[a, b] = clustered_difference(ours - theirs, *clusters)
         gap_lo[b, a], gap_hi[b, a] = -gap_hi[a, b], -gap_lo[a, b]
         raw.append(clustered_p_value(ours - theirs, clusters))
@@ -95,21 +100,32 @@ def board_of_one(
     return Board("users", 1, 1.0, mean, lo, hi, gap, gap_lo, gap_hi, p_value, best, sign)
 
 
-def _losses_by_review(
-    runs: Sequence[Run], user: User, metric: str
-) -> dict[int, tuple[FloatArray, Predictions]]:
-    """Scores of each review for the runs that kept predictions; none if it is no such metric."""
-    found: dict[int, tuple[FloatArray, Predictions]] = {}
-    first: Predictions | None = None
-    for number, run in enumerate(runs):
-        if metric in ("log_loss", "brier") and has_predictions(run):
-            reviews = SavedPredictions(run.place).read(user)
-            if reviews is None:
-                continue
-            first = first if first is not None else reviews
-            reviews = check_same_rows(run, first, reviews)
-            found[number] = (losses(reviews, metric), reviews)
-    return found
+def _reviews_by_run(paired: Paired) -> dict[int, Predictions]:
+    """Read the reviews of the only user, for the runs that kept predictions."""
+    (user,) = paired.users
+    kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
+    if not kept:
+        return {}
+    runs = [paired.runs[n] for n in kept]
+    files = [SavedPredictions(run.place) for run in runs]
+    found = same_reviews(runs, files, user, restricted=user in paired.restricted)
+    if len(found[0]) != paired.reviews[0]:
+        raise not_its_own(runs[0], user)
+    return dict(zip(kept, found, strict=True))
+
+
+def _bounds(
+    paired: Paired, number: int, metric: str, reviews: Predictions | None
+) -> tuple[float, float]:
+    """Interval of a run's score: from its summary, or made anew if that is of something else."""
+    run, (user,) = paired.runs[number], paired.users
+    if len(run.rows) == 1 and user not in paired.restricted:
+        of_metric = run.summary.get("metrics", {}).get(metric, {})
+        return _or_nan(of_metric.get("lo")), _or_nan(of_metric.get("hi"))
+    known = [one for one in default_panel() if one.name == metric]
+    if reviews is None or not known:
+        return math.nan, math.nan
+    return single_user_intervals(Panel(known), reviews)[metric]
 
 
 def _nothing(user: User) -> Predictions:

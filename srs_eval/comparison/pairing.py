@@ -1,13 +1,15 @@
-"""Which users runs are compared on: those of whom all scored the very same reviews."""
+"""What runs are compared on: the very same reviews of the same users, or what is in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.comparison.common_rows import Restricted, restrict
 from srs_eval.comparison.runs import Run
+from srs_eval.comparison.saved_predictions import has_predictions
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
 
@@ -24,12 +26,15 @@ class Paired:
         Scored reviews of each user.
     notes : tuple of str
         What was left out, and what could not be verified; to be said in every output.
+    restricted : frozenset of users
+        Those of whom runs scored further reviews, which do not count here.
     """
 
     runs: tuple[Run, ...]
     users: tuple[User, ...]
     reviews: IntArray
     notes: tuple[str, ...] = ()
+    restricted: frozenset[User] = frozenset()
 
     def scores(self, metric: str) -> FloatArray:
         """Scores [users, runs]; NaN where not defined."""
@@ -52,51 +57,107 @@ def pair(
     yardsticks : sequence of Run
         Published runs beside them. They may have more users than the runs.
     intersect : bool
-        Compare on the users of whom all scored the same reviews, instead of refusing runs
-        where any user differs.
+        Compare on the reviews that all scored, instead of refusing runs where any user differs:
+        as far as all have kept their predictions, and else on the users of whom all scored the
+        same reviews.
     notes : sequence of str
         What is to be said of the runs already.
 
     Raises
     ------
     ConfigError
-        If runs differ in users or reviews, naming which; or nothing is in common.
+        If runs differ in users or reviews, naming which; if nothing is in common; or if reviews
+        in common turned out otherwise in another run.
     """
     every = (*runs, *yardsticks)
-    kinds = {run.protocol for run in every}
     # Without digests the number of reviews has to do.
     exact = all(run.has_digests for run in every)
-    first = every[0]
-    asked = dict.fromkeys(user for run in (runs or every) for user in _known(run))
-    alike = [
-        user for user in asked if len({_identity(run, user, exact=exact) for run in every}) == 1
-    ]
-    users = tuple(user for user in alike if user in first.rows)
-    if len(users) < len(asked) and not intersect:
-        raise ConfigError(_refusal(every, list(asked), set(users), exact=exact))
+    asked = list(dict.fromkeys(user for run in (runs or every) for user in _known(run)))
+    alike = _alike(every, asked, exact=exact)
+    apart = [user for user in asked if user not in alike]
+    if apart and not intersect:
+        raise ConfigError(_refusal(every, asked, alike, exact=exact))
+    partly = _partly_alike(every, apart, exact=exact)
+    found = restrict(every, partly) if partly else Restricted(every)
+    restricted = frozenset(found.users)
+    users = tuple(user for user in asked if user in alike or user in restricted)
     if not users:
         raise ConfigError(
             "there is no user of whom all runs scored the same reviews\n"
-            + "\n".join(_differences(every, list(asked), set(users), exact=exact))
+            + "\n".join(_differences(every, asked, alike, exact=exact))
         )
-    said = list(notes)
-    if len(users) < len(asked):
-        said.append(
-            f"Restricted to {_counted(len(users))} of {len(asked):,}: those of whom all runs "
-            "scored the same reviews"
-        )
+    reviews = np.array([found.runs[0].reviews[user] for user in users], np.int64)
+    said = [*notes, *_said_of_restriction(every, asked, users, reviews, found)]
     if not exact:
         said.append(
             "Published runs do not say which reviews they scored: users were matched by name "
             "and number of scored reviews"
         )
-    if len(kinds - {""}) > 1:
-        said.append(
-            f"Runs were made under several protocols ({', '.join(sorted(kinds - {''}))}) that "
-            "score the same reviews"
+    kinds = {run.protocol for run in every} - {""}
+    if len(kinds) > 1:
+        score = "of which the reviews in common count" if restricted else "score the same reviews"
+        said.append(f"Runs were made under several protocols ({', '.join(sorted(kinds))}) {score}")
+    return Paired(found.runs, users, reviews, tuple(said), restricted)
+
+
+def _alike(runs: Sequence[Run], asked: Sequence[User], *, exact: bool) -> set[User]:
+    """Find the users of whom all runs scored the very same reviews."""
+    return {
+        user
+        for user in asked
+        if user in runs[0].rows and len({_identity(run, user, exact=exact) for run in runs}) == 1
+    }
+
+
+def _scored_by_all(runs: Sequence[Run], users: Sequence[User]) -> list[User]:
+    return [user for user in users if all(user in run.rows for run in runs)]
+
+
+def _partly_alike(runs: Sequence[Run], apart: Sequence[User], *, exact: bool) -> list[User]:
+    """Find the users of whom reviews in common can be told, if there are any."""
+    told = exact and all(map(has_predictions, runs))
+    return _scored_by_all(runs, apart) if told else []
+
+
+def _said_of_restriction(
+    runs: Sequence[Run],
+    asked: Sequence[User],
+    users: Sequence[User],
+    reviews: IntArray,
+    found: Restricted,
+) -> Iterator[str]:
+    """Say in numbers what of the runs is compared, if it is not everything."""
+    anew = len(found.users)
+    if len(users) == len(asked) and not anew:
+        return
+    of_reviews = sum(_most_reviews(runs, user) for user in asked)
+    share = f"{int(reviews.sum()):,} of {of_reviews:,} reviews"
+    if anew:
+        yield (
+            f"Restricted to {share} of {len(users):,} of {_counted(len(asked))}: those that all "
+            f"runs scored; scores of {_counted(anew)} were computed anew from saved predictions"
         )
-    reviews = np.array([first.reviews[user] for user in users], np.int64)
-    return Paired(every, users, reviews, tuple(said))
+    else:
+        yield (
+            f"Restricted to {_counted(len(users))} of {len(asked):,}, with {share}: those of whom "
+            "all runs scored the same reviews"
+        )
+    without = [run.name for run in runs if not has_predictions(run)]
+    if without and len(_scored_by_all(runs, asked)) > len(users):
+        yield (
+            f"{_some(without)} kept no predictions: users of whom runs scored different reviews "
+            "are left out, although they may have reviews in common"
+        )
+    if found.without:
+        yield f"Left out, as no review of theirs was scored by all runs: {_named(found.without)}"
+    if found.lost:
+        left = "are left out" if len(users) == anew else "are of the other users only"
+        yield f"Saved predictions do not tell {', '.join(found.lost)}, which {left}"
+
+
+def _most_reviews(runs: Sequence[Run], user: User) -> int:
+    """Count the reviews of a user that the run with most of them scored."""
+    return max(run.reviews.get(user, 0) for run in runs)
 
 
 def _known(run: Run) -> list[User]:
@@ -108,16 +169,27 @@ def _identity(run: Run, user: User, *, exact: bool) -> object:
     return run.rows.get(user) if exact else run.reviews.get(user)
 
 
-def _refusal(runs: Sequence[Run], asked: list[User], shared: set[User], *, exact: bool) -> str:
+def _refusal(runs: Sequence[Run], asked: Sequence[User], shared: set[User], *, exact: bool) -> str:
     lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
     lines += [f"  - {line}" for line in _differences(runs, asked, shared, exact=exact)]
-    if shared:
-        lines.append(f"  intersect=true compares them on the {_counted(len(shared))} in common")
+    left = [] if not shared else [_reviews_of(runs, list(shared))]
+    partly = _partly_alike(runs, [user for user in asked if user not in shared], exact=exact)
+    if partly:
+        at_most = _reviews_of(runs, partly)
+        left.append(f"at most {at_most}{' more' if shared else ''}")
+    if left:
+        lines.append(f"  intersect=true compares them on {' and on '.join(left)}")
     return "\n".join(lines)
 
 
+def _reviews_of(runs: Sequence[Run], users: Sequence[User]) -> str:
+    """Count users, and of each the reviews that the run with fewest of them scored."""
+    fewest = sum(min(run.reviews[user] for run in runs) for user in users)
+    return f"{fewest:,} review{'' if fewest == 1 else 's'} of {_counted(len(users))}"
+
+
 def _differences(
-    runs: Sequence[Run], asked: list[User], shared: set[User], *, exact: bool
+    runs: Sequence[Run], asked: Sequence[User], shared: set[User], *, exact: bool
 ) -> list[str]:
     """Say of each run how it differs from what most runs scored."""
     apart = [user for user in asked if user not in shared]
@@ -152,10 +224,13 @@ def _usual(runs: Sequence[Run], user: User, *, exact: bool) -> object:
     return max(found, key=found.count)
 
 
-def _named(users: list[User]) -> str:
-    shown = ", ".join(str(user) for user in users[:_NAMED])
-    more = f" and {len(users) - _NAMED:,} more" if len(users) > _NAMED else ""
-    return f"user{'s' if len(users) > 1 else ''} {shown}{more}"
+def _named(users: Sequence[User]) -> str:
+    return f"user{'s' if len(users) > 1 else ''} {_some(users)}"
+
+
+def _some(names: Sequence[object]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(str, names[:_NAMED])) + more
 
 
 def _counted(users: int) -> str:

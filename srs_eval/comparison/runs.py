@@ -132,7 +132,7 @@ def is_run(folder: Path) -> bool:
 def runs_below(folder: Path) -> list[Path]:
     """Folders of all finished runs in a folder, in the order their jobs were numbered."""
     found = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
-    return sorted(found, key=lambda path: (path.parent, _job_number(path)))
+    return sorted(found, key=lambda path: (path.parent, job_number(path)))
 
 
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
@@ -155,6 +155,7 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
     return runs
 
 
-def _job_number(folder: Path) -> tuple[int, str]:
+def job_number(folder: Path) -> tuple[int, str]:
+    """Sort key that puts the folders of a sweep's jobs in the order they were numbered."""
     number = folder.name.partition("_")[0]
     return (int(number) if number.isdigit() else -1, folder.name)

@@ -27,6 +27,7 @@ _COLUMNS = (
     "elapsed_days",
     "nth_review",
     "lapses",
+    "train_rate",
 )
 
 

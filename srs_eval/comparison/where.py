@@ -7,25 +7,30 @@ the sum over strata of share times difference is the mean paired difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
+from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.resampling import resampled_ratios
 from srs_eval.comparison.saved_predictions import (
     SavedPredictions,
-    check_same_rows,
     has_predictions,
     losses,
     not_its_own,
     scored_by,
 )
 from srs_eval.metrics.paired import weighted_interval
-from srs_eval.nouns import FloatArray, IntArray, Predictions, User
+from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 RESAMPLES = 1_999
+
+
+# One value for each review of a user; None where it was not kept.
+OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class Fact:
 
     Attributes
     ----------
+    values : callable
+        Takes the values from a user's reviews, as the baseline predicted them.
     edges : tuple of float
         Increasing; a stratum holds values from one edge up to, not including, the next.
     labels : tuple of str
@@ -42,6 +49,7 @@ class Fact:
 
     name: str
     title: str
+    values: OfReviews
     edges: tuple[float, ...]
     labels: tuple[str, ...]
 
@@ -51,34 +59,44 @@ class Fact:
         return np.clip(place, 0, len(self.labels) - 1).astype(np.int64)
 
 
+def _size(reviews: Predictions) -> IntArray:
+    """Count the scored reviews of the user, once for each of them."""
+    return np.full(len(reviews), len(reviews))
+
+
 FACTS = (
     Fact(
         "nth_review",
         "Number of the review on its card",
+        attrgetter("nth_review"),
         (0, 3, 4, 5, 7, 10, 15, 25, math.inf),
         ("2", "3", "4", "5-6", "7-9", "10-14", "15-24", "25+"),
     ),
     Fact(
         "elapsed_days",
         "Days since the card's review before",
+        attrgetter("elapsed_days"),
         (0, 1, 2, 4, 8, 15, 31, 91, 366, math.inf),
         ("same day", "1", "2-3", "4-7", "8-14", "15-30", "31-90", "91-365", "366+"),
     ),
     Fact(
         "lapses",
         "Lapses of the card before",
+        attrgetter("lapses"),
         (0, 1, 2, 3, 5, 9, math.inf),
         ("0", "1", "2", "3-4", "5-8", "9+"),
     ),
     Fact(
         "p",
         "Recall predicted by the baseline",
+        attrgetter("p"),
         (0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, math.inf),
         ("<0.5", "0.5-0.7", "0.7-0.8", "0.8-0.85", "0.85-0.9", "0.9-0.95", "0.95-0.98", "≥0.98"),
     ),
     Fact(
         "size",
         "Scored reviews of the user",
+        _size,
         (0, 1_000, 3_000, 10_000, 30_000, math.inf),
         ("<1,000", "1,000-2,999", "3,000-9,999", "10,000-29,999", "30,000+"),
     ),
@@ -155,7 +173,8 @@ def where(
     if baseline not in kept or len(kept) < 2:
         return None
     files = {n: SavedPredictions(paired.runs[n].place) for n in kept}
-    of_users = [_of_user(paired, files, baseline, user, metric) for user in paired.users]
+    users = len(paired.users)
+    of_users = [_of_user(paired, files, baseline, number, metric) for number in range(users)]
     gaps, mass, reviews = (np.concatenate(parts) for parts in zip(*of_users, strict=True))
     drawn = resampled_ratios(gaps, mass, resamples=resamples)
     facts = []
@@ -169,14 +188,14 @@ def where(
         at += len(fact.labels)
         if len(strata) > 1:
             facts.append((fact, tuple(strata)))
-    over = "users" if len(paired.users) > 1 else "cards"
+    over = "users" if users > 1 else "cards"
     return Where(tuple(kept), scored_by(metric), over, tuple(facts))
 
 
 def _of_user(
-    paired: Paired, files: dict[int, SavedPredictions], baseline: int, user: User, metric: str
+    paired: Paired, files: dict[int, SavedPredictions], baseline: int, number: int, metric: str
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Add up one user: weighted differences, weights, and reviews, by stratum.
+    """Add up one user, given by number: weighted differences, weights, and reviews, by stratum.
 
     Returns
     -------
@@ -185,14 +204,10 @@ def _of_user(
     reviews : int64 [clusters, strata]
         Clusters are the user itself or, if there is no other, its cards.
     """
-    reviews = files[baseline].read(user)
-    if reviews is None or len(reviews) != paired.reviews[paired.users.index(user)]:
-        raise not_its_own(paired.runs[baseline], user)
+    predicted = _same_reviews(paired, files, baseline, number)
+    reviews = predicted[baseline]
     before = losses(reviews, metric)
-    gaps = [
-        losses(check_same_rows(paired.runs[n], reviews, file.read(user)), metric) - before
-        for n, file in files.items()
-    ]
+    gaps = [losses(predicted[n], metric) - before for n in files]
     only = len(paired.users) == 1
     cluster = (
         np.unique(reviews.card, return_inverse=True)[1] if only else np.zeros(len(reviews), int)
@@ -214,11 +229,26 @@ def _of_user(
     return np.concatenate(sums, axis=1) / len(reviews), held / len(reviews), held
 
 
+def _same_reviews(
+    paired: Paired, files: dict[int, SavedPredictions], baseline: int, number: int
+) -> dict[int, Predictions]:
+    """Read what each run predicted for the reviews that a user is compared on."""
+    user = paired.users[number]
+    ordered = [baseline, *(n for n in files if n != baseline)]
+    found = same_reviews(
+        [paired.runs[n] for n in ordered],
+        [files[n] for n in ordered],
+        user,
+        restricted=user in paired.restricted,
+    )
+    if len(found[0]) != paired.reviews[number]:
+        raise not_its_own(paired.runs[baseline], user)
+    return dict(zip(ordered, found, strict=True))
+
+
 def _strata(fact: Fact, reviews: Predictions) -> IntArray:
     """Stratum of each review; -1 where the fact was not kept."""
-    if fact.name == "size":
-        return fact.stratum(np.full(len(reviews), len(reviews)))
-    values = getattr(reviews, fact.name)
+    values = fact.values(reviews)
     if values is None:
         return np.full(len(reviews), -1, np.int64)
     return fact.stratum(values)

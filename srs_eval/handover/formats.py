@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from srs_eval.errors import ConfigError
@@ -22,6 +23,8 @@ _PY_FSRS: Mapping[str, Any] = {
     "maximum_interval": 36500,
     "enable_fuzzing": True,
 }
+# A name for the file, where it was not said.
+_SCHEDULER = Path("scheduler.json")
 _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
 
 
@@ -35,15 +38,15 @@ class HandOver:
         What the app reads.
     learned : str
         How many reviews it was learned from, and how many it has not seen.
-    use : str
-        One line: what to do with it.
+    use : callable
+        Says in one line what to do with it, given the file it is in; None where it was printed.
     notes : tuple of str
         What should be known of it.
     """
 
     text: str
     learned: str
-    use: str
+    use: Callable[[Path | None], str]
     notes: tuple[str, ...] = ()
 
 
@@ -59,8 +62,7 @@ def for_anki(fitted: Fitted) -> HandOver:
     return HandOver(
         ", ".join(f"{number:.{_ANKI_DECIMALS}f}" for number in fitted.fit.parameters),
         _learned(fitted),
-        'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the '
-        "field after three clicks",
+        _paste_into_anki,
         (
             *_about_the_fit(fitted),
             *known.differences,
@@ -91,8 +93,7 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
     return HandOver(
         json.dumps({"parameters": list(parameters), **_PY_FSRS}, indent=2),
         _learned(fitted),
-        "import fsrs, pathlib; "
-        "scheduler = fsrs.Scheduler.from_json(pathlib.Path(FILE).read_text())",
+        _read_with_py_fsrs,
         (
             *_about_the_fit(fitted),
             *known.differences,
@@ -135,7 +136,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
     return HandOver(
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
         _learned(fitted),
-        "log_loss is of all folds of the user, and of reviews that the fits had not seen",
+        _take_the_log_loss_for_what_it_is,
         (*_about_the_fit(fitted), *unread),
     )
 
@@ -145,6 +146,24 @@ FORMATS: Mapping[str, Callable[[Fitted], HandOver]] = {
     "py_fsrs": for_py_fsrs,
     "json": for_anyone,
 }
+
+
+def _paste_into_anki(_file: Path | None) -> str:
+    return (
+        'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the '
+        "field after three clicks"
+    )
+
+
+def _read_with_py_fsrs(file: Path | None) -> str:
+    path = repr(str(file or _SCHEDULER))
+    code = f"scheduler = fsrs.Scheduler.from_json(pathlib.Path({path}).read_text())"
+    first = "" if file else f"put it into a file, as out={_SCHEDULER} does, and in Python: "
+    return f"{first}import fsrs, pathlib; {code}"
+
+
+def _take_the_log_loss_for_what_it_is(_file: Path | None) -> str:
+    return "log_loss is of all folds of the user, and of reviews that the fits had not seen"
 
 
 def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:

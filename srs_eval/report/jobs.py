@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from srs_eval.comparison.runs import job_number
 from srs_eval.report import leaderboard
 from srs_eval.report.console import say, table
 from srs_eval.report.files import SUMMARY, read_json, write_json
@@ -55,7 +56,7 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
     """Read the outcomes of a command, in the order its jobs were numbered."""
     folders = [folder]
     if is_sweep:
-        folders = sorted((p for p in folder.iterdir() if p.is_dir()), key=_job_number)
+        folders = sorted((p for p in folder.iterdir() if p.is_dir()), key=job_number)
     return [
         (place, JobOutcome(**read_json(place / OUTCOME)))
         for place in folders
@@ -100,8 +101,3 @@ def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
 def _in_short(message: str) -> str:
     line = message.partition("\n")[0]
     return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
-
-
-def _job_number(folder: Path) -> tuple[int, str]:
-    number = folder.name.partition("_")[0]
-    return (int(number) if number.isdigit() else -1, folder.name)

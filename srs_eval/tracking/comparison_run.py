@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
@@ -46,7 +47,11 @@ class Parent:
 
 
 def fetch_runs(
-    uri: str | None, folder: Path, *, experiment: str | None = None, sweep_id: str | None = None
+    uri: str | None,
+    folder: Path,
+    *,
+    experiment: str | None = None,
+    tags: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Copy the results of finished runs out of a store.
 
@@ -56,8 +61,10 @@ def fetch_runs(
         The store: see `MlflowTracker`.
     folder : Path
         Where they go, each in a folder named after its run.
-    experiment, sweep_id : str, optional
-        Which runs; by either, or by both.
+    experiment : str, optional
+        Only runs of this experiment.
+    tags : mapping of str to str
+        Only runs with all of these.
 
     Raises
     ------
@@ -77,11 +84,10 @@ def fetch_runs(
                     f"there are {', '.join(sorted(known))}"
                 )
             chosen = list(known.values()) if experiment is None else [known[experiment]]
-            wanted = {} if sweep_id is None else {"sweep_id": sweep_id}
-            runs = _search(client, chosen, wanted)
+            runs = _search(client, chosen, tags)
             found = [(run, kept) for run in runs if (kept := _kept(client, run)) >= NEEDED]
             if not found:
-                asked = {"experiment": experiment, "sweep_id": sweep_id}
+                asked = {"experiment": experiment, **tags}
                 words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
                 raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
             return [_fetched(address.uri, run, kept, folder) for run, kept in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import Predictions, User
-from srs_eval.predictions import concatenate, rows_fingerprint
+from srs_eval.predictions import concatenate, rows_fingerprint, select
 from srs_eval.report import files, tables
 from srs_eval.scoring import Scores
 
@@ -57,6 +57,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         other_reviews: Sequence[User] = (),
         failed: Sequence[User] = (),
         only_recalled: Sequence[User] = (),
+        rows: Mapping[User, slice] | None = None,
         folder: str | None = None,
         **summary: object,
     ) -> Path:
@@ -70,7 +71,7 @@ def make_run(tmp_path: Path) -> MakeRun:
             )
             noise = np.random.default_rng([number, len(label)]).normal(0, 1, len(made))
             p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
-            predictions = _with(made, p)
+            predictions = select(_with(made, p), (rows or {}).get(user, slice(None)))
             parts.append(predictions)
             whole = user not in failed
             digests.append(rows_fingerprint(predictions) if whole else "")

@@ -16,7 +16,12 @@ def test_a_user_scored_on_other_reviews_is_refused_by_name(make_run):
     with pytest.raises(ConfigError) as refused:
         pair(runs)
     assert "b scored other reviews than a of user 4" in str(refused.value)
-    assert "intersect=true compares them on the 11 users in common" in str(refused.value)
+    others = sum(runs[0].reviews[user] for user in runs[0].rows if user != 4)
+    fewest = min(run.reviews[4] for run in runs)
+    assert (
+        f"intersect=true compares them on {others:,} reviews of 11 users and on at most {fewest} "
+        "reviews of 1 user more" in str(refused.value)
+    )
 
 
 def test_the_run_that_differs_from_most_is_the_one_that_is_named(make_run):
@@ -39,11 +44,14 @@ def test_users_that_are_absent_or_lost_a_fold_are_told_apart(make_run):
 
 
 def test_what_runs_have_in_common_is_compared_only_when_asked_and_then_said(make_run):
-    runs = [load_run(make_run("a")), load_run(make_run("b", other_reviews=[4], failed=[7]))]
+    runs = [load_run(make_run("a")), load_run(make_run("b", range(1, 12), failed=[7]))]
     paired = pair(runs, intersect=True)
-    assert set(paired.users) == set(range(1, 13)) - {4, 7}
+    assert set(paired.users) == set(range(1, 13)) - {7, 12}
+    every = sum(runs[0].reviews.values())
+    left = every - runs[0].reviews[7] - runs[0].reviews[12]
     assert paired.notes == (
-        "Restricted to 10 users of 12: those of whom all runs scored the same reviews",
+        f"Restricted to 10 users of 12, with {left:,} of {every:,} reviews: those of whom all "
+        "runs scored the same reviews",
     )
 
 

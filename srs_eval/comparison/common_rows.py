@@ -1,0 +1,203 @@
+"""Reviews in common: what every run scored of a user of whom they did not all score the same.
+
+They are found in the predictions that runs have kept, one user after the other, so that never
+more than one user of each run is in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+import numpy as np
+
+from srs_eval.comparison.runs import PREDICTIONS, Run
+from srs_eval.comparison.saved_predictions import SavedPredictions, check_same_rows, not_its_own
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.nouns import Predictions, User
+from srs_eval.predictions import rows_fingerprint, select
+
+# What a review is, whoever predicts it. Two logs that differ here are not the same log.
+_SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
+# What metrics go by beside it. Protocols may count them differently; one count serves all runs.
+_FACTS = ("elapsed_days", "nth_review", "lapses")
+
+
+@dataclass(frozen=True, slots=True)
+class Restricted:
+    """Runs with the scores that some of their users have on the reviews in common.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        With other scores, digests and numbers of reviews of those users.
+    users : tuple of users
+        Those of whom there are reviews in common.
+    without : tuple of users
+        Those of whom there are none.
+    lost : tuple of str
+        Metrics that some run has and that saved predictions do not tell.
+    """
+
+    runs: tuple[Run, ...]
+    users: tuple[User, ...] = ()
+    without: tuple[User, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Rescored:
+    """What a run scored on the reviews in common, user by user."""
+
+    digests: dict[User, str] = field(default_factory=dict)
+    reviews: dict[User, int] = field(default_factory=dict)
+    scores: dict[User, Mapping[str, float]] = field(default_factory=dict)
+
+    def add(self, user: User, predictions: Predictions, panel: Panel) -> None:
+        self.digests[user] = rows_fingerprint(predictions)
+        self.reviews[user] = len(predictions)
+        self.scores[user] = panel.score(predictions)
+
+    def put_into(self, run: Run) -> Run:
+        """Replace what the run scored of these users; metrics that are not known are NaN."""
+        scores = {name: column.copy() for name, column in run.scores.items()}
+        place = {user: number for number, user in enumerate(run.rows)}
+        for user, found in self.scores.items():
+            for name, column in scores.items():
+                column[place[user]] = found.get(name, math.nan)
+        return replace(
+            run,
+            rows={**run.rows, **self.digests},
+            reviews={**run.reviews, **self.reviews},
+            scores=scores,
+        )
+
+
+def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
+    """Score users anew on the reviews that all runs scored.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        All of them must have kept their predictions.
+    users : sequence of users
+        Whom all of them scored.
+
+    Raises
+    ------
+    ConfigError
+        If runs are of different logs, or a run's predictions are not those of its scores.
+    """
+    panel = default_panel()
+    files = [SavedPredictions(run.place) for run in runs]
+    rescored = [_Rescored() for _ in runs]
+    shared: list[User] = []
+    without: list[User] = []
+    for user in users:
+        of_runs = [_own(run, user, file.read(user)) for run, file in zip(runs, files, strict=True)]
+        common = in_common(runs, of_runs)
+        (shared if len(common[0]) else without).append(user)
+        for to, predictions in zip(rescored, common, strict=True):
+            if len(predictions):
+                to.add(user, _with_facts_of(common[0], predictions), panel)
+    return Restricted(
+        tuple(to.put_into(run) for to, run in zip(rescored, runs, strict=True)),
+        tuple(shared),
+        tuple(without),
+        _lost(runs, rescored) if shared else (),
+    )
+
+
+def same_reviews(
+    runs: Sequence[Run], files: Sequence[SavedPredictions], user: User, *, restricted: bool
+) -> list[Predictions]:
+    """Read what runs predicted of a user, each for the same reviews in the same order.
+
+    Parameters
+    ----------
+    files : sequence of SavedPredictions
+        Of the runs.
+    restricted : bool
+        Whether only reviews in common count; otherwise there must not be any others.
+
+    Raises
+    ------
+    ConfigError
+        If the runs do not hold predictions of the same reviews.
+    """
+    found = [file.read(user) for file in files]
+    first = found[0]
+    if first is None:
+        raise not_its_own(runs[0], user)
+    if restricted:
+        of_runs = [one if one is not None else select(first, slice(0)) for one in found]
+        return in_common(runs, of_runs)
+    pairs = zip(runs[1:], found[1:], strict=True)
+    return [first, *(check_same_rows(run, first, other) for run, other in pairs)]
+
+
+def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
+    """Select the reviews of a user that all runs predicted, in order of their rows.
+
+    Raises
+    ------
+    ConfigError
+        If a run predicted a review twice, or if a review in common is not the same one.
+    """
+    for run, one in zip(runs, of_runs, strict=True):
+        _require_one_prediction(run, one)
+    rows = reduce(np.intersect1d, [one.row for one in of_runs])
+    common = [select(one, np.isin(one.row, rows)) for one in of_runs]
+    for run, one in zip(runs[1:], common[1:], strict=True):
+        _require_same_log(runs[0], run, common[0], one)
+    return common
+
+
+def _own(run: Run, user: User, found: Predictions | None) -> Predictions:
+    """Refuse predictions of other reviews than those the run's scores are of."""
+    if found is None or rows_fingerprint(found) != run.rows[user]:
+        raise not_its_own(run, user)
+    return found
+
+
+def _require_one_prediction(run: Run, predictions: Predictions) -> None:
+    twice = np.flatnonzero(np.diff(predictions.row) == 0)
+    if len(twice):
+        raise ConfigError(
+            f"{run.place / PREDICTIONS}: {run.name} scored review {predictions.row[twice[0]] + 1} "
+            f"of user {predictions.users[0]} in more than one fold, so it cannot be said by which "
+            "prediction to compare it"
+        )
+
+
+def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predictions) -> None:
+    for name, told in _SAME.items():
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if ours is None or theirs is None or not (ours != theirs).any():
+            continue
+        row = first.row[np.flatnonzero(ours != theirs)[0]]
+        raise ConfigError(
+            f"{first_run.name} and {run.name} are of different logs: of user {first.users[0]} "
+            f"they have other {told}, first at review {row + 1} of the log, so that no reviews "
+            "are in common"
+        )
+
+
+def _with_facts_of(first: Predictions, predictions: Predictions) -> Predictions:
+    """Take the facts that metrics sort reviews by from one run, so that all are sorted alike."""
+    return replace(predictions, **{name: getattr(first, name) for name in _FACTS})
+
+
+def _lost(runs: Sequence[Run], rescored: Sequence[_Rescored]) -> tuple[str, ...]:
+    """Name the metrics that users had and that none of them has on the reviews in common."""
+    lost: dict[str, None] = {}
+    for run, found in zip(runs, rescored, strict=True):
+        users = list(found.scores)
+        for name in run.scores:
+            known = [score.get(name, math.nan) for score in found.scores.values()]
+            if not np.isnan(run.values(name, users)).all() and np.isnan(known).all():
+                lost[name] = None
+    return tuple(lost)
