@@ -45,7 +45,7 @@ def test_it_says_what_there_is_and_what_to_type(
     }
     assert said[-4:] == [
         "  cd srs-half-day",
-        "  python -m pip install -e .",
+        '  python -m pip install -e ".[test]"',
         "  python -m pytest",
         "  python -m srs_eval -m algo=half_day,fsrs6,hlr,avg",
     ]

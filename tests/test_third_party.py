@@ -2,30 +2,80 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, Done, apart, summary_of
-from test_wheel import installed, run, wheel  # noqa: F401 - fixtures of the slow test
+from offenders import CAUGHT
+from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
+
+from srs_eval.tracking.run_facts import plug_in_versions
 
 GROUPS = ("algo", "data", "panel", "protocol", "tracking")
 MODULE = """
+from pathlib import Path
+
 from srs_eval.algorithms.baselines import Constant
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.nouns import Metric
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.tracking.items import Value
+from srs_eval.tracking.tracker import RunLinks
 
 class Mine(Constant):
     '''Predicts what it is told.'''
+
+class Users(SyntheticUsers):
+    name = "theirs"
+
+class Benchmark(SrsBenchmark):
+    name = "their_benchmark"
+
+class Sharpness(Metric):
+    name, better, section = "sharpness", "higher", "test"
+
+    def __call__(self, predictions):
+        return float(predictions.p.std())
+
+class Notes:
+    def __init__(self, *, file):
+        self.file = Path(file)
+
+    def start(self, run):
+        self.lines = [run.name]
+
+    def log(self, items):
+        self.lines += [item.name for item in items if isinstance(item, Value)]
+
+    def finish(self, status):
+        self.file.write_text("\\n".join([*self.lines, status]), encoding="utf-8")
+        return RunLinks()
 """
 OPTIONS = {
     "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
     "algo/mine_fsrs": "# Ours with another fit.\ndefaults: [fsrs6, _self_]\nfit: default\n",
-    "data/mine": "_target_: srs_eval.data.synthetic.SyntheticUsers\nusers: 2\nsize_scale: 0.02\n",
-    "panel/mine": "defaults: [quick]\n",
-    "protocol/mine": "defaults: [srs_benchmark]\n",
-    "tracking/mine": "defaults: [none]\n",
+    "data/mine": "_target_: srs_other.parts.Users\nusers: 2\nsize_scale: 0.02\n",
+    "panel/mine": (
+        "defaults: [quick, _self_]\nmetrics: {sharpness: {_target_: srs_other.parts.Sharpness}}\n"
+    ),
+    "protocol/mine": "_target_: srs_other.parts.Benchmark\n",
+    "tracking/mine": "_target_: srs_other.parts.Notes\nfile: notes.txt\n",
 }
+# Makes the model that `srs_eval.new` has written learn from what it is tested on.
+CHEAT = """
+import numpy as np
+from srs_half_day.model import HalfDay as Honest
+
+class HalfDay(Honest):
+    def fit(self, reviews, rows, rng):
+        return super().fit(reviews, np.flatnonzero(reviews.elapsed > 0), rng)
+"""
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
@@ -125,8 +175,42 @@ def test_all_groups_of_a_run_may_be_theirs(site: Site) -> None:
     words = [f"{group}=mine" for group in GROUPS]
     done = site(*words, "algo.p=0.7", "compute=processes", "figures=false", "hydra.run.dir=out")
     assert done.status == 0, done.err
-    assert summary_of(site.elsewhere / "out")["users"] == 2
     assert "algorithm  mine" in done.out
+    expect_all_theirs(site.elsewhere, "srs-other", "1.0")
+
+
+def expect_all_theirs(folder: Path, package: str, version: str) -> None:
+    """Expect that a run in the folder ``out`` was made of nothing but a package's own."""
+    summary = summary_of(folder / "out")
+    assert (summary["users"], summary["protocol"]) == (2, "their_benchmark")
+    assert "sharpness" in summary["metrics"]
+    assert summary["tags"][f"version.{package}"] == version
+    notes = (folder / "notes.txt").read_text(encoding="utf-8").splitlines()
+    assert notes[0].endswith(" on mine")
+    assert notes[-1] == "finished"
+    assert "test/log_loss" in notes
+
+
+def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, here = tmp_path / "site", tmp_path / "here"
+    for name in ("srs-shadow", "srs-edited"):
+        ship(site, name, {})
+    write(here, {"srs_local.py": "", "srs_shadow/__init__.py": ""})
+    # as after `pip install -e`: installed there, but to be found and edited here
+    (site / "srs_edited").rename(here / "srs_edited")
+    origin = {"url": here.as_uri(), "dir_info": {"editable": True}}
+    write(site, {"srs_edited-1.0.dist-info/direct_url.json": json.dumps(origin)})
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.syspath_prepend(here)
+    assert plug_in_versions(["srs_edited.parts.Mine"]) == {"version.srs-edited": "1.0"}
+    # the folder at hand is imported, and not what was installed by its name
+    assert plug_in_versions(["srs_local.Model", "srs_shadow.Model", "__main__.Model"]) == {}
+    assert plug_in_versions(["srs_eval.algorithms.dash.Dash"]) == {}
+    assert plug_in_versions(["sklearn.linear_model.LogisticRegression"]) == {
+        "version.scikit-learn": version("scikit-learn")
+    }
 
 
 def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
@@ -249,19 +333,69 @@ def test_an_entry_point_that_leads_nowhere_is_told_of(empty_site: Site, lost: st
     assert "'srs_lost'" in done.err
 
 
+@pytest.fixture(scope="module")
+def theirs(
+    installed: Path,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Write a package with an algorithm, add options of all groups, and install it by pip."""
+    python, place = str(installed / "python"), tmp_path_factory.mktemp("theirs")
+    run([python, "-m", "srs_eval.new", "algo", "half_day"], place)
+    folder = place / "srs-half-day"
+    own = {name: text.replace("srs_other", "srs_half_day") for name, text in OPTIONS.items()}
+    write(folder / "srs_half_day/conf", {f"{name}.yaml": text for name, text in own.items()})
+    write(folder, {"srs_half_day/parts.py": MODULE})
+    words = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words]
+    run([*pip, "--disable-pip-version-check", str(folder)], place)
+    return folder
+
+
 @pytest.mark.slow
 def test_a_package_installed_by_pip_is_found_by_srs_eval_from_its_wheel(
     installed: Path,  # noqa: F811
+    theirs: Path,
     tmp_path: Path,
 ) -> None:
     python = str(installed / "python")
-    run([python, "-m", "srs_eval.new", "algo", "half_day"], tmp_path)
-    words = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words]
-    run([*pip, "--disable-pip-version-check", str(tmp_path / "srs-half-day")], tmp_path)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    assert "half_day" in run([python, "-m", "srs_eval", "--help"], elsewhere)
-    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=out"]
-    assert "half_day" in run([python, "-m", "srs_eval", *words], elsewhere)
-    run([python, "-m", "pytest", "-q", "-W", "error"], tmp_path / "srs-half-day")
+    where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
+    for file in run([python, "-c", where], tmp_path).splitlines():
+        assert Path(file).is_relative_to(installed.parent)
+    assert "half_day" in run([python, "-m", "srs_eval", "--help"], tmp_path)
+    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
+    assert "half_day" in run([python, "-m", "srs_eval", *words], tmp_path)
+    words = [*(f"{group}=mine" for group in GROUPS), "figures=false", "hydra.run.dir=out"]
+    run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
+    expect_all_theirs(tmp_path, "srs-half-day", "0.1.0")
+
+
+@pytest.mark.slow
+def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught(
+    installed: Path,  # noqa: F811
+    theirs: Path,
+    tmp_path: Path,
+) -> None:
+    """-P: what is tested is what was installed, not what lies in the folder."""
+    pytest_ = [str(installed / "python"), "-P", "-m", "pytest", "-q", "-W", "error"]
+    pytest_ += ["-p", "no:cacheprovider"]
+    assert "5 passed" in run(pytest_, theirs)
+    for name in ("offenders.py", "test_checks.py"):
+        shutil.copy(Path(__file__).with_name(name), tmp_path / name)
+    told = run(pytest_, tmp_path)
+    assert int(told.split(" passed")[0].split()[-1]) > 2 * len(CAUGHT)
+
+
+@pytest.mark.slow
+def test_the_tests_it_was_written_with_fail_once_its_model_cheats(
+    installed: Path,  # noqa: F811
+    theirs: Path,
+    tmp_path: Path,
+) -> None:
+    changed = tmp_path / "changed"
+    shutil.copytree(theirs, changed)
+    write(changed, {"srs_half_day/__init__.py": CHEAT})
+    done = attempt([str(installed / "python"), "-m", "pytest", "-q"], changed)
+    assert done.returncode == 1
+    assert "CheckFailed: HalfDay: the prediction of row" in done.stdout
+    assert "when the reviews after the last training row were changed before the fit" in done.stdout
+    assert "1 failed, 4 passed" in done.stdout

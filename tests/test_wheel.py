@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,21 +14,31 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, summary_of
 
+from srs_eval import new
+
 ROOT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.slow
 
 
+def attempt(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that cannot see the checkout, nor where its user keeps runs."""
+    ours = ("PYTHON", "MLFLOW_", "SRS_EVAL")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
 def run(words: list[str], folder: Path) -> str:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    done = attempt(words, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sources, and from those the wheel, as is done for a release."""
     folder = tmp_path_factory.mktemp("dist")
-    words = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    words = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
     # without the build backend at hand, an environment with it is made: that needs a network
     run([*words, "--no-isolation"] if find_spec("hatchling") else words, folder)
     (built,) = folder.glob("*.whl")
@@ -56,6 +68,22 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Pat
     ours = ("srs_eval/", "srs_eval-", "srs_eval_", "hydra_plugins/srs_eval_opt")
     assert all(name.startswith(ours) for name in names)
     assert "srs_eval/py.typed" in names
+    assert {f"srs_eval/templates/algo/{name}" for name in new._FILES.values()} <= set(names)
+    (licence,) = [name for name in names if name.endswith("/LICENSE")]
+    assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_sources_hold_what_their_tests_need_and_each_file_once(wheel: Path) -> None:
+    (sources,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(sources) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    assert len(names) == len(set(names))
+    known = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    brought = {name.partition("/")[0] for name in names}
+    assert brought - known == {"PKG-INFO", ".gitignore"}
+    assert {"LICENSE", "MLproject", "check", "run", "scripts", "tests", "conf", "docs"} <= brought
+    assert "tests/golden/metric_cases.json" in names
+    assert not [name for name in names if name.endswith((".pyc", ".db"))]
 
 
 @pytest.mark.parametrize("words", [["python", "-m", "srs_eval"], ["srs-eval"]])

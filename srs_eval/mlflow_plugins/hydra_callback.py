@@ -28,11 +28,15 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunEnd, RunInfo
 
 OBJECTIVE = "objective"
+# What searches raise to end a job that is not worth its time: by name, because an application
+# that is not searched need not have what it takes.
+_PRUNED = {"srs_eval.sweeping.progress.Pruned", "optuna.exceptions.TrialPruned"}
 
 
 class MlflowRuns(Callback):
@@ -40,13 +44,16 @@ class MlflowRuns(Callback):
 
     The configuration is logged flat as parameters, choices of groups as tags; a number that
     the job returns is the metric ``objective``, of several each is. The jobs of a sweep share
-    the tag ``sweep_id``. While a job runs, MLflow's own functions (``mlflow.log_metric``) log
-    to its run. A job that raises is a run that failed, with the tag ``error``.
+    the tag ``sweep_id``, and each has its number as the tag ``trial``. While a job runs, MLflow's
+    own functions (``mlflow.log_metric``) log to its run. A job that raises is a run that failed,
+    with the tag ``error``; one that a search has pruned is a run that was killed, with the tag
+    ``outcome``.
 
     Parameters
     ----------
     uri, experiment, artifacts : str
-        See `srs_eval.tracking.mlflow_tracker.MlflowTracker`.
+        See `srs_eval.tracking.mlflow_tracker.MlflowTracker`. Relative paths start from the folder
+        the application was started in, also where Hydra changes it for each job.
     files : sequence of str
         Which files of the output folder are kept, as patterns.
     name : str, optional
@@ -73,8 +80,10 @@ class MlflowRuns(Callback):
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Begin a run."""
+        began_in = Path(HydraConfig.get().runtime.cwd)
+        address = store_address(self._uri, self._artifacts, folder=began_in)
         tracker = MlflowTracker(
-            uri=self._uri, experiment=self._experiment, artifacts=self._artifacts, view=False
+            uri=address.uri, experiment=self._experiment, artifacts=address.artifacts, view=False
         )
         settings = _without_hydra(config)
         tracker.start(self._run())
@@ -91,7 +100,7 @@ class MlflowRuns(Callback):
         end: RunEnd = "failed"
         try:
             tracker.log(self._came_of(job_return))
-            end = "finished" if job_return.status == JobStatus.COMPLETED else "failed"
+            end = _end(job_return)
         finally:
             tracker.finish(end)
 
@@ -105,7 +114,8 @@ class MlflowRuns(Callback):
         }
         tags = {**choices, "overrides": words}
         if job.mode == RunMode.MULTIRUN:
-            tags["sweep_id"] = _sweep_id(Path(job.sweep.dir).absolute())
+            sweep = Path(job.runtime.cwd, job.sweep.dir).resolve()
+            tags |= {"sweep_id": _sweep_id(sweep), "trial": str(job.job.num)}
         name = self._name or f"{job.job.name} {words}".strip()
         return RunInfo(name, tags=tags, folder=Path(job.runtime.output_dir))
 
@@ -115,6 +125,8 @@ class MlflowRuns(Callback):
         returned = job_return._return_value
         if job_return.status == JobStatus.COMPLETED:
             yield from objectives(returned)
+        elif _is_pruned(returned):
+            yield Tag("outcome", "pruned")
         else:
             yield Tag("error", f"{type(returned).__name__}: {returned}")
         for path in sorted({path for name in self._files for path in folder.glob(name)}):
@@ -176,6 +188,17 @@ def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             pairs[name] = value
     return pairs
+
+
+def _is_pruned(raised: object) -> bool:
+    kinds = type(raised).__mro__
+    return any(f"{kind.__module__}.{kind.__qualname__}" in _PRUNED for kind in kinds)
+
+
+def _end(job_return: JobReturn) -> RunEnd:
+    if job_return.status == JobStatus.COMPLETED:
+        return "finished"
+    return "killed" if _is_pruned(job_return._return_value) else "failed"
 
 
 def _without_hydra(config: DictConfig) -> dict[str, Any]:

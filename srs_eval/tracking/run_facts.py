@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import (
+    Distribution,
+    PackageNotFoundError,
+    distributions,
+    entry_points,
+    version,
+)
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 LIBRARIES = ("srs-eval", "mlflow", "hydra-core", "numpy", "scipy", "numba", "torch")
+# Packages with options for srs_eval have an entry point in this group.
+_PLUG_INS = "srs_eval.conf"
 _GIT_SECONDS = 10
 # What runs that others begin meanwhile are told of the run that is open.
 _SHARED = ("protocol", "protocol_version", "data", "data_fingerprint", "rows_fingerprint")
@@ -77,6 +89,52 @@ def is_dirty(folder: Path) -> bool | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return bool(done.stdout.strip()) if done.returncode == 0 else None
+
+
+def plug_in_versions(targets: Iterable[str]) -> dict[str, str]:
+    """Give the versions of the installed packages that classes come from, srs_eval apart.
+
+    Parameters
+    ----------
+    targets : iterable of str
+        Dotted names of the classes.
+
+    Returns
+    -------
+    tags : dict of str to str
+        By ``version.<package>``. Of a file that no package has brought there is nothing to tell.
+    """
+    tops = sorted({target.partition(".")[0] for target in targets} - {"srs_eval", "__main__"})
+    owners = [owner for top in tops if (owner := _owner(top)) is not None]
+    return {f"version.{owner.name}": owner.version for owner in owners}
+
+
+@cache
+def _owner(top: str) -> Distribution | None:
+    """Find the package that has brought a module, looking only where the module is."""
+    spec = find_spec(top)
+    if spec is None or spec.origin is None:
+        return None
+    file = Path(spec.origin).resolve()
+    plug_ins = (e for e in entry_points(group=_PLUG_INS) if e.module.partition(".")[0] == top)
+    for plug_in in (entry.dist for entry in plug_ins if entry.dist is not None):
+        # a folder of the same name at hand is imported in place of what is installed
+        if any(file.is_relative_to(folder) for folder in _folders(plug_in)):
+            return plug_in
+    beside = file.parent.parent if spec.submodule_search_locations else file.parent
+    return next((d for d in distributions(path=[str(beside)]) if _brings(d, top)), None)
+
+
+def _folders(owner: Distribution) -> Iterator[Path]:
+    """Name the folder a package was installed in, or installed from and still edited in."""
+    yield Path(str(owner.locate_file(""))).resolve()
+    origin = json.loads(owner.read_text("direct_url.json") or "{}")
+    if origin.get("dir_info", {}).get("editable"):
+        yield Path(url2pathname(urlsplit(origin["url"]).path)).resolve()
+
+
+def _brings(owner: Distribution, top: str) -> bool:
+    return any(file.parts[0] in (top, f"{top}.py") for file in owner.files or ())
 
 
 def _program() -> Path:

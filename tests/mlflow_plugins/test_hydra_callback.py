@@ -7,26 +7,40 @@ import subprocess
 import sys
 from pathlib import Path
 
+import optuna
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
+from optuna.trial import TrialState
 
-APP = Path(__file__).parents[2] / "examples" / "hydra_callback" / "app.py"
+ENDS = {
+    TrialState.COMPLETE: ("FINISHED", None),
+    TrialState.PRUNED: ("KILLED", "pruned"),
+    TrialState.FAIL: ("FAILED", None),
+}
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    folder = tmp_path_factory.mktemp("app")
+def start(folder: Path, app: str, *words: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
-    words = [sys.executable, str(APP), "-m", "rate=0.1,0.3,-1", "hydra.sweep.dir=sweep"]
-    done = subprocess.run(
-        words,
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / app), *words],
         cwd=folder,
         env={**env, "MLFLOW_DISABLE_TELEMETRY": "true"},
         capture_output=True,
         text=True,
+        check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Run three jobs, each in a working directory of its own: the runs must not be scattered."""
+    folder = tmp_path_factory.mktemp("app")
+    words = ["-m", "rate=0.1,0.3,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
+    done = start(folder, "hydra_callback/app.py", *words)
     assert done.returncode == 1, done.stderr  # the third job fails
+    assert [path.relative_to(folder).as_posix() for path in folder.rglob("*.db")] == ["mlflow.db"]
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("descend")
     assert {e.name for e in client.search_experiments()} == {"Default", "descend"}
@@ -60,3 +74,31 @@ def test_the_runs_of_a_sweep_share_its_name(runs: dict[str, Run]) -> None:
     (sweep,) = {run.data.tags["sweep_id"] for run in runs.values()}
     assert sweep.startswith("sweep-")
     assert all("pid" in run.data.tags for run in runs.values())
+    numbers = {rate: run.data.tags["trial"] for rate, run in runs.items()}
+    assert numbers == {"0.1": "0", "0.3": "1", "-1": "2"}
+
+
+@pytest.mark.slow
+def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:
+    words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
+    # a number of steps that is none makes a job fail
+    words += ["steps=choice(20,none)", "hydra.sweeper.max_failures=16"]
+    done = start(tmp_path, "other_app/train.py", "-m", *words)
+    assert done.returncode == 0, done.stderr
+    study = optuna.load_study(study_name="search", storage=f"sqlite:///{tmp_path}/out/optuna.db")
+    trials = {str(trial.number): trial for trial in study.trials}
+    assert {trial.state for trial in study.trials} == set(ENDS)
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("other_app")
+    assert {e.name for e in client.search_experiments()} == {"Default", "other_app"}
+    found = {run.data.tags["trial"]: run for run in client.search_runs([experiment.experiment_id])}
+    assert found.keys() == trials.keys()
+    assert len({run.data.tags["sweep_id"] for run in found.values()}) == 1
+    for number, run in found.items():
+        state = trials[number].state
+        assert (run.info.status, run.data.tags.get("outcome")) == ENDS[state]
+        assert ("error" in run.data.tags) == (state == TrialState.FAIL)
+        assert run.data.metrics.get("objective") == (
+            trials[number].value if state == TrialState.COMPLETE else None
+        )
+        assert run.data.params["rate"] == str(trials[number].params["rate"])

@@ -56,7 +56,34 @@ def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_evaluator_of_the_page_prints_the_log_loss(tmp_path: Path) -> None:
-    assert run(tmp_path, "-c", block("mlflow.models.evaluate(")) == "0.3240\n"
+    assert run(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
+
+
+COMPARED = """
+from mlflow import MlflowClient
+import srs_eval
+
+p = classifier.predict_proba(test[known])[:, 1]
+scores = srs_eval.score(p, test["recalled"], **{name: test[name] for name in known})
+found = {name.partition("/")[2]: value for name, value in result.metrics.items()}
+defined = {name: value for name, value in scores.items() if value == value}
+defined["reviews"] = defined.pop("n")
+assert not defined.pop("n_dropped")
+assert {name: found[name] for name in defined} == defined
+assert len(defined) > 30
+files = MlflowClient().list_artifacts(mlflow.last_active_run().info.run_id)
+assert {"calibration.png", "corp.png", "roc.png"} <= {file.path for file in files}
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_scikit_learn_is_evaluated_in_ten_lines_as_by_score(tmp_path: Path) -> None:
+    code = block("log_model")
+    begun, _, written = code.partition("train, test = ")[2].partition("\n\n")
+    assert begun
+    assert len(written.splitlines()) <= 10
+    out = run(tmp_path, "-c", code + COMPARED)
+    assert re.fullmatch(r"0\.\d{4}\n", out)
 
 
 def test_the_callback_of_the_page_is_that_of_the_example() -> None:
