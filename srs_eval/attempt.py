@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import ConfigError, Pruned, SrsEvalError
 from srs_eval.job import USERS, run_job
 from srs_eval.plan import Plan
 from srs_eval.report.console import complain, shell
 from srs_eval.report.files import SUMMARY, read_json
 from srs_eval.report.finished import FINISHED
 from srs_eval.report.jobs import JobOutcome, write_outcome
-from srs_eval.sweeping.progress import Pruned
 
 
 def attempt(

@@ -68,6 +68,20 @@ class CardRows:
         before[self.begins] = -1
         return self._by_row(before)
 
+    def last(self, values: IntArray) -> IntArray:
+        """Value of the card's row before each row, 0 where there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rows_by_card(np.array([7, 9, 7])).last(np.array([4, 3, 1])).tolist()
+        [0, 0, 4]
+        """
+        before = np.zeros_like(values)
+        before[1:] = values[self.order[:-1]]
+        before[self.begins] = 0
+        return self._by_row(before)
+
     def _by_row(self, values: IntArray) -> IntArray:
         """Put what is card by card into the order of the log."""
         result = np.empty_like(values)

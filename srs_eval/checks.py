@@ -32,6 +32,7 @@ from srs_eval.rare_cases import (
     CHECKS,
     check_empty_folds,
     check_goes_to_a_worker,
+    check_last_step_is_the_fit,
     check_parameters_rebuild_the_model,
     check_short_and_long_histories,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "check_fit_ignores_test_rows",
     "check_goes_to_a_worker",
     "check_inputs_not_mutated",
+    "check_last_step_is_the_fit",
     "check_learning_while_tested_is_declared",
     "check_parameters_rebuild_the_model",
     "check_predict_at_equals_predict",

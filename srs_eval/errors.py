@@ -54,5 +54,9 @@ class ScoreError(SrsEvalError):
     """Predictions that cannot be scored: wrong shapes, NaN, or outside [0, 1]."""
 
 
+class Pruned(Exception):
+    """A search would rather try something else: neither a failure nor a result; let it pass."""
+
+
 class TrackingError(SrsEvalError):
     """The tracking store or server cannot be used; results stay in the output folder."""

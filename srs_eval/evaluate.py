@@ -11,8 +11,8 @@ Everything srs_eval reports rests on this loop::
 Where the protocol refits often (``task.warm_start``), an algorithm that has ``refit`` is also
 given the model of the fold before, to start from. What the functions below add is bookkeeping:
 a status for every fit, a sample of forgetting curves, and the facts about each scored review
-that metrics need. And they cut the log off after the last row in question, so that there is
-nothing later to be seen.
+that metrics need. They cut the log off after the last row in question, so that there is nothing
+later to be seen. And where a search watches, it is shown the model after each step of a fit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from srs_eval.errors import FitError, FitSkipped, SrsEvalError
+from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
 from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
@@ -51,6 +51,9 @@ from srs_eval.predictions import concatenate, reviews_fingerprint
 
 _CURVE_TIMES = 16
 _CURVES = 1
+
+# Is told of each step of a fit, counted from 1, and what would be predicted after it.
+Watch = Callable[[int, Predictions], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,10 @@ class EvaluateUser:
         order of users nor on how many processes share them.
     curves : int
         At most so many forgetting curves are kept per user.
+    watch : callable, optional
+        Is told of every step of a fit that can be made in steps, and of the predictions after it,
+        which have no forgetting curves; the time that takes is the fit's. It ends the evaluation
+        by raising `Pruned`, and changes nothing else that comes of the user.
     """
 
     source: Source
@@ -110,6 +117,7 @@ class EvaluateUser:
     protocol: EvaluationProtocol
     seed: int
     curves: int
+    watch: Watch | None = None
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""
@@ -144,32 +152,45 @@ class EvaluateUser:
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
         began = time.process_time()
         try:
-            model = self._model(task, fold, cuts.after(fold.train), previous)
+            model = self._model(task, fold, cuts, previous)
             fit = replace(fit, seconds=time.process_time() - began)
-            # What comes later is not there to be seen.
-            to_test = cuts.after(fold.test)
-            p = np.asarray(model.predict(to_test, fold.test))
-            _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
-            curves = self._curves(model, to_test, task, fold)
+            predictions = self._predict(model, task, fold, cuts)
+            curves = self._curves(model, cuts.after(fold.test), task, fold)
             learned = getattr(model, "parameters", ())
             fit = replace(fit, parameters=tuple(float(value) for value in learned))
             fit = _with_what_was_learned(fit, model)
+        except Pruned:
+            raise
         except FitSkipped as skipped:
             return replace(fit, status="skipped", reason=str(skipped)), None, None
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
             return _failed(fit, error), None, None
-        return fit, _predictions(task, fold, p, curves), model
+        return fit, replace(predictions, curves=curves), model
 
     def _model(
-        self, task: Task, fold: Fold, to_train: Reviews, previous: MemoryModel | None
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
     ) -> MemoryModel:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
-        rng = self._rng(task.reviews.user, fold)
+        to_train, rng = cuts.after(fold.train), self._rng(task.reviews.user, fold)
         refit = getattr(self.algorithm, "refit", None)
         if task.warm_start and previous is not None and refit is not None:
-            model: MemoryModel = refit(to_train, fold.train, rng, previous)
-            return model
-        return self.algorithm.fit(to_train, fold.train, rng)
+            fitted: MemoryModel = refit(to_train, fold.train, rng, previous)
+            return fitted
+        in_steps = getattr(self.algorithm, "fit_in_steps", None)
+        if self.watch is None or in_steps is None:
+            return self.algorithm.fit(to_train, fold.train, rng)
+        model: MemoryModel | None = None
+        for step, model in enumerate(in_steps(to_train, fold.train, rng), start=1):
+            self.watch(step, self._predict(model, task, fold, cuts))
+        if model is None:
+            raise FitError("fit_in_steps yields no model")
+        return model
+
+    def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
+        """Predict the reviews that are tested; what comes later is not there to be seen."""
+        p = np.asarray(model.predict(cuts.after(fold.test), fold.test))
+        _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
+        return _predictions(task, fold, p)
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
         seeds = (self.seed, zlib.crc32(str(user).encode()), fold.number, *purpose)
@@ -279,7 +300,7 @@ def _refuse_improbable(
         )
 
 
-def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -> Predictions:
+def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
     rows: IntArray = fold.test
     reviews = task.reviews
     learned_from = reviews.recalled[fold.train]
@@ -296,6 +317,6 @@ def _predictions(task: Task, fold: Fold, p: FloatArray, curves: Curves | None) -
         elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
         nth_review=task.nth_review[rows],
         lapses=task.lapses[rows],
+        last_rating=None if task.last_rating is None else task.last_rating[rows],
         train_rate=np.full(len(rows), learned_from.mean() if varied else np.nan),
-        curves=curves,
     )

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 
-import numpy as np
-from tqdm import tqdm
-
-from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
-from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.all_users import checked_users, evaluate_users
+from srs_eval.comparison.percent import AgainstBaseline, first_alike, in_percent
+from srs_eval.comparison.runs import load_run
+from srs_eval.errors import ConfigError, Pruned
 from srs_eval.log_items import facts_after, facts_before, run_tags
-from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit, Predictions, Source, User
+from srs_eval.nouns import Predictions, User
 from srs_eval.plan import Plan
-from srs_eval.predictions import reviews_fingerprint
 from srs_eval.report import files, tables
 from srs_eval.report.console import facts, say
 from srs_eval.report.finished import FinishedUsers
 from srs_eval.report.jobs import JobOutcome
-from srs_eval.report.single import places, scores_text, told
+from srs_eval.report.single import percent_text, places, scores_text, told
 from srs_eval.scoring import (
-    EvaluateAndScore,
     Evaluation,
-    ScoredUser,
-    score_user,
     summarise_users,
 )
-from srs_eval.sweeping.progress import Pruned
 from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
@@ -62,7 +53,7 @@ def run_job(plan: Plan) -> JobOutcome:
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
         kept = _kept_users(plan)
         try:
-            scored = _evaluate(plan, users, kept)
+            scored = evaluate_users(plan, users, kept)
         except Pruned:
             kept.remove()
             raise
@@ -76,7 +67,11 @@ def run_job(plan: Plan) -> JobOutcome:
         drawn = _draw(plan, evaluation, of_users()) if plan.figures and complete else {}
         say()
         say(scores_text(plan.panel, evaluation, brief=plan.sweep_id is not None))
-        plan.tracker.log(facts_after(plan, evaluation, fingerprint, drawn))
+        against = _against_baseline(plan)
+        if against is not None and plan.sweep_id is None:
+            say()
+            say(percent_text(against))
+        plan.tracker.log(facts_after(plan, evaluation, fingerprint, drawn, against))
         run.end = "failed" if evaluation.count("failed") else "finished"
     # Only now: if the tracker failed, nothing needs to be fitted again.
     kept.remove()
@@ -86,31 +81,6 @@ def run_job(plan: Plan) -> JobOutcome:
     return replace(
         _outcome(plan, evaluation), ui_command=run.links.ui_command, view_url=run.links.view_url
     )
-
-
-def checked_users(source: Source) -> list[User]:
-    """Name the users of a source, as Python's own numbers or texts, each once.
-
-    Raises
-    ------
-    ReviewLogError
-        Listing every name that is of another type, or that comes again.
-    """
-    users: list[User] = []
-    known: set[User] = set()
-    problems = []
-    for user in source.users():
-        name = user.item() if isinstance(user, np.generic) else user
-        if not isinstance(name, int | str) or isinstance(name, bool):
-            problems.append(f"user {user!r} is {type(user).__name__}, expected a number or a text")
-        elif name in known:
-            problems.append(f"user {user!r} is named more than once")
-        else:
-            users.append(name)
-            known.add(name)
-    if problems:
-        raise ReviewLogError(source.location, problems)
-    return users
 
 
 def _is_finished(plan: Plan) -> bool:
@@ -162,72 +132,6 @@ def _reviews(plan: Plan, users: Sequence[User]) -> str:
     return ""
 
 
-def _evaluate(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> list[ScoredUser]:
-    """Evaluate every user that is not yet done; what was predicted is kept in files alone."""
-    if not users:
-        raise ReviewLogError(plan.source.location, ["no users"])
-    kept.open(resume=plan.resume)
-    number = {user: position for position, user in enumerate(users)}
-    done = _done_before(plan, kept, users) if plan.resume else {}
-    if done:
-        say(f"{len(done)} of {len(users)} users were done before")
-    work = EvaluateAndScore(
-        EvaluateUser(
-            plan.source, plan.algorithm, plan.protocol, seed=plan.seed, curves=plan.curves_per_user
-        ),
-        plan.panel,
-    )
-    folds = plan.protocol.folds
-    with tqdm(
-        total=len(users) * folds,
-        initial=len(done) * folds,
-        desc="fits",
-        unit="fit",
-        leave=False,
-        disable=None,  # no bar where nobody watches it grow
-    ) as bar:
-        todo = [user for user in users if user not in done]
-
-        def tick() -> None:
-            bar.update()
-
-        crashed = partial(_crashed, plan.panel)
-        for scored in plan.compute.map(work, todo, on_crash=crashed, tick=tick):
-            kept.save(number[scored.user], scored)
-            done[scored.user] = scored.put_away()
-            bar.update(len(done) * folds - bar.n)
-            _report_progress(plan, users, done)
-    return [done[user] for user in users]
-
-
-def _report_progress(plan: Plan, users: Sequence[User], done: Mapping[User, ScoredUser]) -> None:
-    """Tell a search the mean over the first users, all of whom are done."""
-    if plan.trial is None or plan.trial.report is None:
-        return
-    column = plan.panel.names.index(plan.trial.metric)
-    first = [done[user].values[column] for user in takewhile(done.__contains__, users)]
-    defined = [value for value in first if math.isfinite(value)]
-    if defined:
-        plan.trial.report(len(first), sum(defined) / len(defined))
-
-
-def _done_before(plan: Plan, kept: FinishedUsers, users: Sequence[User]) -> dict[User, ScoredUser]:
-    """Find the users that are finished and whose log is still what it was."""
-    done = {}
-    for number, user in enumerate(users):
-        scored = kept.load(number, user)
-        if scored is not None and scored.log.fingerprint:
-            with suppress(SrsEvalError):  # what cannot be read now is evaluated, and fails, now
-                if reviews_fingerprint(plan.source.read(user)) == scored.log.fingerprint:
-                    done[user] = scored
-    return done
-
-
-def _crashed(panel: Panel, user: User, reason: str) -> ScoredUser:
-    fit = Fit(user, -1, "failed", f"user {user}: {reason}")
-    return score_user(UserEvaluation(user, (fit,), None, ReviewLog()), panel)
-
-
 def _remove_results(folder: Path) -> None:
     """Leave nothing of another run in the folder."""
     for name in (files.PREDICTIONS, files.CURVES):
@@ -268,6 +172,15 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "rows_fingerprint": fingerprint,
         "tags": run_tags(plan),
     }
+
+
+def _against_baseline(plan: Plan) -> AgainstBaseline | None:
+    """Compare with the run that was named or, in a sweep, with the first of its jobs."""
+    run = load_run(plan.folder)
+    if plan.baseline is not None:
+        return in_percent(run, load_run(plan.baseline))
+    other = None if plan.sweep_folder is None else first_alike(run, plan.sweep_folder)
+    return None if other is None else in_percent(run, other)
 
 
 def _draw(

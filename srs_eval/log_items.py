@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
+from srs_eval.comparison.percent import AgainstBaseline
 from srs_eval.learned_model import learned_model
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, FitStatus
@@ -29,7 +30,8 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.sections import HEADLINE, section
+from srs_eval.tracking.run_facts import plug_in_versions
+from srs_eval.tracking.sections import DECIDING, HEADLINE, section
 
 _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 _USERS_SHOWN = 200
@@ -57,13 +59,18 @@ def run_tags(plan: Plan) -> dict[str, str]:
         "online": str(plan.algorithm.online).lower(),
         "python": platform.python_version(),
         **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
+        **plug_in_versions(_targets(plan.options)),
         **plan.tags,
     }
     return tags if plan.sweep_id is None else {**tags, "sweep_id": plan.sweep_id}
 
 
 def facts_after(
-    plan: Plan, evaluation: Evaluation, fingerprint: str, figures: Mapping[str, Sequence[Path]]
+    plan: Plan,
+    evaluation: Evaluation,
+    fingerprint: str,
+    figures: Mapping[str, Sequence[Path]],
+    against: AgainstBaseline | None = None,
 ) -> Iterator[Item]:
     """Yield the results of a run: numbers, tables, figures, files.
 
@@ -73,6 +80,8 @@ def facts_after(
         Digest of the scored reviews.
     figures : mapping of str to sequence of Path
         Files of each figure.
+    against : AgainstBaseline, optional
+        The run compared with another.
     """
     yield Tag("data_fingerprint", evaluation.data_fingerprint)
     yield Tag("rows_fingerprint", fingerprint)
@@ -86,6 +95,8 @@ def facts_after(
             yield Value(f"pooled/{metric.name}_low", summary.pooled_lo)
             yield Value(f"pooled/{metric.name}_high", summary.pooled_hi)
     yield from _counts(evaluation)
+    if against is not None:
+        yield from _against(against)
     yield DatasetInfo(
         name=plan.source.name,
         digest=fingerprint,
@@ -142,6 +153,15 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
+def _targets(options: Mapping[str, Any]) -> Iterator[str]:
+    """Name the class of everything that was built, also of what something is made of."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _targets(value)
+        elif key == "_target_":
+            yield str(value)
+
+
 def _counts(evaluation: Evaluation) -> Iterator[Item]:
     yield Value("users/n", float(evaluation.users_scored))
     yield Value("users/reviews", float(evaluation.reviews_scored))
@@ -149,6 +169,19 @@ def _counts(evaluation: Evaluation) -> Iterator[Item]:
     yield Value("users/fallback", float(evaluation.count("fallback")))
     yield Value("users/skipped", float(evaluation.count("skipped")))
     yield Value("cost/fit_seconds", sum(fit.seconds for fit in evaluation.fits))
+
+
+def _against(against: AgainstBaseline) -> Iterator[Item]:
+    """Name the section by the algorithm it is about, so that no chart mixes two baselines."""
+    about = f"vs_{against.baseline.summary['algo']}"
+    for percent in against.percents:
+        yield Value(f"{about}/{percent.metric}_percent", percent.difference)
+        if percent.metric == DECIDING:
+            yield Value(f"{about}/{percent.metric}_percent_low", percent.lo)
+            yield Value(f"{about}/{percent.metric}_percent_high", percent.hi)
+    yield Value(f"{about}/users", float(against.n_users))
+    yield Tag("baseline", against.baseline.name)
+    yield Tag("baseline_config_hash", against.baseline.summary["tags"]["config_hash"])
 
 
 def _metrics_table(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.comparison.runs import is_run
 from srs_eval.compute.interface import Compute
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
@@ -19,7 +20,9 @@ from srs_eval.sweeping.identity import sweep_id
 from srs_eval.sweeping.progress import RunningTrial
 from srs_eval.tracking.tracker import Tracker
 
-_WITHOUT_EFFECT_ON_NUMBERS = ("tracking", "compute", "name", "resume", "figures", "notes", "tags")
+_WITHOUT_EFFECT_ON_NUMBERS = (
+    *("tracking", "compute", "name", "resume", "figures", "notes", "tags", "baseline"),
+)
 _NOT_NEGATIVE = ("seed", "curves_per_user")
 
 _DECLARED = ("same_day", "online", "sees_truth")
@@ -43,6 +46,10 @@ class Plan:
         Digest of every setting that can change a number.
     code_hash : str
         Digest of the source files of srs_eval, and of those of the plug-ins in use.
+    sweep_folder : Path, optional
+        Folder of all jobs, if this is one of several.
+    baseline : Path, optional
+        Folder of a finished run to compare with; None takes the first job of a sweep.
     trial : RunningTrial, optional
         The place of the job in a search.
     """
@@ -69,6 +76,8 @@ class Plan:
     code_hash: str
     folder: Path
     sweep_id: str | None
+    sweep_folder: Path | None = None
+    baseline: Path | None = None
     trial: RunningTrial | None = None
 
 
@@ -99,8 +108,8 @@ def make_plan(
     Raises
     ------
     ConfigError
-        If a number is negative that cannot be, or a search would choose by test rows or by a
-        metric that there is not.
+        If a number is negative that cannot be, the baseline is no finished run, or a search
+        would choose by test rows or by a metric that there is not.
     """
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
@@ -138,8 +147,23 @@ def make_plan(
         code_hash=_code_hash(built.values()),
         folder=folder,
         sweep_id=None if sweep_folder is None else sweep_id(sweep_folder),
+        sweep_folder=sweep_folder,
+        baseline=_finished_run(content.get("baseline")),
         trial=trial,
     )
+
+
+def _finished_run(baseline: str | None) -> Path | None:
+    """Make sure that there is a baseline to compare with before anything is fitted."""
+    if baseline is None:
+        return None
+    folder = Path(baseline).expanduser()
+    if not is_run(folder):
+        raise ConfigError(
+            f"baseline={baseline}: expected the folder of a finished run, with summary.json and "
+            "scores.parquet"
+        )
+    return folder
 
 
 def _require_validation(

@@ -20,6 +20,7 @@ _PER_REVIEW = (
     "elapsed_days",
     "nth_review",
     "lapses",
+    "last_rating",
     "train_rate",
 )
 

@@ -151,16 +151,55 @@ def check_parameters_rebuild_the_model(algorithm: Algorithm, task: Task | None =
     expect_same(algorithm, expected, found, fold.test, _NOT_ALL)
 
 
+def check_last_step_is_the_fit(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Check that `fit_in_steps` ends with exactly the model that `fit` returns.
+
+    The models of the steps are asked for predictions on the way, as a search does. Algorithms
+    without `fit_in_steps` pass.
+
+    Raises
+    ------
+    CheckFailed
+        If it yields no model, or the last one predicts otherwise or has other parameters.
+    """
+    in_steps = getattr(algorithm, "fit_in_steps", None)
+    if in_steps is None:
+        return
+    fold, reviews = _opened(algorithm, task)
+    fitted = _fit(algorithm, reviews, fold.train)
+    steps = [
+        (model, model.predict(reviews, fold.test))
+        for model in in_steps(reviews, fold.train, np.random.default_rng(_SEED))
+    ]
+    if not steps:
+        raise CheckFailed(f"{named(algorithm)}: fit_in_steps yields nothing. {_SAME_LOOP}.")
+    expected = fitted.predict(reviews, fold.test)
+    lesson = f"differs from that of `fit` after the last step of `fit_in_steps`. {_SAME_LOOP}"
+    expect_same(algorithm, expected, steps[-1][1], fold.test, lesson, tolerance=0.0)
+    if list(steps[-1][0].parameters) != list(fitted.parameters):
+        raise CheckFailed(
+            f"{named(algorithm)}: parameters differ after the last step of `fit_in_steps` from "
+            f"those of `fit`. {_SAME_LOOP}."
+        )
+    for model, p in steps:
+        lesson = "differs after later steps. Give each model a copy of what was learned so far"
+        expect_same(algorithm, p, model.predict(reviews, fold.test), fold.test, lesson)
+
+
 CHECKS: tuple[Callable[[Algorithm, Task | None], None], ...] = (
     check_empty_folds,
     check_short_and_long_histories,
     check_goes_to_a_worker,
     check_parameters_rebuild_the_model,
+    check_last_step_is_the_fit,
 )
 
 _LOST = (
     "Something of it is lost on the way: look for values that are kept outside of the object, "
     "and for __getstate__ and __reduce__"
+)
+_SAME_LOOP = (
+    "Let both go through the same loop, draw the same numbers from `rng`, and end at the same step"
 )
 _NOT_ALL = (
     "differs when the model is built from its own parameters. Put all that was learned into "

@@ -32,7 +32,15 @@ BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
 _SHORT_LIST = 80  # characters
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
-TEXTS = ("data.path", "name", "notes", "tracking.uri", "tracking.artifacts", "tracking.experiment")
+TEXTS = (
+    "data.path",
+    "name",
+    "notes",
+    "baseline",
+    "tracking.uri",
+    "tracking.artifacts",
+    "tracking.experiment",
+)
 _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
 
 
@@ -51,6 +59,7 @@ class Settings:
     curves_per_user: int = 200
     figures: bool = True
     resume: bool = False
+    baseline: str | None = None
     notes: str = ""
     tags: dict[str, str] = field(default_factory=dict)
 

@@ -46,6 +46,8 @@ def test_counts_along_cards_are_those_of_loops(reviews):
     rows = rows_by_card(card)
     assert rows.nth().tolist() == [len(before) for before in earlier]
     assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
+    values = np.arange(1, len(card) + 1)
+    assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
     assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
     assert rows.any(event).dtype == bool
     assert {rows.nth().dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}

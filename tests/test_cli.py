@@ -292,6 +292,28 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Her
     assert len(sweeps) == 1
 
 
+def test_a_run_is_compared_with_a_finished_one(here: Here) -> None:
+    assert here("algo=constant", *SMALL, *QUIET, "hydra.run.dir=before").status == 0
+    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=same", "baseline=before")
+    assert done.status == 0
+    assert "against constant (before), 2 of 2 users" in done.out
+    means = [
+        summary_of(Path(name))["metrics"]["log_loss"]["mean_users"] for name in ("before", "same")
+    ]
+    (line,) = [line for line in done.out.split("against")[1].splitlines() if "log_loss" in line]
+    assert f"{100 * (means[1] / means[0] - 1):+.1f} %" in line
+    done = here("algo=avg", *SMALL, "data.seed=9", *QUIET, "hydra.run.dir=b", "baseline=before")
+    assert done.status == 0
+    assert "there is no user of whom both runs scored the same reviews" in done.out
+
+
+def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: Here) -> None:
+    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=nowhere")
+    assert done.status == 2
+    assert "baseline=nowhere: expected the folder of a finished run" in done.err
+    assert not Path("out/summary.json").exists()
+
+
 def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     here: Here, plugin: str
 ) -> None:

@@ -11,9 +11,9 @@ from commands import QUIET, SMALL
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
+from srs_eval.all_users import _done_before
 from srs_eval.errors import ConfigError
 from srs_eval.evaluate import EvaluateUser
-from srs_eval.job import _done_before
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import User

@@ -90,7 +90,7 @@ def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
     for name, value in kept.items():
         section, _, metric = name.partition("/")
         assert metric, name
-        if section not in ("users", "pooled", "cost"):
+        if section not in ("users", "pooled", "cost", "vs_avg"):
             by_name[metric] = value
     for name, metric in summary["metrics"].items():
         if metric["mean_users"] is None:
@@ -107,6 +107,22 @@ def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
     assert kept.get("users/log_loss_low") == log_loss["lo"]
     assert kept.get("users/log_loss_high") == log_loss["hi"]
     assert kept["pooled/log_loss"] == log_loss["pooled"]
+
+
+def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None:
+    avg, hlr = (
+        json.loads((study.folder / JOBS[name] / "summary.json").read_text())
+        for name in ("avg", "hlr")
+    )
+    found = study.run("hlr").data
+    means = [run["metrics"]["log_loss"]["mean_users"] for run in (avg, hlr)]
+    percent = 100 * (means[1] / means[0] - 1)
+    assert found.metrics["vs_avg/log_loss_percent"] == pytest.approx(percent, abs=1e-9)
+    assert found.metrics["vs_avg/users"] == avg["users"]
+    assert found.tags["baseline"] == "avg"
+    assert found.tags["baseline_config_hash"] == study.run("avg").data.tags["config_hash"]
+    for label in ("avg", "fsrs6"):
+        assert not [name for name in study.run(label).data.metrics if name.startswith("vs_")]
 
 
 def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
@@ -207,7 +223,7 @@ def test_a_failed_job_is_a_failed_run_that_can_be_found(
 
 
 def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None:
-    data = study.run("fsrs6").data
+    data = study.run("hlr").data
     for column in view.COLUMNS:
         kind, _, name = column.partition(".")
         kept = {"params": data.params, "metrics": data.metrics, "attributes": {"Dataset": 1}}[kind]

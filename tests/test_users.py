@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from srs_eval.all_users import checked_users
 from srs_eval.errors import ReviewLogError
-from srs_eval.job import checked_users
 
 
 @dataclass

@@ -113,6 +113,7 @@ _ANY_APP: dict[str, Any] = {
     "sampler": "tpe",
     "startup_trials": 10,
     "pruner": "none",
+    "prune_from": 0,
     "start_from_config": True,
     "max_failures": 3,
     "may_change": [],

@@ -27,6 +27,7 @@ _COLUMNS = (
     "elapsed_days",
     "nth_review",
     "lapses",
+    "last_rating",
     "train_rate",
 )
 

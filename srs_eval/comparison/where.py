@@ -87,6 +87,13 @@ FACTS = (
         ("0", "1", "2", "3-4", "5-8", "9+"),
     ),
     Fact(
+        "last_rating",
+        "Answer of the card's review before",
+        attrgetter("last_rating"),
+        (-math.inf, 1, 2, 3, 4, math.inf),
+        ("none", "again", "hard", "good", "easy"),
+    ),
+    Fact(
         "p",
         "Recall predicted by the baseline",
         attrgetter("p"),

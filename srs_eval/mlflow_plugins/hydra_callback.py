@@ -28,15 +28,15 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from srs_eval.errors import Pruned
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunEnd, RunInfo
 
 OBJECTIVE = "objective"
-# What searches raise to end a job that is not worth its time: by name, because an application
-# that is not searched need not have what it takes.
-_PRUNED = {"srs_eval.sweeping.progress.Pruned", "optuna.exceptions.TrialPruned"}
+# What Optuna's own sweepers raise, by name: an application need not have Optuna.
+_TRIAL_PRUNED = "optuna.exceptions.TrialPruned"
 
 
 class MlflowRuns(Callback):
@@ -192,7 +192,8 @@ def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _is_pruned(raised: object) -> bool:
     kinds = type(raised).__mro__
-    return any(f"{kind.__module__}.{kind.__qualname__}" in _PRUNED for kind in kinds)
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
+    return isinstance(raised, Pruned) or _TRIAL_PRUNED in names
 
 
 def _end(job_return: JobReturn) -> RunEnd:

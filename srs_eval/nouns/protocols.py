@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -136,6 +136,26 @@ class WarmStarting(Algorithm, Protocol):
         """Learn from `rows`, starting from what was learned before from the earlier of them.
 
         Everything said of `fit` holds, and `previous` is left as it is.
+        """
+
+
+class FittingInSteps(Algorithm, Protocol):
+    """An algorithm that can show its model after each step of learning, such as an epoch.
+
+    Where a search prunes its trials and there is one fit, `fit_in_steps` takes the place of
+    `fit`, and a fit that is not worth going on with ends after the step that shows it.
+    """
+
+    def fit_in_steps(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> Iterator[MemoryModel]:
+        """Learn as `fit` does, yielding the model as it stands after each step.
+
+        The last model is exactly what `fit` returns from the same `rng`; there is at least one.
+        Each can predict, and stays as it is while learning goes on; that it is asked changes
+        nothing in what comes after. A step should mean the same whatever the options are: trials
+        are compared after the same number of steps. What `fit` raises is raised here, once it is
+        known.
         """
 
 

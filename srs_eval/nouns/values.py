@@ -139,6 +139,9 @@ class Task:
         or all, as the protocol says.
     warm_start : bool
         Whether algorithms that can (`WarmStarting`) start from the fit of the fold before.
+    last_rating : int64 [len(reviews)], optional
+        Answer of the card's review before in the log, seen by the algorithm or not; 0 where
+        there is none.
     """
 
     reviews: Reviews
@@ -147,6 +150,7 @@ class Task:
     lapses: IntArray
     log_row: IntArray
     warm_start: bool = False
+    last_rating: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +240,7 @@ class Predictions:
         Day of the review.
     elapsed_days : float64 [n], optional
         Whole days since the card's previous review.
-    nth_review, lapses : int64 [n], optional
+    nth_review, lapses, last_rating : int64 [n], optional
         As in `Task`.
     train_rate : float64 [n], optional
         Share of recalls among the reviews the model learned from; NaN where they all turned
@@ -256,6 +260,7 @@ class Predictions:
     elapsed_days: FloatArray | None = None
     nth_review: IntArray | None = None
     lapses: IntArray | None = None
+    last_rating: IntArray | None = None
     train_rate: FloatArray | None = None
     curves: Curves | None = None
 

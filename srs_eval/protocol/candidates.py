@@ -34,7 +34,7 @@ class Candidates:
         The histories as algorithms may see them.
     targets : int64 [n]
         Row numbers of the reviews that can be scored or learned from, in time order.
-    nth_review, lapses, log_row : int64 [len(reviews)]
+    nth_review, lapses, last_rating, log_row : int64 [len(reviews)]
         As in `Task`.
     """
 
@@ -42,6 +42,7 @@ class Candidates:
     targets: IntArray
     nth_review: IntArray
     lapses: IntArray
+    last_rating: IntArray
     log_row: IntArray
 
     def task(self, folds: Sequence[Fold], *, warm_start: bool = False) -> Task:
@@ -51,6 +52,7 @@ class Candidates:
             folds=folds,
             nth_review=self.nth_review,
             lapses=self.lapses,
+            last_rating=self.last_rating,
             log_row=self.log_row,
             warm_start=warm_start,
         )
@@ -77,16 +79,18 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     _require_enough(reviews, int(np.count_nonzero(scored)))
     nth_review = 1 + earlier_days + later_day
     lapses = cards.earlier(later_day & (histories.rating == _AGAIN))
+    last_rating = cards.last(histories.rating)
     if not same_day:
         kept = histories.elapsed_days != 0
         histories, scored = histories.take(kept), scored[kept]
-        nth_review, lapses = nth_review[kept], lapses[kept]
+        nth_review, lapses, last_rating = nth_review[kept], lapses[kept], last_rating[kept]
     days = np.maximum(histories.elapsed_days, 0).astype(np.float64)
     return Candidates(
         reviews=_on_a_clock(histories, days, whole_days=True),
         targets=np.flatnonzero(scored),
         nth_review=nth_review,
         lapses=lapses,
+        last_rating=last_rating,
         log_row=histories.row,
     )
 
@@ -120,6 +124,7 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
         targets=targets,
         nth_review=1 + cards.earlier(later_day) + later_day,
         lapses=cards.earlier(histories.rating == _AGAIN),
+        last_rating=cards.last(histories.rating),
         log_row=histories.row,
     )
 

@@ -25,7 +25,9 @@ RESULTS = (PREDICTIONS, CURVES, FITS, SCORES, SUMMARY)
 
 # Quicker to write than dictionaries, and smaller.
 _ENCODING = {
-    **dict.fromkeys(("fold", "row", "card", "day", "nth_review", "lapses"), "DELTA_BINARY_PACKED"),
+    **dict.fromkeys(
+        ("fold", "row", "card", "day", "nth_review", "lapses", "last_rating"), "DELTA_BINARY_PACKED"
+    ),
     "p": "BYTE_STREAM_SPLIT",
 }
 

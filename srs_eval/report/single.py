@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
+from srs_eval.comparison.percent import AgainstBaseline
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
@@ -43,6 +44,19 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
             lines += [f"Fewer than {ENOUGH_USERS} users: take the intervals as a rough guide"]
         lines += ["", _confusion_table(panel, evaluation.summary)]
     return "\n".join(lines).rstrip()
+
+
+def percent_text(against: AgainstBaseline) -> str:
+    """Say how a run compares with its baseline."""
+    named = f"against {against.baseline.name} ({against.baseline.place})"
+    if not against.n_users:
+        return f"{named}: there is no user of whom both runs scored the same reviews"
+    rows = [
+        (percent.metric, f"{percent.difference:+.1f} %", interval(percent.lo, percent.hi, 1))
+        for percent in against.percents
+    ]
+    caption = f"{named}, {against.n_users:,} of {against.of_users:,} users\n\n"
+    return caption + table(rows, ["metric", "difference", "99 %"])
 
 
 def told(fit: Fit) -> str:

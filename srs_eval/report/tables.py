@@ -12,7 +12,7 @@ import pyarrow as pa
 from srs_eval.nouns import Curves, Fit, IntArray, Predictions, User
 from srs_eval.scoring import Scores
 
-_FACTS = ("day", "elapsed_days", "nth_review", "lapses", "train_rate")
+_FACTS = (*("day", "elapsed_days", "nth_review", "lapses", "last_rating", "train_rate"),)
 _LISTS = ("parameters", "standard_errors")
 
 

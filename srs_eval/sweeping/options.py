@@ -34,6 +34,8 @@ class SearchOptions:
     pruner : str
         ``none``; ``median`` ends trials that are worse than half of those before them at the
         same step, from the sixth trial on; ``hyperband`` divides steps among trials.
+    prune_from : int
+        First step after which a trial may be pruned.
     start_from_config : bool
         Whether the first trial is the configuration as it is, where the space holds it.
     max_failures : int
@@ -49,6 +51,7 @@ class SearchOptions:
     sampler: Sampler = "tpe"
     startup_trials: int = 10
     pruner: Pruner = "none"
+    prune_from: int = 0
     start_from_config: bool = True
     max_failures: int = 3
     may_change: Sequence[str] = ()
@@ -64,6 +67,7 @@ class SearchOptions:
             ("n_trials", 1),
             ("max_failures", 1),
             ("startup_trials", 0),
+            ("prune_from", 0),
             ("seed", 0),
         ):
             value = getattr(self, name)

@@ -19,10 +19,6 @@ from dataclasses import dataclass
 Progress = Callable[[int, float], None]
 
 
-class Pruned(Exception):
-    """Trying this further is not worth it; neither a failure nor a result."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunningTrial:
     """The place of a job in a search.
@@ -36,7 +32,8 @@ class RunningTrial:
     repeated : bool
         Whether it was begun before, by a process that did not end it.
     report : callable, optional
-        Takes a step and a value; raises `Pruned` to end the job. None if nothing is pruned.
+        Takes a step and a value; raises `srs_eval.errors.Pruned` to end the job. None if
+        nothing is pruned.
     """
 
     number: int
@@ -75,7 +72,7 @@ def report_progress(step: int, value: float) -> None:
 
     Raises
     ------
-    Pruned
+    srs_eval.errors.Pruned
         If the search would rather try something else; let it pass.
     """
     trial = _running.get()

@@ -13,7 +13,7 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from srs_eval.errors import Pruned
 from srs_eval.sweeping.options import SearchOptions
-from srs_eval.sweeping.progress import Pruned
 from srs_eval.sweeping.space import Space, SweepError
 
 FILE = "optuna.db"
@@ -53,12 +53,15 @@ class Proposal:
         Whether a process that did not end it had begun it.
     pruned : bool
         Whether the search has ended it early.
+    steps : set of int
+        Of which steps there are values.
     """
 
     trial: Trial
     params: Mapping[str, Any]
     repeated: bool = False
     pruned: bool = False
+    steps: set[int] = field(default_factory=set)
 
     @property
     def number(self) -> int:
@@ -69,9 +72,11 @@ class Proposal:
         """Keep an intermediate value; raise `Pruned` if the trial should end."""
         if not math.isfinite(value):
             return
-        known = self.trial.study.get_trials(deepcopy=False)[self.number].intermediate_values
-        if step not in known:  # a repeated trial says some of them again
+        if step not in self.steps:
             self.trial.report(value, step)
+            self.steps.add(step)
+        elif step < max(self.steps):
+            return  # a repeated trial says again after which it went on
         if self.trial.should_prune():
             self.pruned = True
             raise Pruned(f"at step {step}, with {value:.4f}, others were better")
@@ -138,7 +143,9 @@ class SearchStudy:
             trials = self.study.get_trials(deepcopy=False)
             left = next((t for t in trials if t.state == TrialState.RUNNING), None)
             if left is not None:
-                return Proposal(Trial(self.study, left._trial_id), left.params, repeated=True)
+                trial = Trial(self.study, left._trial_id)
+                said = set(left.intermediate_values)
+                return Proposal(trial, left.params, repeated=True, steps=said)
             tried = {_point(trial.params) for trial in trials}
             params = first if first and not tried else self._new_params(len(trials), tried)
             if params is None:
@@ -240,8 +247,10 @@ def _sampler(options: SearchOptions, number: int, attempt: int) -> BaseSampler:
 
 def _pruner(options: SearchOptions) -> BasePruner:
     if options.pruner == "median":
-        return MedianPruner(n_startup_trials=5)
-    return HyperbandPruner() if options.pruner == "hyperband" else NopPruner()
+        return MedianPruner(n_startup_trials=5, n_warmup_steps=options.prune_from)
+    if options.pruner == "hyperband":
+        return HyperbandPruner(min_resource=max(options.prune_from, 1))
+    return NopPruner()
 
 
 def _has_ended_well(trial: FrozenTrial) -> bool:
@@ -268,6 +277,8 @@ def _identity(space: Space, options: SearchOptions) -> dict[str, dict[str, str]]
         if name.split(".")[0] not in options.may_change
     }
     settings = {name: str(getattr(options, name)) for name in names}
+    if options.prune_from:  # searches from before there was a choice are still the same
+        settings["prune_from"] = str(options.prune_from)
     return {"space": space.described(), "settings": settings, "jobs": fixed}
 
 

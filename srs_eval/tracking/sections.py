@@ -6,6 +6,8 @@ from srs_eval.nouns import Metric
 
 # What is told first of a run, with its intervals.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+# What models are ranked by.
+DECIDING = "log_loss"
 _SHORT = {"calibration": "calib"}
 
 

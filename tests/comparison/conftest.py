@@ -40,6 +40,7 @@ def reviews_of(
         elapsed_days=rng.integers(1, 200, n).astype(np.float64),
         nth_review=rng.integers(2, 30, n),
         lapses=rng.integers(0, 12, n),
+        last_rating=rng.integers(0, 5, n),
     )
     return reviews, log_odds
 
@@ -114,5 +115,8 @@ def _with(made: Predictions, p: np.ndarray) -> Predictions:
         name: getattr(made, name)
         for name in ("users", "user", "fold", "row", "card", "recalled", "day")
     }
-    facts = {name: getattr(made, name) for name in ("elapsed_days", "nth_review", "lapses")}
+    facts = {
+        name: getattr(made, name)
+        for name in ("elapsed_days", "nth_review", "lapses", "last_rating")
+    }
     return Predictions(p=p, **columns, **facts)

@@ -95,7 +95,7 @@ def test_anybody_can_read_the_predictions(predicted, tmp_path):
     table = pq.read_table(tmp_path / files.PREDICTIONS)
     assert table.column_names == [
         *("user", "fold", "row", "card", "p", "recalled"),
-        *("day", "elapsed_days", "nth_review", "lapses", "train_rate"),
+        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "train_rate"),
     ]
     assert set(table["user"].to_pylist()) == {"ann"}
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from optuna.trial import TrialState
 
+from srs_eval.errors import Pruned
 from srs_eval.sweeping.options import SearchOptions
-from srs_eval.sweeping.progress import Pruned
 from srs_eval.sweeping.space import Space, SweepError, read_space
 from srs_eval.sweeping.study import SearchStudy
 
@@ -128,6 +129,54 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     best = study.best()
     assert best is not None
     assert best.number == 0
+
+
+def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path) -> None:
+    for pruner in ("median", "hyperband"):
+        last = {}
+        for prune_from in (0, 3):
+            options = SearchOptions(pruner=pruner, prune_from=prune_from)
+            study = SearchStudy(tmp_path / f"{pruner}{prune_from}", SPACE, options)
+            for number in range(8):
+                proposal = study.propose()
+                assert proposal is not None
+                try:
+                    for step in range(1, 6):
+                        proposal.report(step, float(number))
+                except Pruned:
+                    study.end(proposal, None)
+                else:
+                    study.end(proposal, float(number))
+            pruned = [t for t in study.finished() if t.state == TrialState.PRUNED]
+            last[prune_from] = min(max(trial.intermediate_values) for trial in pruned)
+        assert last[0] < 3 <= last[3]
+
+
+def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:
+    run(tmp_path, until=1)
+    kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
+    assert "prune_from" not in kept
+    with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
+        SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))
+
+
+def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
+    options = SearchOptions(pruner="median")
+    study = SearchStudy(tmp_path, SPACE, options)
+    for number in range(5):
+        proposal = study.propose()
+        assert proposal is not None
+        for step in (1, 2):
+            proposal.report(step, float(number))
+        study.end(proposal, float(number))
+    killed = study.propose()
+    assert killed is not None
+    killed.report(1, 0.0)
+    killed.trial.report(9.0, 2)  # and before the answer its process died
+    again = SearchStudy(tmp_path, SPACE, options).propose()
+    assert again is not None
+    again.report(1, 0.0)
+    again.report(2, 9.0)
 
 
 def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None:

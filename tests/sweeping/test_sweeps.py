@@ -18,8 +18,10 @@ from filelock import FileLock
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
 
+from srs_eval.errors import Pruned
 from srs_eval.sweeping.figures import importances
 from srs_eval.sweeping.identity import sweep_id
+from srs_eval.sweeping.progress import RunningTrial, as_trial
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
@@ -166,6 +168,69 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
     assert "others were better" in done.out
 
 
+ONE_FIT = ("algo=gru", "protocol=validation", *BRIEF, "data.users=1", "tracking=none")
+
+
+def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(here: Here) -> None:
+    told: list[tuple[int, float]] = []
+
+    def report(step: int, value: float) -> None:
+        told.append((step, value))
+        if len(told) == 6:
+            raise Pruned("that is enough")
+
+    words = [*ONE_FIT, "algo.epochs=4"]
+    # workers would not reach the search, and so there are none
+    with as_trial(RunningTrial(0, "log_loss", report=report)):
+        assert here(*words, "compute=processes", "hydra.run.dir=whole").status == 0
+        pruned = here(*words, "compute=processes", "hydra.run.dir=pruned")
+    assert here(*words, "hydra.run.dir=alone").status == 0
+    assert [step for step, _ in told] == [1, 2, 3, 4, 1, 2]
+    assert told[4:] == told[:2]
+    scores = [summary_of(here.folder / run)["metrics"] for run in ("whole", "alone")]
+    assert scores[0] == scores[1]
+    assert scores[0]["log_loss"]["mean_users"] == told[3][1]
+    assert outcome_of(here.folder / "pruned")["status"] == "pruned"
+    assert not (here.folder / "pruned" / "summary.json").exists()
+    assert "failed" not in pruned.text
+
+
+def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
+    told: list[tuple[int, float]] = []
+    trial = RunningTrial(0, "log_loss", report=lambda step, value: told.append((step, value)))
+    with as_trial(trial):
+        done = here(*ONE_FIT, "algo.epochs=4", "data.users=2", "hydra.run.dir=out")
+    assert done.status == 0
+    assert [step for step, _ in told] == [1, 2]
+    whole = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]
+    assert told[1][1] == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_a_search_on_one_user_prunes_within_the_fit_and_changes_no_score(here: Here) -> None:
+    space = ["algo.learning_rate=tag(log,interval(0.001,0.3))", "algo.epochs=range(8,13)"]
+    words = ["-m", *ONE_FIT, *space, "hydra/sweeper=srs_eval_optuna", "hydra.sweeper.n_trials=14"]
+    words += ["hydra.sweeper.metric=log_loss", "hydra.sweeper.sampler=random"]
+    studies = {}
+    for folder, more in (("none", []), ("median", ["hydra.sweeper.prune_from=3"])):
+        choice = [f"hydra.sweeper.pruner={folder}", f"hydra.sweep.dir={folder}", *more]
+        done = here(*words, *choice)
+        assert done.status == 0, done.err
+        studies[folder] = study_in(here.folder / folder).trials
+    assert [trial.params for trial in studies["none"]] == [t.params for t in studies["median"]]
+    ended_early = 0
+    for alone, watched in zip(studies["none"], studies["median"], strict=True):
+        epochs, steps = watched.params["algo.epochs"], watched.intermediate_values
+        if watched.state.name == "COMPLETE":
+            assert watched.value == alone.value == steps[epochs]
+            assert sorted(steps) == list(range(1, epochs + 1))
+        else:
+            assert watched.state.name == "PRUNED"
+            assert 3 <= max(steps) <= epochs
+            ended_early += max(steps) < epochs
+    assert ended_early > 0
+
+
 @pytest.mark.slow
 def test_a_pruned_trial_is_neither_finished_nor_failed_in_the_tracker(here: Here) -> None:
     words = ["hydra.sweeper.n_trials=9", "hydra.sweeper.pruner=median", "data.users=4"]
@@ -224,12 +289,13 @@ def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("users", [2, 1])
 def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
-    tmp_path: Path,
+    tmp_path: Path, users: int
 ) -> None:
     tiny = ["algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "hydra.sweeper.n_trials=30"]
     words = ["-m", "algo=lstm", "sweep=optuna_lstm", *BRIEF, *tiny, "tracking=none"]
-    words += ["hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
+    words += [f"data.users={users}", "hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
     for place in ("killed", "whole"):
         (tmp_path / place).mkdir()
     whole = apart(tmp_path / "whole", *words, timeout=600)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,10 +27,10 @@ from srs_eval.algorithms.neural.network import (
 from srs_eval.algorithms.neural.sequences import Histories, groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import (
     Recipe,
+    apart,
+    epochs,
     generator_from,
-    minimise,
-    one_thread,
-    seeded,
+    last_of,
 )
 from srs_eval.algorithms.neural.weights import Weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -121,6 +122,23 @@ class NetworkAlgorithm:
         FitError
             If the loss or a parameter stopped being a number.
         """
+        return last_of(self._steps(reviews, rows, rng))()
+
+    def fit_in_steps(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> Iterator[NetworkModel]:
+        """Train as `fit` does, yielding the model as it stands after each epoch.
+
+        The last one is what `fit` returns. What is raised is what `fit` raises, at the step where
+        it shows.
+        """
+        for model in self._steps(reviews, rows, rng):
+            yield model()
+
+    def _steps(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> Iterator[Callable[[], NetworkModel]]:
+        """Train; after each epoch yield what freezes the network as it stands, if called now."""
         weights = self.learned()
         if weights is not None and (seen := weights.seen_in(reviews)) is not None:
             raise FitSkipped(
@@ -137,8 +155,9 @@ class NetworkAlgorithm:
         generator = generator_from(int(rng.integers(2**63)))
         network, scaling = self.start(weights, reviews, histories, generator)
         order = rng.permutation(len(histories.length))
-        loss = self.train(network, reviews, rows, histories, order, self.told(), generator)
-        return self.model_of(network, scaling, loss, reviews, len(histories.target))
+        losses = self.training(network, reviews, rows, histories, order, self.told(), generator)
+        for loss in losses:
+            yield partial(self.model_of, network, scaling, loss, reviews, len(histories.target))
 
     def told(self) -> Recipe:
         """Return the recipe, with what the options say instead."""
@@ -172,7 +191,7 @@ class NetworkAlgorithm:
         network.set_scaling(scaling)
         return network.to(self.device), scaling
 
-    def train(
+    def training(
         self,
         network: Network,
         reviews: Reviews,
@@ -181,8 +200,8 @@ class NetworkAlgorithm:
         order: IntArray,
         recipe: Recipe,
         generator: torch.Generator,
-    ) -> float:
-        """Train a network in place; return the loss of the last epoch."""
+    ) -> Iterator[float]:
+        """Train a network in place, yielding the loss of each epoch."""
         groups = groups_of_targets(histories, order, per_group=recipe.batch_size)
         batches = training_batches(
             network,
@@ -194,7 +213,8 @@ class NetworkAlgorithm:
             weight=recency(len(rows), recipe),
         )
         if not batches:
-            return 0.0
+            yield 0.0
+            return
         parameters = list(network.parameters())
         centre = [parameter.detach().clone() for parameter in parameters]
 
@@ -204,8 +224,8 @@ class NetworkAlgorithm:
             return fitting.add(near(parameters, centre, recipe.prox))
 
         network.train()
-        with one_thread(), seeded(generator):
-            return minimise(parameters, batches, loss, recipe, generator, network.clip)
+        losses = epochs(parameters, batches, loss, recipe, generator, network.clip)
+        yield from apart(losses, generator)
 
     def model_of(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -126,7 +127,7 @@ class Lstm(NetworkAlgorithm):
         """Hidden units."""
         return (self.hidden,)
 
-    def train(
+    def training(
         self,
         network: Network,
         reviews: Reviews,
@@ -135,10 +136,10 @@ class Lstm(NetworkAlgorithm):
         order: IntArray,
         recipe: Recipe,
         generator: torch.Generator,
-    ) -> float:
-        """Train a network in place; return the loss of the last epoch."""
+    ) -> Iterator[float]:
+        """Train a network in place, yielding the loss of each epoch."""
         if self.hidden > _MOST_COMPILED or self.device != "cpu":
-            return NetworkAlgorithm.train(
+            return NetworkAlgorithm.training(
                 self, network, reviews, rows, histories, order, recipe, generator
             )
         groups = groups_of_targets(histories, order, per_group=recipe.batch_size)

@@ -9,7 +9,7 @@ of the number of hidden units. One thing differs: reviews whose predicted recall
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from srs_eval.algorithms.neural.network import Network
 from srs_eval.algorithms.neural.sequences import Histories, ranges
-from srs_eval.algorithms.neural.training import Recipe, minimise
+from srs_eval.algorithms.neural.training import Recipe, epochs
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Maths, State, Value
@@ -154,8 +154,8 @@ def packed_groups(
 
 def train_compiled(
     network: Network, packed: Sequence[Packed], recipe: Recipe, generator: torch.Generator
-) -> float:
-    """Train a network in place; return the loss of the last epoch."""
+) -> Iterator[float]:
+    """Train a network in place, yielding the loss of each epoch."""
     hidden = int(network.rnn.hidden_size)  # type: ignore[union-attr, arg-type]
     parameters = torch.from_numpy(network.vector().astype(np.float64)).requires_grad_()
 
@@ -163,6 +163,6 @@ def train_compiled(
         value: Tensor = CompiledLoss.apply(parameters, hidden, batch)  # type: ignore[no-untyped-call]
         return value
 
-    total = minimise([parameters], packed, loss, recipe, generator)
-    network.load(parameters.detach().numpy())
-    return total
+    for total in epochs([parameters], packed, loss, recipe, generator):
+        network.load(parameters.detach().numpy())
+        yield total

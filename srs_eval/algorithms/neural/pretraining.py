@@ -14,7 +14,7 @@ import torch
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, scaling_of
 from srs_eval.algorithms.neural.sequences import Histories, histories_before
-from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from
+from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from, last_of
 from srs_eval.algorithms.neural.weights import SeenUser, Weights, digests_of, read_weights
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
@@ -122,7 +122,7 @@ class PooledPretraining(PretrainedAlgorithm):
         network, scaling = self.start(None, reviews, histories, generator)
         order = rng.permutation(len(histories.length))
         recipe = self.pretraining
-        self.train(network, reviews, rows, histories, order, recipe, generator)
+        last_of(self.training(network, reviews, rows, histories, order, recipe, generator))
         return self.with_weights(
             network,
             scaling,
@@ -218,7 +218,7 @@ class ReptilePretraining(PretrainedAlgorithm):
         if n_batches > self.inner.epochs:
             order = order[: len(order) * self.inner.epochs // n_batches]
         recipe = replace(self.inner, epochs=max(1, self.inner.epochs // n_batches))
-        self.train(network, reviews, rows, histories, order, recipe, generator)
+        last_of(self.training(network, reviews, rows, histories, order, recipe, generator))
         with torch.no_grad():
             away = [
                 before - parameter

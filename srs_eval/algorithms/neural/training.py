@@ -7,6 +7,7 @@ than training the network of one user; Adam is a few lines.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 Batch = TypeVar("Batch")
+Step = TypeVar("Step")
 # Of the share of all steps that are done, which share of the learning rate the next one has.
 Schedule = Callable[[float], float]
 
@@ -108,12 +110,37 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-@contextmanager
-def seeded(generator: torch.Generator) -> Iterator[None]:
-    """Give what draws from PyTorch's global generator (dropout) the seed of our own."""
-    with torch.random.fork_rng():
-        torch.manual_seed(generator.initial_seed())
-        yield
+def apart(losses: Iterator[float], generator: torch.Generator) -> Iterator[float]:
+    """Take each step of a training on one thread, with the seed of our own for dropout.
+
+    Dropout draws from PyTorch's global generators. They and the threads are given back after
+    each step, so that what is done between two steps changes nothing in the training, nor the
+    training anything there.
+    """
+    drawn: list[Tensor] | None = None
+    while True:
+        with one_thread(), torch.random.fork_rng():
+            if drawn is None:
+                torch.manual_seed(generator.initial_seed())
+            else:
+                _set_global_states(drawn)
+            loss = next(losses, None)
+            drawn = _global_states()
+        if loss is None:
+            return
+        yield loss
+
+
+def _global_states() -> list[Tensor]:
+    """States of PyTorch's global generators: that of the CPU, and those of all GPUs."""
+    on_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return [torch.get_rng_state(), *on_gpus]
+
+
+def _set_global_states(states: Sequence[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states[1:])
 
 
 def generator_from(seed: int) -> torch.Generator:
@@ -123,14 +150,19 @@ def generator_from(seed: int) -> torch.Generator:
     return generator
 
 
-def minimise(
+def last_of(steps: Iterator[Step]) -> Step:
+    """Train to the end, and return what the last step came to."""
+    return deque(steps, maxlen=1).pop()
+
+
+def epochs(
     parameters: Sequence[Tensor],
     batches: Sequence[Batch],
     loss: Callable[[Batch], Tensor],
     recipe: Recipe,
     generator: torch.Generator,
     after_step: Callable[[], None] = lambda: None,
-) -> float:
+) -> Iterator[float]:
     """Take one step of Adam per batch, in an order of batches drawn anew for each epoch.
 
     Parameters
@@ -148,11 +180,11 @@ def minimise(
     after_step : callable
         Called after each step, to move parameters into their bounds.
 
-    Returns
-    -------
+    Yields
+    ------
     float
-        Sum of the losses of the last epoch, each taken just before its step; NaN or infinity
-        ends the training early.
+        After each epoch: the sum of its losses, each taken just before its step; NaN or infinity
+        is the last.
 
     References
     ----------
@@ -161,7 +193,6 @@ def minimise(
     """
     adam = Adam(parameters, recipe)
     n_steps = recipe.epochs * len(batches)
-    total = math.nan
     for epoch in range(recipe.epochs):
         total = 0.0
         for turn, number in enumerate(torch.randperm(len(batches), generator=generator).tolist()):
@@ -172,8 +203,9 @@ def minimise(
             after_step()
             total += float(value.detach())
             if not math.isfinite(total):
-                return total
-    return total
+                yield total
+                return
+        yield total
 
 
 class Adam:

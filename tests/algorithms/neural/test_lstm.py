@@ -24,7 +24,7 @@ from srs_eval.algorithms.neural.network import (
     training_batches,
 )
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
-from srs_eval.algorithms.neural.training import generator_from
+from srs_eval.algorithms.neural.training import generator_from, last_of
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Reviews
@@ -121,8 +121,10 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     generator = generator_from(int(rng.integers(2**63)))
     network, _ = algorithm.start(None, reviews, histories, generator)
     order = rng.permutation(len(histories.length))
-    NetworkAlgorithm.train(
-        algorithm, network, reviews, rows, histories, order, algorithm.told(), generator
+    last_of(
+        NetworkAlgorithm.training(
+            algorithm, network, reviews, rows, histories, order, algorithm.told(), generator
+        )
     )
     by_pytorch = lstm_model(tuple(network.vector().tolist()))
     assert compiled_model.predict(reviews, rows) == pytest.approx(

@@ -186,6 +186,20 @@ def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm: NetworkAlgorithm)
 
 
 @each
+def test_the_last_of_the_epochs_is_what_a_fit_gives(algorithm: NetworkAlgorithm) -> None:
+    task = trial_task(same_day=False)
+    short = replace(algorithm, epochs=3)
+    train = task.folds[-1].train
+    fitted = short.fit(task.reviews, train, np.random.default_rng(4))
+    steps = []
+    for model in short.fit_in_steps(task.reviews, train, np.random.default_rng(4)):
+        torch.rand(3)  # as another algorithm would in between
+        steps.append(model)
+    assert steps[-1] == fitted
+    assert len({model.parameters for model in steps}) == 3
+
+
+@each
 def test_a_prediction_does_not_depend_on_what_else_is_predicted(
     algorithm: NetworkAlgorithm,
 ) -> None:

@@ -1,6 +1,7 @@
 """The optimiser is compared with PyTorch's own."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,16 +11,16 @@ from srs_eval.algorithms.neural.training import (
     Adam,
     Ramps,
     Recipe,
+    apart,
     constant,
     cosine,
+    epochs,
     generator_from,
-    minimise,
     one_thread,
-    seeded,
 )
 
 
-def test_minimise_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> None:
+def test_training_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> None:
     rng = np.random.default_rng(3)
     batches = [torch.tensor(rng.normal(size=(7, 4))) for _ in range(3)]
     ours = torch.tensor(rng.normal(size=4), requires_grad=True)
@@ -28,13 +29,14 @@ def test_minimise_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> N
     def loss_of(weights: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
         return (batch @ weights - 1).square().sum()
 
-    minimise(
+    steps = epochs(
         [ours],
         batches,
         lambda batch: loss_of(ours, batch),
         Recipe(epochs=4, batch_size=1, learning_rate=0.1),
         generator_from(5),
     )
+    assert len(list(steps)) == 4
     optimiser = torch.optim.Adam([theirs], lr=0.1)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=12)
     generator = generator_from(5)
@@ -47,19 +49,19 @@ def test_minimise_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> N
     assert ours.tolist() == pytest.approx(theirs.tolist(), abs=1e-12)
 
 
-def test_minimise_returns_the_summed_loss_of_the_last_epoch() -> None:
+def test_each_epoch_tells_its_summed_loss() -> None:
     weight = torch.tensor([2.0], requires_grad=True)
-    loss = minimise(
+    losses = epochs(
         [weight],
         [1.0, 3.0],
         lambda factor: (factor * weight).sum(),
-        Recipe(epochs=1, batch_size=1, learning_rate=1e-9),
+        Recipe(epochs=2, batch_size=1, learning_rate=1e-9),
         generator_from(0),
     )
-    assert loss == pytest.approx(8.0)
+    assert list(losses) == pytest.approx([8.0, 8.0])
 
 
-def test_minimise_stops_where_the_loss_is_no_number() -> None:
+def test_training_stops_where_the_loss_is_no_number() -> None:
     weight = torch.tensor([1.0], requires_grad=True)
     calls = []
 
@@ -68,7 +70,7 @@ def test_minimise_stops_where_the_loss_is_no_number() -> None:
         return (weight * math.nan).sum()
 
     recipe = Recipe(epochs=3, batch_size=1, learning_rate=0.1)
-    total = minimise([weight], [0.0] * 4, loss, recipe, generator_from(0))
+    (total,) = epochs([weight], [0.0] * 4, loss, recipe, generator_from(0))
     assert math.isnan(total)
     assert len(calls) == 1
 
@@ -118,9 +120,16 @@ def test_learning_rates_are_multiplied_as_published_where_a_batch_counts_otherwi
 
 def test_dropout_is_drawn_from_our_own_generator() -> None:
     before = torch.get_rng_state()
-    drawn = []
-    for _ in range(2):
-        with seeded(generator_from(3)):
-            drawn.append(torch.rand(2).tolist())
-    assert drawn[0] == drawn[1]
+
+    def draw() -> Iterator[float]:
+        for _ in range(3):
+            yield torch.rand(1).item()
+
+    drawn = list(apart(draw(), generator_from(3)))
     assert torch.equal(torch.get_rng_state(), before)
+    assert len(set(drawn)) == 3
+    between = apart(draw(), generator_from(3))
+    for number in drawn:
+        assert next(between) == number
+        torch.rand(5)  # somebody else's, which the training does not notice
+    torch.set_rng_state(before)

@@ -1,0 +1,129 @@
+"""How a run compares with a baseline, in percent of the baseline's score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from srs_eval.comparison.one_user import clusters_of
+from srs_eval.comparison.resampling import resampled_ratios
+from srs_eval.comparison.runs import Run, is_run, job_number, load_run
+from srs_eval.comparison.saved_predictions import (
+    PER_REVIEW,
+    SavedPredictions,
+    check_same_rows,
+    has_predictions,
+    losses,
+)
+from srs_eval.metrics.clusters import clustered_difference
+from srs_eval.metrics.paired import weighted_interval
+from srs_eval.nouns import FloatArray, User
+
+# Scores with a natural zero that is perfect, so that a percentage means something.
+IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    """Difference between two means, as a percentage of the baseline's.
+
+    Attributes
+    ----------
+    difference : float
+        Negative if the run is better.
+    lo, hi : float
+        99 % interval; NaN below five users, and for a single user where the score is no mean
+        over reviews.
+    """
+
+    metric: str
+    difference: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstBaseline:
+    """A run against its baseline, on the users of whom both scored the same reviews.
+
+    Attributes
+    ----------
+    n_users : int
+        How many these are.
+    of_users : int
+        How many the run scored.
+    percents : tuple of Percent
+        One for each metric that both have and that is above 0 for the baseline.
+    """
+
+    baseline: Run
+    n_users: int
+    of_users: int
+    percents: tuple[Percent, ...]
+
+
+def in_percent(run: Run, baseline: Run) -> AgainstBaseline:
+    """Compare two finished runs on the users of whom both scored the same reviews."""
+    users = [user for user, rows in run.rows.items() if rows == baseline.rows.get(user)]
+    found = [_percent(run, baseline, metric, users) for metric in IN_PERCENT]
+    percents = tuple(percent for percent in found if percent is not None)
+    return AgainstBaseline(baseline, len(users), len(run.rows), percents)
+
+
+def first_alike(run: Run, sweep_folder: Path) -> Run | None:
+    """Find the first job of a sweep that has scored reviews of the same users as a later one.
+
+    Parameters
+    ----------
+    run : Run
+        Any job of the sweep; only those with lower numbers are looked at.
+    sweep_folder : Path
+        Folder of all jobs.
+    """
+    own, _ = job_number(run.place)
+    before = [f for f in sweep_folder.iterdir() if 0 <= job_number(f)[0] < own]
+    for folder in sorted(before, key=job_number):
+        if is_run(folder):
+            other = load_run(folder)
+            if any(rows == other.rows.get(user) for user, rows in run.rows.items()):
+                return other
+    return None
+
+
+def _percent(run: Run, baseline: Run, metric: str, users: Sequence[User]) -> Percent | None:
+    ours, theirs = run.values(metric, users), baseline.values(metric, users)
+    known = ~np.isnan(ours) & ~np.isnan(theirs)
+    ours, theirs = ours[known], theirs[known]
+    if not len(theirs) or theirs.sum() <= 0:
+        return None
+    if len(users) == 1:
+        lo, hi = _interval_of_one(run, baseline, metric, users[0])
+    else:
+        lo, hi = _interval_of_many(ours - theirs, theirs)
+    return Percent(metric, 100 * float(ours.sum() / theirs.sum() - 1), 100 * lo, 100 * hi)
+
+
+def _interval_of_many(gaps: FloatArray, theirs: FloatArray) -> tuple[float, float]:
+    """Interval of the sum of gaps over the sum of scores, from drawing users."""
+    drawn = resampled_ratios(gaps[:, None, None], theirs[:, None])[:, 0, 0]
+    ratios = np.divide(gaps, theirs, out=np.full(len(gaps), math.nan), where=theirs > 0)
+    return weighted_interval(ratios, theirs, drawn)
+
+
+def _interval_of_one(run: Run, baseline: Run, metric: str, user: User) -> tuple[float, float]:
+    """Interval of a ratio of means over reviews, alike within cards and days."""
+    if metric not in PER_REVIEW or not (has_predictions(run) and has_predictions(baseline)):
+        return math.nan, math.nan
+    ours, theirs = (SavedPredictions(one.place).read(user) for one in (run, baseline))
+    if ours is None:
+        return math.nan, math.nan
+    theirs = check_same_rows(baseline, ours, theirs)
+    scores, base = losses(ours, metric), losses(theirs, metric)
+    ratio = scores.sum() / base.sum() - 1
+    # A ratio errs as its numerator does once the expected part is taken off (delta method).
+    _, lo, hi = clustered_difference(scores - base - ratio * base, *clusters_of(ours))
+    return float(ratio + lo / base.mean()), float(ratio + hi / base.mean())
