@@ -1,6 +1,6 @@
-"""Make pictures of what the MLflow UI shows of an experiment.
+"""Make pictures of what the MLflow UI shows of an experiment, and of a comparison's report.
 
-    python docs/make_screenshots.py sqlite:///mlflow.db srs_eval docs/images
+    python docs/make_screenshots.py sqlite:///mlflow.db srs_eval pictures [verdict/report.html]
 
 starts the UI on a free port, opens its pages in a headless Chromium, writes the pictures of
 `PICTURES` into the folder, and ends both programs. Needs a Chromium on the PATH.
@@ -30,11 +30,12 @@ from typing import Any, Self
 
 from srs_eval.tracking.view import view_link
 
-# Files without their ending. Of the last there is none where no run has logged a model.
+# Files without their ending. There is no model where no run has logged one.
 PICTURES = (
-    *("run_list", "charts", "figures", "tables", "compare"),
-    *("run", "run_figure", "run_table", "model"),
+    *("mlflow_run_list", "mlflow_charts", "mlflow_figures", "mlflow_tables", "mlflow_compare"),
+    *("mlflow_run", "mlflow_run_figure", "mlflow_run_table", "mlflow_model"),
 )
+REPORT = "compare_report"
 COMPARED = 10
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM_OPTIONS = (
@@ -233,7 +234,15 @@ def take_pictures(uri: str, experiment: str, folder: Path) -> None:
         if model is not None:
             place = f"{address}/#/experiments/{experiment_id}/models/{model['info']['model_id']}"
             browser.open(f"{place}?{MENUS}", model["info"]["name"])
-            browser.picture(folder / "model.png")
+            browser.picture(folder / "mlflow_model.png")
+
+
+def take_picture_of_report(report: Path, folder: Path) -> None:
+    """Write a picture of the beginning of a report into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Browser(width=1200, height=2200) as browser:
+        browser.open(report.resolve().as_uri(), "Leaderboards")
+        browser.picture(folder / f"{REPORT}.png")
 
 
 def _of_experiment(
@@ -241,17 +250,17 @@ def _of_experiment(
 ) -> None:
     """Take pictures of many runs: in a list, and side by side."""
     names = [run["info"]["run_name"] for run in runs]
-    for file, mode in (("run_list", "TABLE"), ("charts", "CHART")):
+    for file, mode in (("mlflow_run_list", "TABLE"), ("mlflow_charts", "CHART")):
         browser.open(f"{address}/{view_link(experiment_id, mode=mode)}", *names[:3])
         browser.picture(folder / f"{file}.png")
     browser.scroll_to_section("figures")
-    browser.picture(folder / "figures.png")
+    browser.picture(folder / "mlflow_figures.png")
     browser.open(f"{address}/{view_link(experiment_id, mode='ARTIFACT')}", names[0])
-    browser.picture(folder / "tables.png")
+    browser.picture(folder / "mlflow_tables.png")
     ids = json.dumps([run["info"]["run_id"] for run in runs])
     query = urllib.parse.urlencode({"runs": ids, "experiments": json.dumps([experiment_id])})
     browser.open(f"{address}/#/compare-runs?{query}&{MENUS}", *names[:2])
-    browser.picture(folder / "compare.png")
+    browser.picture(folder / "mlflow_compare.png")
 
 
 def _of_run(
@@ -261,10 +270,10 @@ def _of_run(
     name = run["info"]["run_name"]
     place = f"{address}/#/experiments/{experiment_id}/runs/{run['info']['run_id']}"
     browser.open(f"{place}?{MENUS}", name)
-    browser.picture(folder / "run.png")
-    for file, artifact in (("run_figure", "calibration.png"), ("run_table", "tables/metrics.json")):
+    browser.picture(folder / "mlflow_run.png")
+    for file, artifact in (("figure", "calibration.png"), ("table", "tables/metrics.json")):
         browser.open(f"{place}/artifacts/{artifact}?{MENUS}", name)
-        browser.picture(folder / f"{file}.png")
+        browser.picture(folder / f"mlflow_run_{file}.png")
 
 
 def _answers(address: str) -> bool:
@@ -317,5 +326,8 @@ if __name__ == "__main__":
     parser.add_argument("uri", help="tracking URI, such as sqlite:///mlflow.db")
     parser.add_argument("experiment", help="name of the experiment")
     parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("report", type=Path, nargs="?", help="report.html of a comparison")
     arguments = parser.parse_args()
     take_pictures(arguments.uri, arguments.experiment, arguments.folder)
+    if arguments.report is not None:
+        take_picture_of_report(arguments.report, arguments.folder)

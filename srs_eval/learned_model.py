@@ -44,8 +44,8 @@ def learned_model(plan: Plan, evaluation: Evaluation) -> Iterator[Item]:
         dataset=(plan.source.name, evaluation.scores.fingerprint),
         description=(
             f"**{plan.label}**, learned from the first {last.n_train:,} scored reviews of user "
-            f"{last.user} ({plan.source.location}). Its scores are those of the "
-            f"{last.n_test:,} reviews after them."
+            f"{last.user}. Its scores are those of the {last.n_test:,} reviews after them. "
+            f"Source: {plan.source.location}."
         ),
     )
     yield Tag("model", f"kept: user {last.user}, fold {last.fold}")

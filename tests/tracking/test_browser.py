@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 from types import ModuleType
 
+import PIL.Image
 import pytest
+from commands import SMALL, apart
 
 from srs_eval.tracking.items import Param, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -54,3 +56,19 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
         assert shown.index("test\n(1)") < shown.index("calib\n(1)") < shown.index("extra\n(1)")
         table = page.replace("compareRunsMode=CHART", "compareRunsMode=TABLE")
         browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+def test_pictures_of_every_page_are_made_by_the_script(
+    tmp_path: Path, screenshots: ModuleType
+) -> None:
+    words = ["-m", "algo=avg,fsrs6", *SMALL, "tracking.model=true", "hydra.sweep.dir=out"]
+    assert apart(tmp_path, *words).status == 0
+    screenshots.take_pictures(f"sqlite:///{tmp_path / 'mlflow.db'}", "srs_eval", tmp_path / "made")
+    made = {path.stem: path for path in (tmp_path / "made").glob("*.png")}
+    assert set(made) == set(screenshots.PICTURES)
+    for path in made.values():
+        with PIL.Image.open(path) as image:
+            assert len(image.convert("L").resize((40, 40)).getcolors()) > 10, path.name
