@@ -134,8 +134,9 @@ def _compare(asked: Asked, words: Sequence[str]) -> int:
     out = (asked.path("out") or Path("outputs") / stamp).resolve()
     if out.exists() and not out.is_dir():
         raise ConfigError(f"out={out}: there is a file of that name")
-    paths = [*asked.paths, *_stored(asked, out)]
-    runs, left_out = given_runs(paths)
+    stored, without = _stored(asked, out)
+    runs, left_out = given_runs([*asked.paths, *stored])
+    left_out += without
     published = asked.path("published")
     yardsticks = read_published(published) if published else []
     named = with_own_names([*runs, *yardsticks])
@@ -158,18 +159,18 @@ def _compare(asked: Asked, words: Sequence[str]) -> int:
     files = [*write_files(verdict, out), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
-    links = _tracked(asked, verdict, files, paired.runs)
+    links = _tracked(asked, verdict, files, paired.runs, stored)
     if links is not None:
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
     return 0
 
 
-def _stored(asked: Asked, out: Path) -> list[Path]:
-    """Fetch runs from the tracking store, if any were asked for."""
+def _stored(asked: Asked, out: Path) -> tuple[list[Path], list[str]]:
+    """Fetch runs from the tracking store, if any were asked for; say which have no results."""
     tags = _asked_of_store(asked.options)
     if not tags:
-        return []
+        return [], []
     from srs_eval.tracking.comparison_run import fetch_runs
 
     experiment = tags.pop("experiment", None)
@@ -187,7 +188,11 @@ def _asked_of_store(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _tracked(
-    asked: Asked, verdict: Verdict, files: Sequence[Path], runs: Sequence[Run]
+    asked: Asked,
+    verdict: Verdict,
+    files: Sequence[Path],
+    runs: Sequence[Run],
+    stored: Sequence[Path],
 ) -> RunLinks | None:
     """Keep the comparison as a run of its own, with tags that lead to the runs compared."""
     if asked.options.get("tracking") == "none":
@@ -200,9 +205,12 @@ def _tracked(
             run.name,
             {
                 "config_hash": str(run.summary.get("tags", {}).get("config_hash", "")),
+                "code_hash": str(run.summary.get("tags", {}).get("code_hash", "")),
                 "rows_fingerprint": str(run.summary.get("rows_fingerprint", "")),
             },
             str(run.summary.get("tags", {}).get("sweep_id", "")),
+            # runs that were fetched lie in folders that are called as they are
+            run.place.name if run.place in stored else _run_id(run.place),
         )
         for run in runs
     ]
@@ -220,6 +228,13 @@ def _tracked(
         experiment=asked.options.get("tracking.experiment", EXPERIMENT),
         artifacts=asked.options.get("tracking.artifacts"),
     )
+
+
+def _run_id(folder: Path) -> str:
+    from srs_eval.report.jobs import read_outcome
+
+    outcome = read_outcome(folder)
+    return "" if outcome is None else outcome.run_id
 
 
 if __name__ == "__main__":

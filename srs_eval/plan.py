@@ -148,12 +148,27 @@ def make_plan(
         folder=folder,
         sweep_id=None if sweep_folder is None else sweep_id(sweep_folder),
         sweep_folder=sweep_folder,
-        baseline=_finished_run(content.get("baseline")),
+        baseline=_finished_run(content.get("baseline"), folder),
         trial=trial,
     )
 
 
-def _finished_run(baseline: str | None) -> Path | None:
+def _wrong_objective(panel: Panel, option: str, trial: RunningTrial) -> list[str]:
+    """Say why a search would not find what is best, if it would not."""
+    better = {metric.name: metric.better for metric in panel}
+    about = f"hydra.sweeper.metric={trial.metric}"
+    if trial.metric not in better:
+        return [f"{about}: not in panel={option}; there are {', '.join(better)}"]
+    towards = {"lower": "minimize", "higher": "maximize"}.get(better[trial.metric])
+    if towards is None:
+        fit = ", ".join(name for name, way in better.items() if way in ("lower", "higher"))
+        return [f"{about}: neither the lowest nor the highest is best; there are {fit}"]
+    if trial.direction != towards:
+        return [f"{about}: {better[trial.metric]} is better; add hydra.sweeper.direction={towards}"]
+    return []
+
+
+def _finished_run(baseline: str | None, own: Path) -> Path | None:
     """Make sure that there is a baseline to compare with before anything is fitted."""
     if baseline is None:
         return None
@@ -162,6 +177,10 @@ def _finished_run(baseline: str | None) -> Path | None:
         raise ConfigError(
             f"baseline={baseline}: expected the folder of a finished run, with summary.json and "
             "scores.parquet"
+        )
+    if folder.resolve() == own.resolve():
+        raise ConfigError(
+            f"baseline={baseline}: this run would overwrite it; give another hydra.run.dir"
         )
     return folder
 
@@ -177,11 +196,7 @@ def _require_validation(
             "take protocol=validation, which has rows before them (protocol.base=… for others "
             "than those of srs_benchmark)"
         )
-    if trial.metric not in built["panel"].names:
-        problems.append(
-            f"hydra.sweeper.metric={trial.metric}: not in panel={choices['panel']}; there are "
-            + ", ".join(built["panel"].names)
-        )
+    problems += _wrong_objective(built["panel"], choices["panel"], trial)
     if problems:
         raise ConfigError("\n".join(problems))
 

@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from srs_eval.plan import Plan
 
 
+# Hydra's own sweeper.
+_GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+
+
 @dataclass
 class _Command:
     """What the current command has started, and where it finds further options.
@@ -42,6 +46,7 @@ class _Command:
     folder: Path | None = None
     is_sweep: bool = False
     folders: Sequence[Path] = ()
+    told: set[str] = field(default_factory=set)
 
 
 _command = _Command()
@@ -64,6 +69,11 @@ class RememberFolder(Callback):
         """Note the folder that holds the folders of all jobs."""
         _command.folder = Path(config.hydra.sweep.dir).resolve()
         _command.is_sweep = True
+        # A search goes on with its trials; any other sweep says anew how each job ends.
+        if config.hydra.sweeper["_target_"] == _GRID:
+            from srs_eval.report.jobs import forget_outcomes  # heavy: not for --help
+
+            forget_outcomes(_command.folder)
 
 
 def job(cfg: DictConfig) -> float:
@@ -77,6 +87,7 @@ def job(cfg: DictConfig) -> float:
     in_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
     trial = running_trial()
+    _tell_once(option_files.hidden(choices, _command.folders))
 
     def plan() -> Plan:
         content = settings.resolved(cfg, choices)
@@ -101,6 +112,14 @@ def job(cfg: DictConfig) -> float:
         sweep_folder=sweep_folder,
         metric="log_loss" if trial is None else trial.metric,
     )
+
+
+def _tell_once(texts: Sequence[str]) -> None:
+    """Say what no job of the command has said before."""
+    for text in texts:
+        if text not in _command.told:
+            _command.told.add(text)
+            complain(text)
 
 
 def main() -> None:
@@ -163,6 +182,7 @@ def _not_understood(problems: list[str]) -> int:
 def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
     _command.folder, _command.is_sweep, _command.folders = None, False, folders
+    _command.told = set()
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
     )(job)

@@ -314,6 +314,28 @@ def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: He
     assert not Path("out/summary.json").exists()
 
 
+def test_a_run_is_not_compared_with_what_it_overwrites(here: Here) -> None:
+    assert here("algo=constant", *SMALL, *QUIET, "hydra.run.dir=out").status == 0
+    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=./out/")
+    assert done.status == 2
+    assert "this run would overwrite it" in done.err
+    assert summary_of(Path("out"))["algo"] == "constant"
+
+
+def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: Here) -> None:
+    words = [*SMALL, *QUIET, "hydra.sweep.dir=out", "tracking=jsonl"]
+    words.remove("tracking=none")
+    assert here("-m", "algo=avg", *words).status == 0
+    Path("out/mine").mkdir()
+    Path("out/mine/job.json").write_text('{"title": "a letter"}')
+    done = here("-m", "algo=constant,sm2", *words)
+    assert done.status == 0
+    assert "avg" not in done.out
+    assert Path("out/0_avg/summary.json").is_file()
+    assert Path("out/mine/job.json").is_file()
+    assert "vs_constant/log_loss_percent" in Path("out/1_sm2/items.jsonl").read_text()
+
+
 def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     here: Here, plugin: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -146,6 +147,44 @@ def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     assert "there are" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("before", "after"):
+        assert run_command(["algo=avg", *SMALL, "figures=false", f"hydra.run.dir={name}"]) == 0
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    place = {e.name: e.experiment_id for e in client.search_experiments()}
+    ids = {r.info.run_id for r in client.search_runs([place["srs_eval"]])}
+    for words in (["before", "after"], ["experiment=srs_eval"]):
+        assert command([*words, f"out=of_{len(words)}"]) == 0
+        (last, *_) = client.search_runs(
+            [{e.name: e.experiment_id for e in client.search_experiments()}["srs_eval_comparisons"]]
+        )
+        assert set(last.data.tags["parents"].split(",")) == ids
+        found = {value for name, value in last.data.tags.items() if name.startswith("parent.")}
+        assert found == ids
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*SMALL, "figures=false", "hydra.sweep.dir=runs", "tracking.experiment=study"]
+    assert run_command(["-m", "algo=avg,constant", *words]) == 0
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    study = client.get_experiment_by_name("study").experiment_id
+    first, _ = client.search_runs([study])
+    client.set_terminated(first.info.run_id, "FAILED")
+    empty = client.create_run(study, run_name="came to nothing")
+    client.set_terminated(empty.info.run_id, "FAILED")
+    assert command(["experiment=study", "tracking=none", "out=both"]) == 0
+    said = capsys.readouterr().out
+    assert "2 runs on" in said
+    assert f"came to nothing kept no results and was left out: run {empty.info.run_id}" in said
+
+
 def test_results_stay_where_the_tracking_store_cannot_be_used(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,7 +219,22 @@ def test_a_broken_run_is_named(
     (broken / "scores.parquet").write_bytes(b"not parquet")
     write_json(broken / "summary.json", {"label": "broken"})
     assert command([str(broken), str(sweep), "tracking=none"]) == 2
-    assert "broken: cannot be read" in capsys.readouterr().err
+    assert "broken/scores.parquet: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "predictions.parquet", "summary.json"])
+def test_a_file_that_was_cut_off_is_named_in_one_line(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(sweep, copied)
+    file = copied / "1_constant" / name
+    file.write_bytes(file.read_bytes()[:-100])
+    assert command([str(copied), "tracking=none", "out=out"]) == 2
+    told, advice = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"srs_eval: {file}: cannot be read (")
+    assert advice == "srs_eval: python -m srs_eval.compare --help lists the options"
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from srs_eval.comparison.one_user import clusters_of
 from srs_eval.comparison.resampling import resampled_ratios
-from srs_eval.comparison.runs import Run, is_run, job_number, load_run
+from srs_eval.comparison.runs import OUTCOME, Run, is_run, job_number, load_run
 from srs_eval.comparison.saved_predictions import (
     PER_REVIEW,
     SavedPredictions,
@@ -75,7 +75,7 @@ def in_percent(run: Run, baseline: Run) -> AgainstBaseline:
 
 
 def first_alike(run: Run, sweep_folder: Path) -> Run | None:
-    """Find the first job of a sweep that has scored reviews of the same users as a later one.
+    """Find the first job of a sweep that has scored all the reviews that a later one has.
 
     Parameters
     ----------
@@ -83,13 +83,18 @@ def first_alike(run: Run, sweep_folder: Path) -> Run | None:
         Any job of the sweep; only those with lower numbers are looked at.
     sweep_folder : Path
         Folder of all jobs.
+
+    Returns
+    -------
+    Run or None
+        None if there is no such job, or if it has not finished.
     """
     own, _ = job_number(run.place)
     before = [f for f in sweep_folder.iterdir() if 0 <= job_number(f)[0] < own]
     for folder in sorted(before, key=job_number):
-        if is_run(folder):
+        if is_run(folder) and (folder / OUTCOME).is_file():
             other = load_run(folder)
-            if any(rows == other.rows.get(user) for user, rows in run.rows.items()):
+            if run.rows and all(rows == other.rows.get(u) for u, rows in run.rows.items()):
                 return other
     return None
 

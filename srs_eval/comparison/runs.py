@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
@@ -19,6 +21,8 @@ from srs_eval.nouns import FloatArray, User
 SUMMARY = "summary.json"
 SCORES = "scores.parquet"
 PREDICTIONS = "predictions.parquet"
+# How the job ended; there is none of a job that an earlier sweep has left in the folder.
+OUTCOME = "job.json"
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: a key of the summary, the mark of its name, and what the mark means.
@@ -99,13 +103,38 @@ class Run:
         return found
 
 
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Name the file that cannot be read, and say why in one line.
+
+    Raises
+    ------
+    ConfigError
+        In place of what readers of files raise.
+    """
+    try:
+        yield
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
+
+
 def load_run(folder: Path) -> Run:
-    """Read the scores of a finished run."""
-    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    table = pq.read_table(folder / SCORES)
-    users, digests, reviews = (
-        table.column(name).to_pylist() for name in ("user", "rows", "reviews")
-    )
+    """Read the scores of a finished run.
+
+    Raises
+    ------
+    ConfigError
+        If one of its files cannot be read.
+    """
+    with reading(folder / SUMMARY):
+        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        label = str(summary["label"])
+    with reading(folder / SCORES):
+        table = pq.read_table(folder / SCORES)
+        users, digests, reviews = (
+            table.column(name).to_pylist() for name in ("user", "rows", "reviews")
+        )
     whole = np.array([digest != "" for digest in digests], np.bool_)
     kept = [number for number, is_whole in enumerate(whole) if is_whole]
     scores = {
@@ -114,7 +143,7 @@ def load_run(folder: Path) -> Run:
         if name not in ("user", "rows", "reviews")
     }
     return Run(
-        name=str(summary["label"]),
+        name=label,
         place=folder,
         rows={users[number]: digests[number] for number in kept},
         reviews={users[number]: reviews[number] for number in kept},
@@ -135,10 +164,26 @@ def runs_below(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (path.parent, job_number(path)))
 
 
+def protocols(runs: Iterable[Run]) -> list[str]:
+    """Names of the protocols that runs were made under, as far as they say, in order."""
+    return sorted({run.protocol for run in runs} - {""})
+
+
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
-    """Tell runs of the same name apart: by protocol, else by their folder."""
+    """Name runs with their protocol if there are several; tell others apart by their folder.
+
+    Raises
+    ------
+    ConfigError
+        If the same run is there twice.
+    """
     runs = list(runs)
-    for told in (lambda run: run.protocol, lambda run: run.place.name, lambda run: str(run.place)):
+    if len(protocols(runs)) > 1:
+        runs = [
+            replace(run, name=f"{run.name} ({run.protocol})") if run.protocol else run
+            for run in runs
+        ]
+    for told in (lambda run: run.place.name, lambda run: str(run.place)):
         names = [run.name for run in runs]
         alike = [number for number, name in enumerate(names) if names.count(name) > 1]
         differ = {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from srs_eval.comparison.runs import job_number
+from srs_eval.comparison.runs import OUTCOME, job_number
 from srs_eval.report import leaderboard
 from srs_eval.report.console import say, table
 from srs_eval.report.files import SUMMARY, read_json, write_json
 from srs_eval.report.single import places
 
-OUTCOME = "job.json"
 _LONGEST_REASON = 72
 
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
@@ -34,6 +34,8 @@ class JobOutcome:
         Reason of anything but ``ok``.
     exit_status : int
         What the command returns for it: 0, 1 for a failure, 2 for a configuration error.
+    run_id : str
+        Name of the run in the tracker's store; "" if there is none.
     ui_command, view_url : str, optional
         How to open the tracker's pages, and the one that compares all runs.
     """
@@ -43,6 +45,7 @@ class JobOutcome:
     message: str = ""
     exit_status: int = 0
     seconds: float = 0.0
+    run_id: str = ""
     ui_command: str | None = None
     view_url: str | None = None
 
@@ -52,16 +55,30 @@ def write_outcome(folder: Path, outcome: JobOutcome) -> None:
     write_json(folder / OUTCOME, asdict(outcome))
 
 
+def forget_outcomes(folder: Path) -> None:
+    """Let jobs that an earlier sweep has left in a folder not pass for jobs of the next one.
+
+    Their results stay, and so does a file of that name that no job has written.
+    """
+    for place in folder.glob("*/"):
+        if read_outcome(place) is not None:
+            (place / OUTCOME).unlink()
+
+
+def read_outcome(folder: Path) -> JobOutcome | None:
+    """Read how the job in a folder ended; None if there has been none."""
+    with suppress(TypeError, ValueError, OSError):
+        return JobOutcome(**read_json(folder / OUTCOME))
+    return None
+
+
 def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcome]]:
     """Read the outcomes of a command, in the order its jobs were numbered."""
     folders = [folder]
     if is_sweep:
         folders = sorted((p for p in folder.iterdir() if p.is_dir()), key=job_number)
-    return [
-        (place, JobOutcome(**read_json(place / OUTCOME)))
-        for place in folders
-        if (place / OUTCOME).is_file()
-    ]
+    read = [(place, read_outcome(place)) for place in folders]
+    return [(place, outcome) for place, outcome in read if outcome is not None]
 
 
 def report_jobs(folder: Path, *, is_sweep: bool) -> int:

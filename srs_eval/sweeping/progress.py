@@ -31,6 +31,8 @@ class RunningTrial:
         Name of what the search is about.
     repeated : bool
         Whether it was begun before, by a process that did not end it.
+    direction : str
+        ``minimize`` or ``maximize``.
     report : callable, optional
         Takes a step and a value; raises `srs_eval.errors.Pruned` to end the job. None if
         nothing is pruned.
@@ -39,6 +41,7 @@ class RunningTrial:
     number: int
     metric: str
     repeated: bool = False
+    direction: str = "minimize"
     report: Progress | None = None
 
 

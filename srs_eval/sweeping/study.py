@@ -39,6 +39,8 @@ _NAME = "search"
 _IDENTITY = "identity"
 # Proposals that were made before are made anew so often, and small spaces then gone through.
 _ATTEMPTS = 20
+# Seconds to wait for another process that has the file locked.
+_PATIENCE = 60
 _SMALL = 10_000
 _DIGITS = 4
 
@@ -72,12 +74,16 @@ class Proposal:
         """Keep an intermediate value; raise `Pruned` if the trial should end."""
         if not math.isfinite(value):
             return
-        if step not in self.steps:
-            self.trial.report(value, step)
-            self.steps.add(step)
-        elif step < max(self.steps):
+        if step < max(self.steps, default=step):
             return  # a repeated trial says again after which it went on
-        if self.trial.should_prune():
+        try:
+            if step not in self.steps:
+                self.trial.report(value, step)
+                self.steps.add(step)
+            prune = self.trial.should_prune()
+        except optuna.exceptions.StorageInternalError:
+            return  # what comes of the trial does not depend on who can be told on the way
+        if prune:
             self.pruned = True
             raise Pruned(f"at step {step}, with {value:.4f}, others were better")
 
@@ -199,20 +205,27 @@ class SearchStudy:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Optuna from telling what the search tells itself."""
+    """Keep Optuna from telling what the search tells itself, and tell of its file in a line."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             yield
+    except optuna.exceptions.StorageInternalError as error:
+        told = getattr(error.__cause__, "orig", error)  # without the statement it was about
+        raise SweepError(
+            f"cannot use the trials of this search: {told}; nothing that is kept is lost: repeat "
+            "the command to go on"
+        ) from error
     finally:
         optuna.logging.set_verbosity(before)
 
 
 def _storage(file: Path) -> optuna.storages.RDBStorage:
     """Open or make the file; waiting for the disk at every step would take most of the time."""
-    storage = optuna.storages.RDBStorage(f"sqlite:///{file}")
+    waits = {"connect_args": {"timeout": _PATIENCE}}
+    storage = optuna.storages.RDBStorage(f"sqlite:///{file}", engine_kwargs=waits)
 
     def log_ahead(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -277,7 +290,7 @@ def _identity(space: Space, options: SearchOptions) -> dict[str, dict[str, str]]
         if name.split(".")[0] not in options.may_change
     }
     settings = {name: str(getattr(options, name)) for name in names}
-    if options.prune_from:  # searches from before there was a choice are still the same
+    if options.pruner != "none" and options.prune_from:
         settings["prune_from"] = str(options.prune_from)
     return {"space": space.described(), "settings": settings, "jobs": fixed}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
 from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
 
 from srs_eval.errors import ConfigError
 from srs_eval.tracking.address import store_address
@@ -24,7 +26,10 @@ RESULTS = "results"
 KIND = "comparison"
 NEEDED = {"summary.json", "scores.parquet"}
 NO_BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
-_MOST_RUNS = 1000
+_PAGE = 1000
+_ENDED = ("FINISHED", "FAILED")
+# What is no evaluation of a model.
+_OTHER_KINDS = (KIND, "sweep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +41,17 @@ class Parent:
     name : str
         What the comparison calls it.
     tags : mapping of str to str
-        Tags that find it in a store.
+        Tags that find it in a store where its id is not known.
     sweep_id : str
         The sweep it was part of; "" if none.
+    run_id : str
+        Its id in the store; "" if that is not known.
     """
 
     name: str
     tags: Mapping[str, str]
     sweep_id: str = ""
+    run_id: str = ""
 
 
 def fetch_runs(
@@ -52,8 +60,8 @@ def fetch_runs(
     *,
     experiment: str | None = None,
     tags: Mapping[str, str] = MappingProxyType({}),
-) -> list[Path]:
-    """Copy the results of finished runs out of a store.
+) -> tuple[list[Path], list[str]]:
+    """Copy the results of runs out of a store.
 
     Parameters
     ----------
@@ -66,10 +74,18 @@ def fetch_runs(
     tags : mapping of str to str
         Only runs with all of these.
 
+    Returns
+    -------
+    folders : list of Path
+        One for each run that kept its results, also if some of its fits have failed; named
+        after the run.
+    notes : list of str
+        Runs that were left out because they kept none.
+
     Raises
     ------
     ConfigError
-        If there is no such experiment, or no finished run.
+        If there is no such experiment, or no run that kept its results.
     TrackingError
         If the store cannot be read.
     """
@@ -84,13 +100,18 @@ def fetch_runs(
                     f"there are {', '.join(sorted(known))}"
                 )
             chosen = list(known.values()) if experiment is None else [known[experiment]]
-            runs = _search(client, chosen, tags)
-            found = [(run, kept) for run in runs if (kept := _kept(client, run)) >= NEEDED]
+            held = [(run, _kept(client, run)) for run in _search(client, chosen, tags)]
+            found = [(run, kept) for run, kept in held if kept >= NEEDED]
+            without = [run for run, kept in held if not kept >= NEEDED]
             if not found:
                 asked = {"experiment": experiment, **tags}
                 words = " ".join(f"{key}={value}" for key, value in asked.items() if value)
                 raise ConfigError(f"{words}: no finished run at {address.shown} kept its results")
-            return [_fetched(address.uri, run, kept, folder) for run, kept in found]
+            return [_fetched(address.uri, run, kept, folder) for run, kept in found], [
+                f"{run.info.run_name} kept no results and was left out: run {run.info.run_id}, "
+                f"{run.info.status.lower()}"
+                for run in without
+            ]
 
 
 def keep_comparison(
@@ -144,35 +165,47 @@ def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:
     with quiet_mlflow(IMPATIENCE), tracking_errors("look for the runs compared", address):
         client = MlflowClient(tracking_uri=address.uri)
         everywhere = [e.experiment_id for e in client.search_experiments()]
-        ids = {}
-        for parent in parents:
-            if all(parent.tags.values()):
-                wanted = {
-                    **parent.tags,
-                    **({"sweep_id": parent.sweep_id} if parent.sweep_id else {}),
-                }
-                runs = _search(client, everywhere, wanted)
-                if runs:
-                    ids[parent.name] = runs[-1].info.run_id
-        return ids
+        found = {parent.name: _id_of(client, everywhere, parent) for parent in parents}
+    return {name: run_id for name, run_id in found.items() if run_id is not None}
+
+
+def _id_of(client: MlflowClient, experiments: list[str], parent: Parent) -> str | None:
+    """Find a run by the id it is said to have, or else the newest that its tags fit."""
+    if parent.run_id:
+        with suppress(MlflowException):  # it was kept in another store, or is gone
+            known: str = client.get_run(parent.run_id).info.run_id
+            return known
+    if not all(parent.tags.values()):
+        return None
+    sweep = {"sweep_id": parent.sweep_id} if parent.sweep_id else {}
+    runs = _search(client, experiments, {**parent.tags, **sweep})
+    return runs[-1].info.run_id if runs else None
 
 
 def _search(client: MlflowClient, experiments: list[str], tags: Mapping[str, str]) -> list[Run]:
-    """Finished runs with these tags, oldest first."""
+    """Find the evaluations with these tags that came to an end, oldest first."""
     quoted = [f"tags.`{name}` = '{_quoted(value)}'" for name, value in tags.items()]
-    found = client.search_runs(
-        experiments,
-        filter_string=" and ".join(["attributes.status = 'FINISHED'", *quoted]),
-        max_results=_MOST_RUNS,
-        order_by=["attributes.start_time ASC"],
-    )
-    return list(found)
+    found: list[Run] = []
+    page: str | None = None
+    while page is None or page:
+        some = client.search_runs(
+            experiments,
+            filter_string=" and ".join(quoted),
+            max_results=_PAGE,
+            order_by=["attributes.start_time ASC"],
+            page_token=page,
+        )
+        found += some
+        page = some.token or ""
+    return [
+        run
+        for run in found
+        if run.info.status in _ENDED and run.data.tags.get("kind") not in _OTHER_KINDS
+    ]
 
 
 def _kept(client: MlflowClient, run: Run) -> set[str]:
-    """Names of the results that a run kept; none of a comparison."""
-    if run.data.tags.get("kind") == KIND:
-        return set()
+    """Names of the results that a run kept."""
     return {Path(file.path).name for file in client.list_artifacts(run.info.run_id, RESULTS)}
 
 

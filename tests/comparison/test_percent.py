@@ -13,6 +13,7 @@ import pytest
 from srs_eval.comparison.percent import IN_PERCENT, first_alike, in_percent
 from srs_eval.comparison.runs import Run, load_run
 from srs_eval.metrics.panel import default_panel
+from srs_eval.report.jobs import JobOutcome, forget_outcomes, write_outcome
 
 MakeRun = Callable[..., Path]
 
@@ -89,27 +90,46 @@ def test_below_five_users_there_is_no_interval(make_run: MakeRun) -> None:
     assert all(np.isnan([p.lo, p.hi]).all() for p in in_percent(mine, avg).percents)
 
 
+@pytest.fixture
+def make_job(make_run: MakeRun) -> MakeRun:
+    """Write the folder of a job of the sweep that is under way."""
+
+    def make(label: str, *users: object, **options: object) -> Path:
+        place = make_run(label, *users, **options)
+        write_outcome(place, JobOutcome(label, "ok"))
+        return place
+
+    return make
+
+
 def test_the_first_job_that_scored_the_same_is_the_baseline(
-    make_run: MakeRun, tmp_path: Path
+    make_job: MakeRun, tmp_path: Path
 ) -> None:
-    make_run("else", [101, 102], folder="0_else")
-    make_run("avg", folder="1_avg")
-    make_run("hlr", folder="2_hlr")
-    mine = load_run(make_run("mine", folder="10_mine"))
-    make_run("later", folder="11_later")
+    make_job("else", [101, 102], folder="0_else")
+    make_job("lacks", failed=[3], folder="1_lacks")
+    first = load_run(make_job("avg", folder="2_avg"))
+    make_job("hlr", folder="3_hlr")
+    mine = load_run(make_job("mine", folder="10_mine"))
+    make_job("later", folder="11_later")
     found = first_alike(mine, tmp_path)
     assert found is not None
     assert found.name == "avg"
-    first = load_run(tmp_path / "1_avg")
+    assert in_percent(mine, found).n_users == 12
     assert first_alike(first, tmp_path) is None
+    fewer = load_run(make_job("fewer", failed=[3], folder="12_fewer"))
+    found = first_alike(fewer, tmp_path)
+    assert found is not None
+    assert found.name == "lacks"
 
 
-def test_jobs_without_a_number_and_unfinished_ones_are_no_baseline(
-    make_run: MakeRun, tmp_path: Path
+def test_what_is_no_finished_job_of_this_sweep_is_no_baseline(
+    make_run: MakeRun, make_job: MakeRun, tmp_path: Path
 ) -> None:
-    make_run("avg", folder="avg")
-    (make_run("hlr", folder="0_hlr") / "summary.json").unlink()
-    mine = load_run(make_run("mine", folder="1_mine"))
+    make_job("avg", folder="avg")
+    (make_job("hlr", folder="0_hlr") / "summary.json").unlink()
+    make_job("old", folder="1_old")
+    forget_outcomes(tmp_path)
+    mine = load_run(make_job("mine", folder="2_mine"))
     assert first_alike(mine, tmp_path) is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,8 +157,10 @@ def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: P
     run(tmp_path, until=1)
     kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
     assert "prune_from" not in kept
+    SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))  # it prunes nothing
+    run(tmp_path / "pruned", until=1, options=replace(OPTIONS, pruner="median"))
     with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
-        SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))
+        SearchStudy(tmp_path / "pruned", SPACE, replace(OPTIONS, pruner="median", prune_from=5))
 
 
 def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
@@ -189,3 +192,23 @@ def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None
     again.report(0, 1.0)
     again.report(1, 0.5)
     assert again.trial.study.trials[0].intermediate_values == {0: 1.0, 1: 0.5}
+
+
+def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("srs_eval.sweeping.study._PATIENCE", 0.1)
+    study = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median"))
+    proposal = study.propose()
+    assert proposal is not None
+    with sqlite3.connect(tmp_path / "optuna.db") as other:
+        other.execute("BEGIN EXCLUSIVE")
+        proposal.report(1, 0.5)
+        with pytest.raises(SweepError, match=r"locked.*repeat the command to go on"):
+            study.end(proposal, 0.5)
+        other.rollback()
+    other.close()
+    again = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median")).propose()
+    assert again is not None
+    assert again.repeated
+    assert dict(again.params) == dict(proposal.params)
