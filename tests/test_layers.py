@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 BOTTOM = {"nouns", "errors", "cards"}
 FACTS = BOTTOM | {"predictions"}
 SCORED = FACTS | {"metrics", "evaluate", "scoring"}
-TRY_OUT = BOTTOM | {"trial", "expectations"}
+TRY_OUT = BOTTOM | {"trial", "tampering", "expectations"}
 # What each part of the package may import, itself apart. A new part needs a place here.
 MAY_IMPORT = {
     "nouns": set(),
@@ -26,8 +26,15 @@ MAY_IMPORT = {
     "metrics": FACTS,
     "trial": BOTTOM,
     "expectations": BOTTOM,
-    "rare_cases": TRY_OUT,
-    "checks": TRY_OUT | {"rare_cases"},
+    "tampering": BOTTOM,
+    "worker": set(),
+    "trying_out": TRY_OUT,
+    "future_checks": TRY_OUT | {"trying_out"},
+    "training_checks": TRY_OUT | {"trying_out"},
+    "step_checks": TRY_OUT | {"trying_out", "future_checks", "training_checks"},
+    "rare_cases": TRY_OUT | {"trying_out", "worker"},
+    "checks": TRY_OUT
+    | {"trying_out", "future_checks", "training_checks", "step_checks", "rare_cases"},
     "evaluate": {"nouns", "errors", "predictions", "metrics"},
     "scoring": FACTS | {"metrics", "evaluate"},
     "compute": {"nouns", "errors"},
@@ -51,6 +58,7 @@ MAY_IMPORT = {
     "handover": {"nouns", "errors", "algorithms", "report"},
     "export": {"nouns", "errors", "report", "handover"},
     "run": {"attempt", "plan", "report", "settings", "option_files", "sweeping"},
+    "project_words": {"report"},
     "__main__": {"run"},
     "__init__": {"checks", "metrics", "report"},
 }
@@ -84,7 +92,10 @@ MAY_IMPORT_LATE = {
     "algorithms/fsrs6.py",
     "metrics/result.py",
 }
-MAY_CATCH_EVERYTHING = {"evaluate.py", "attempt.py", "compute/processes.py"}
+MAY_CATCH_EVERYTHING = {
+    *("evaluate.py", "attempt.py", "compute/processes.py"),
+    *("trying_out.py", "worker.py"),
+}
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 
 

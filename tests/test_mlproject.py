@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -61,9 +62,61 @@ def test_every_entry_point_has_defaults_so_that_nothing_must_be_given(entry: str
     assert yaml.safe_load(environment.read_text(encoding="utf-8"))["python"]
 
 
+def run_entry(folder: Path, entry: str, **given: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line of an entry point as MLflow does, which quotes every value."""
+    described = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))
+    point = described["entry_points"][entry]
+    defaults = {name: of.get("default") for name, of in point["parameters"].items()}
+    values = {name: shlex.quote(str(value)) for name, value in {**defaults, **given}.items()}
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", point["command"].format(**values)],
+        cwd=folder,
+        env={**os.environ, "PATH": programs},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_words_with_spaces_are_quoted_as_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()  # what a pattern would find
+    overrides = "'notes=my cards, *' \"hydra.run.dir=a b\" --cfg hydra"
+    done = run_entry(tmp_path, "main", overrides=overrides)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "    - algo=fsrs6" in lines
+    assert "    - notes='my cards, *'" in lines
+    assert "    dir: a b" in lines
+
+
+@pytest.mark.parametrize("entry", ["sweep", "search"])
+def test_words_of_several_jobs_are_told_apart_too(tmp_path: Path, entry: str) -> None:
+    algo = {"algos" if entry == "sweep" else "algo": "avg,lsmt"}
+    done = run_entry(tmp_path, entry, overrides="notes='a b' 'nots=a *'", **algo)
+    assert done.returncode == 2
+    assert "srs_eval: algo=lsmt: no such option; did you mean 'lstm'?" in done.stderr
+    assert "srs_eval: nots=a *: there is no 'nots'; did you mean 'notes'?" in done.stderr
+
+
+def test_runs_that_are_compared_may_lie_in_folders_with_spaces(tmp_path: Path) -> None:
+    (tmp_path / "my runs").mkdir()
+    done = run_entry(tmp_path, "compare", runs="'my runs' 'no=such $HOME'", options="'metrics=*'")
+    assert done.returncode == 2
+    first, second, _ = done.stderr.splitlines()
+    assert first.startswith("srs_eval: no=such $HOME: no such key")
+    assert second == "srs_eval: metrics=*: no such key; did you mean metric=?"
+
+
+def test_a_quotation_that_is_not_closed_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = run_entry(tmp_path, "main", overrides="'notes=my cards")
+    assert done.returncode == 2
+    assert done.stderr == "srs_eval: algo=fsrs6 'notes=my cards: no closing quotation\n"
+
+
 @pytest.mark.slow
 def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
-    overrides = f"{SMALL} hydra.run.dir={tmp_path / 'out'}"
+    overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
     done = mlflow_run(tmp_path, "-P", "algo=avg", "-P", f"overrides={overrides}")
     assert done.returncode == 0, done.stderr + done.stdout
     client = MlflowClient(f"sqlite:///{tmp_path / 'store.db'}")
@@ -72,6 +125,7 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
     assert run.info.status == "FINISHED"
     assert run.data.metrics["test/log_loss"] > 0
     assert run.data.params["data.users"] == "2"
+    assert "with a space" in run.data.tags["mlflow.note.content"]
     assert run.data.tags["mlflow.project.entryPoint"] == "main"
     assert (tmp_path / "out" / "summary.json").is_file()
 

@@ -14,7 +14,11 @@ from functools import reduce
 import numpy as np
 
 from srs_eval.comparison.runs import PREDICTIONS, Run
-from srs_eval.comparison.saved_predictions import SavedPredictions, check_same_rows, not_its_own
+from srs_eval.comparison.saved_predictions import (
+    OwnPredictions,
+    not_its_own,
+    require_same_rows,
+)
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.nouns import Predictions, User
@@ -23,7 +27,7 @@ from srs_eval.predictions import rows_fingerprint, select
 # What a review is, whoever predicts it. Two logs that differ here are not the same log.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
 # What metrics go by beside it. Protocols may count them differently; one count serves all runs.
-_FACTS = ("elapsed_days", "nth_review", "lapses")
+_FACTS = ("elapsed_days", "nth_review", "lapses", "train_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +96,12 @@ def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
         If runs are of different logs, or a run's predictions are not those of its scores.
     """
     panel = default_panel()
-    files = [SavedPredictions(run.place) for run in runs]
+    files = [OwnPredictions(run) for run in runs]
     rescored = [_Rescored() for _ in runs]
     shared: list[User] = []
     without: list[User] = []
     for user in users:
-        of_runs = [_own(run, user, file.read(user)) for run, file in zip(runs, files, strict=True)]
+        of_runs = [_own(file, user) for file in files]
         common = in_common(runs, of_runs)
         (shared if len(common[0]) else without).append(user)
         for to, predictions in zip(rescored, common, strict=True):
@@ -112,31 +116,38 @@ def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
 
 
 def same_reviews(
-    runs: Sequence[Run], files: Sequence[SavedPredictions], user: User, *, restricted: bool
+    files: Sequence[OwnPredictions], user: User, *, restricted: bool
 ) -> list[Predictions]:
     """Read what runs predicted of a user, each for the same reviews in the same order.
 
     Parameters
     ----------
-    files : sequence of SavedPredictions
-        Of the runs.
+    files : sequence of OwnPredictions
+        One for each run.
     restricted : bool
         Whether only reviews in common count; otherwise there must not be any others.
 
     Raises
     ------
     ConfigError
-        If the runs do not hold predictions of the same reviews.
+        If the runs do not hold their own predictions, or not of the same reviews.
     """
+    runs = [file.run for file in files]
     found = [file.read(user) for file in files]
     first = found[0]
     if first is None:
         raise not_its_own(runs[0], user)
     if restricted:
         of_runs = [one if one is not None else select(first, slice(0)) for one in found]
-        return in_common(runs, of_runs)
-    pairs = zip(runs[1:], found[1:], strict=True)
-    return [first, *(check_same_rows(run, first, other) for run, other in pairs)]
+        same = in_common(runs, of_runs)
+    else:
+        pairs = zip(runs[1:], found[1:], strict=True)
+        same = [first, *(require_same_rows(run, first, other) for run, other in pairs)]
+    for file, one in zip(files, same, strict=True):
+        if len(one) != file.run.reviews[user]:
+            raise not_its_own(file.run, user)
+        file.check(one)
+    return same
 
 
 def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
@@ -156,10 +167,12 @@ def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predi
     return common
 
 
-def _own(run: Run, user: User, found: Predictions | None) -> Predictions:
-    """Refuse predictions of other reviews than those the run's scores are of."""
-    if found is None or rows_fingerprint(found) != run.rows[user]:
-        raise not_its_own(run, user)
+def _own(file: OwnPredictions, user: User) -> Predictions:
+    """Read predictions of a user; refuse those that the run's scores are not of."""
+    found = file.read(user)
+    if found is None or rows_fingerprint(found) != file.run.rows[user]:
+        raise not_its_own(file.run, user)
+    file.check(found)
     return found
 
 

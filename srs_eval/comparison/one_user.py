@@ -14,11 +14,12 @@ from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.runs import Run
 from srs_eval.comparison.saved_predictions import (
     PER_REVIEW,
+    OwnPredictions,
     SavedPredictions,
     check_same_rows,
     has_predictions,
     losses,
-    not_its_own,
+    require_own,
 )
 from srs_eval.metrics.clusters import LEVEL, clustered_difference
 from srs_eval.metrics.intervals import single_user_intervals
@@ -33,11 +34,12 @@ def review_gaps(run: Run, other: Run, user: User, metric: str) -> tuple[FloatArr
     Raises
     ------
     ConfigError
-        If the runs do not hold predictions of the same reviews.
+        If the runs do not hold their own predictions, or not of the same reviews.
     """
     ours, theirs = (SavedPredictions(one.place).read(user) for one in (run, other))
     if ours is None:
         return np.zeros(0), _nothing(user)
+    require_own(run, ours)
     theirs = check_same_rows(other, ours, theirs)
     return losses(ours, metric) - losses(theirs, metric), ours
 
@@ -106,11 +108,8 @@ def _reviews_by_run(paired: Paired) -> dict[int, Predictions]:
     kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
     if not kept:
         return {}
-    runs = [paired.runs[n] for n in kept]
-    files = [SavedPredictions(run.place) for run in runs]
-    found = same_reviews(runs, files, user, restricted=user in paired.restricted)
-    if len(found[0]) != paired.reviews[0]:
-        raise not_its_own(runs[0], user)
+    files = [OwnPredictions(paired.runs[n]) for n in kept]
+    found = same_reviews(files, user, restricted=user in paired.restricted)
     return dict(zip(kept, found, strict=True))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.comparison.common_rows import Restricted, restrict
-from srs_eval.comparison.runs import Run
+from srs_eval.comparison.runs import Run, protocols
 from srs_eval.comparison.saved_predictions import has_predictions
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
@@ -76,7 +76,7 @@ def pair(
     alike = _alike(every, asked, exact=exact)
     apart = [user for user in asked if user not in alike]
     if apart and not intersect:
-        raise ConfigError(_refusal(every, asked, alike, exact=exact))
+        raise ConfigError(_refusal(every, runs, asked, alike, exact=exact))
     partly = _partly_alike(every, apart, exact=exact)
     found = restrict(every, partly) if partly else Restricted(every)
     restricted = frozenset(found.users)
@@ -84,7 +84,7 @@ def pair(
     if not users:
         raise ConfigError(
             "there is no user of whom all runs scored the same reviews\n"
-            + "\n".join(_differences(every, asked, alike, exact=exact))
+            + "\n".join(_differences(every, runs, asked, alike, exact=exact))
         )
     reviews = np.array([found.runs[0].reviews[user] for user in users], np.int64)
     said = [*notes, *_said_of_restriction(every, asked, users, reviews, found)]
@@ -93,10 +93,10 @@ def pair(
             "Published runs do not say which reviews they scored: users were matched by name "
             "and number of scored reviews"
         )
-    kinds = {run.protocol for run in every} - {""}
+    kinds = protocols(every)
     if len(kinds) > 1:
-        score = "of which the reviews in common count" if restricted else "score the same reviews"
-        said.append(f"Runs were made under several protocols ({', '.join(sorted(kinds))}) {score}")
+        scored = "of which the reviews in common count" if restricted else "on the same reviews"
+        said.append(f"Runs were made under several protocols ({', '.join(kinds)}), {scored}")
     return Paired(found.runs, users, reviews, tuple(said), restricted)
 
 
@@ -169,9 +169,16 @@ def _identity(run: Run, user: User, *, exact: bool) -> object:
     return run.rows.get(user) if exact else run.reviews.get(user)
 
 
-def _refusal(runs: Sequence[Run], asked: Sequence[User], shared: set[User], *, exact: bool) -> str:
+def _refusal(
+    runs: Sequence[Run],
+    own: Sequence[Run],
+    asked: Sequence[User],
+    shared: set[User],
+    *,
+    exact: bool,
+) -> str:
     lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
-    lines += [f"  - {line}" for line in _differences(runs, asked, shared, exact=exact)]
+    lines += [f"  - {line}" for line in _differences(runs, own, asked, shared, exact=exact)]
     left = [] if not shared else [_reviews_of(runs, list(shared))]
     partly = _partly_alike(runs, [user for user in asked if user not in shared], exact=exact)
     if partly:
@@ -189,9 +196,14 @@ def _reviews_of(runs: Sequence[Run], users: Sequence[User]) -> str:
 
 
 def _differences(
-    runs: Sequence[Run], asked: Sequence[User], shared: set[User], *, exact: bool
+    runs: Sequence[Run],
+    own: Sequence[Run],
+    asked: Sequence[User],
+    shared: set[User],
+    *,
+    exact: bool,
 ) -> list[str]:
-    """Say of each run how it differs from what most runs scored."""
+    """Say of each run how it differs from what most scored: most of one's own, if they did."""
     apart = [user for user in asked if user not in shared]
     lines = []
     for run in runs:
@@ -202,25 +214,27 @@ def _differences(
             user
             for user in apart
             if user in run.rows
-            and _identity(run, user, exact=exact) != _usual(runs, user, exact=exact)
+            and _identity(run, user, exact=exact) != _usual(runs, own, user, exact=exact)
         ]
         if lost:
             lines.append(f"{run.name} has a failed fold of {_named(lost)}")
         if absent:
             lines.append(f"{run.name} did not score {_named(absent)}")
         if other:
-            first = next(one for one in runs if one is not run and other[0] in one.rows)
+            usual = _usual(runs, own, other[0], exact=exact)
+            like = next(o for o in (*own, *runs) if _identity(o, other[0], exact=exact) == usual)
             lines.append(
-                f"{run.name} scored other reviews than {first.name} of {_named(other)}: "
-                f"{run.reviews[other[0]]:,} and {first.reviews[other[0]]:,} of user {other[0]}, "
+                f"{run.name} scored other reviews than {like.name} of {_named(other)}: "
+                f"{run.reviews[other[0]]:,} and {like.reviews[other[0]]:,} of user {other[0]}, "
                 f"{'by digest' if exact else 'by number'}"
             )
     return lines
 
 
-def _usual(runs: Sequence[Run], user: User, *, exact: bool) -> object:
+def _usual(runs: Sequence[Run], own: Sequence[Run], user: User, *, exact: bool) -> object:
     """Find what most runs scored of a user; of equally frequent ones, what came first."""
-    found = [_identity(run, user, exact=exact) for run in runs if user in run.rows]
+    scored = [run for run in own if user in run.rows] or runs
+    found = [_identity(run, user, exact=exact) for run in scored if user in run.rows]
     return max(found, key=found.count)
 
 

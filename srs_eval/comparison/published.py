@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from srs_eval.comparison.runs import Run
+from srs_eval.comparison.runs import Run, reading
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 
@@ -32,12 +32,19 @@ _IDENTITY = ("model", "user", "size")
 
 
 def is_published(path: Path) -> bool:
-    """Whether a file holds published scores: told by its content, not by its name."""
-    if path.suffix == ".parquet" and path.is_file():
-        return set(_IDENTITY) <= set(pq.read_schema(path).names)
-    if path.suffix == ".jsonl" and path.is_file():
-        with path.open(encoding="utf-8") as lines:
-            return {"metrics", "user", "size"} <= _keys(next(lines, ""))
+    """Whether a file holds published scores: told by its content, not by its name.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read.
+    """
+    with reading(path):
+        if path.suffix == ".parquet" and path.is_file():
+            return set(_IDENTITY) <= set(pq.read_schema(path).names)
+        if path.suffix == ".jsonl" and path.is_file():
+            with path.open(encoding="utf-8") as lines:
+                return {"metrics", "user", "size"} <= _keys(next(lines, ""))
     return False
 
 
@@ -54,7 +61,7 @@ def read_published(path: Path) -> list[Run]:
     Raises
     ------
     ConfigError
-        If there are no published scores.
+        If there are no published scores, or if a file cannot be read.
     """
     files = (
         sorted(path.iterdir(), key=lambda file: file.suffix != ".parquet")
@@ -64,9 +71,10 @@ def read_published(path: Path) -> list[Run]:
     runs: dict[str, Run] = {}
     for file in files:
         if is_published(file):
-            of_file = _of_table(file) if file.suffix == ".parquet" else _of_lines(file)
-            for run in of_file:
-                runs.setdefault(run.name, run)
+            with reading(file):
+                of_file = _of_table(file) if file.suffix == ".parquet" else _of_lines(file)
+                for run in of_file:
+                    runs.setdefault(run.name, run)
     if not runs:
         raise ConfigError(
             f"{path}: no published scores; expected a parquet file with the columns "

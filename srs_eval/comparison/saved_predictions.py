@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.comparison.runs import PREDICTIONS, Run
+from srs_eval.comparison.runs import PREDICTIONS, Run, reading
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray, Predictions, ProperScore, User
@@ -30,6 +32,9 @@ _COLUMNS = (
     "last_rating",
     "train_rate",
 )
+_NEEDED = ("user", "fold", "row", "card", "p", "recalled")
+# Predictions may be single precision, and sums be taken in another order.
+_CLOSE = 1e-5
 
 
 class SavedPredictions:
@@ -37,16 +42,26 @@ class SavedPredictions:
 
     Runs of one source keep their users in the same order, and then each row group is read
     once; never more than one of them is in memory.
+
+    Raises
+    ------
+    ConfigError
+        Here or in reading a user, if the file cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = pq.ParquetFile(folder / PREDICTIONS)
-        names = self._file.schema_arrow.names
-        self._columns = [name for name in _COLUMNS if name in names]
+        self._path = folder / PREDICTIONS
         self._held: tuple[int, pa.Table] | None = None
         self._parts: dict[User, list[tuple[int, int, int]]] = {}
-        for group in range(self._file.num_row_groups):
-            self._note_users(group)
+        with reading(self._path):
+            self._file = pq.ParquetFile(self._path)
+            names = self._file.schema_arrow.names
+            lacking = [name for name in _NEEDED if name not in names]
+            if lacking:
+                raise KeyError(*lacking)
+            self._columns = [name for name in _COLUMNS if name in names]
+            for group in range(self._file.num_row_groups):
+                self._note_users(group)
 
     def read(self, user: User) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""
@@ -75,8 +90,40 @@ class SavedPredictions:
 
     def _group(self, number: int) -> pa.Table:
         if self._held is None or self._held[0] != number:
-            self._held = (number, self._file.read_row_group(number, columns=self._columns))
+            with reading(self._path):
+                self._held = (number, self._file.read_row_group(number, columns=self._columns))
         return self._held[1]
+
+
+class OwnPredictions(SavedPredictions):
+    """The predictions that the scores of a run were made of; others are refused.
+
+    Parameters
+    ----------
+    run : Run
+        With scores on the reviews that count, which need not be all that were predicted.
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run.place)
+        self.run = run
+        self._scores = {
+            name: dict(zip(run.rows, run.scores[name].tolist(), strict=True))
+            for name in PER_REVIEW
+            if name in run.scores
+        }
+
+    def check(self, predictions: Predictions) -> None:
+        """Make sure that predictions of a user have the scores of the run.
+
+        Raises
+        ------
+        ConfigError
+            If they have not.
+        """
+        (user,) = predictions.users
+        scores = {name: of.get(user, math.nan) for name, of in self._scores.items()}
+        _require_scores(self.run, predictions, scores)
 
 
 def has_predictions(run: Run) -> bool:
@@ -95,12 +142,40 @@ def scored_by(metric: str) -> str:
 
 
 def check_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
-    """Make sure that two runs hold predictions of the same reviews.
+    """Make sure that a run holds its own predictions, of the same reviews as those of another.
 
     Raises
     ------
     ConfigError
-        If they do not.
+        If it does not.
+    """
+    other = require_same_rows(run, first, other)
+    require_own(run, other)
+    return other
+
+
+def require_own(run: Run, predictions: Predictions) -> None:
+    """Make sure that predictions of a user have the scores of a run.
+
+    For many users of a run see `OwnPredictions`, which looks for each of them only once.
+
+    Raises
+    ------
+    ConfigError
+        If they have not.
+    """
+    names = [name for name in PER_REVIEW if name in run.scores]
+    scores = {name: float(run.values(name, predictions.users)[0]) for name in names}
+    _require_scores(run, predictions, scores)
+
+
+def require_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
+    """Make sure that a run holds predictions of the same reviews as those of another.
+
+    Raises
+    ------
+    ConfigError
+        If it does not.
     """
     if (
         other is None
@@ -110,6 +185,19 @@ def check_same_rows(run: Run, first: Predictions, other: Predictions | None) -> 
     ):
         raise not_its_own(run, first.users[0])
     return other
+
+
+def _require_scores(run: Run, predictions: Predictions, scores: Mapping[str, float]) -> None:
+    for name, score in scores.items():
+        if math.isnan(score):
+            continue
+        found = float(losses(predictions, name).mean())
+        if not math.isclose(found, score, rel_tol=_CLOSE, abs_tol=1e-12):
+            raise ConfigError(
+                f"{run.place / PREDICTIONS}: the predictions of user {predictions.users[0]} have "
+                f"a {name} of {found:.6g}, and scores.parquet says {score:.6g}; the files are of "
+                "different runs"
+            )
 
 
 def not_its_own(run: Run, user: User) -> ConfigError:

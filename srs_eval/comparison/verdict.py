@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from srs_eval.comparison.by_users import (
 )
 from srs_eval.comparison.one_user import board_of_one
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.runs import UNLIKE, Run
+from srs_eval.comparison.runs import UNLIKE, Run, protocols
 from srs_eval.comparison.where import Where, where
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
@@ -27,6 +28,8 @@ from srs_eval.nouns import Better, FloatArray
 
 # Shown beside the metric that is compared, where all runs have them.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
+# In units of what was learned from: under another protocol, the same predictions score otherwise.
+_BY_TRAINING = ("normalized_entropy_train",)
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 
@@ -106,9 +109,11 @@ def judge(
     Raises
     ------
     ConfigError
-        If no run has the metric, if it has no better direction, or if no run is so called.
+        If no run has the metric, if it has no better direction, if it depends on the protocol and
+        there are several, or if no run is so called.
     """
     direction = better_of(metric, paired.runs)
+    _refuse_by_training(metric, paired.runs)
     sign = _SIGN[direction]
     scores = paired.scores(metric)
     scores = np.abs(scores) if direction == "zero" else scores
@@ -180,19 +185,32 @@ def find_run(runs: Sequence[Run], asked: str) -> int:
     ConfigError
         If none or several are so called.
     """
-    ways = (
-        [run.name for run in runs],
-        [str(run.summary.get("algo", "")) for run in runs],
-        [run.place.name for run in runs],
-        [str(run.place) for run in runs],
+    names = [run.name for run in runs]
+    places = [run.place.resolve() for run in runs]
+    ways: tuple[tuple[object, Sequence[object]], ...] = (
+        (asked, names),
+        (asked, [str(run.summary.get("label", "")) for run in runs]),
+        (asked, [str(run.summary.get("algo", "")) for run in runs]),
+        (asked, [place.name for place in places]),
+        (Path(asked).expanduser().resolve(), places),
     )
-    for names in ways:
-        if names.count(asked) == 1:
-            return names.index(asked)
-    names = ways[0]
+    for meant, called in ways:
+        if called.count(meant) == 1:
+            return called.index(meant)
     close = difflib.get_close_matches(asked, names, 1)
-    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-    raise ConfigError(f"baseline={asked}: no run is so called, or more than one; {meant}")
+    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    raise ConfigError(f"baseline={asked}: no run is so called, or more than one; {advice}")
+
+
+def _refuse_by_training(metric: str, runs: Sequence[Run]) -> None:
+    """Refuse to compare under several protocols what depends on the reviews learned from."""
+    several = protocols(runs)
+    if metric in _BY_TRAINING and len(several) > 1:
+        raise ConfigError(
+            f"metric={metric}: it is in units of a constant learned from each protocol's own "
+            f"training reviews, so that the same predictions score otherwise under each of "
+            f"{', '.join(several)}; metric=normalized_entropy goes by the scored reviews alone"
+        )
 
 
 def _beside(paired: Paired, metric: str) -> dict[str, FloatArray]:

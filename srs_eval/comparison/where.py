@@ -17,10 +17,9 @@ from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.resampling import resampled_ratios
 from srs_eval.comparison.saved_predictions import (
-    SavedPredictions,
+    OwnPredictions,
     has_predictions,
     losses,
-    not_its_own,
     scored_by,
 )
 from srs_eval.metrics.paired import weighted_interval
@@ -174,12 +173,12 @@ def where(
     Raises
     ------
     ConfigError
-        If predictions are not of the same reviews.
+        If predictions are not those of the scores, or not of the same reviews.
     """
     kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
     if baseline not in kept or len(kept) < 2:
         return None
-    files = {n: SavedPredictions(paired.runs[n].place) for n in kept}
+    files = {n: OwnPredictions(paired.runs[n]) for n in kept}
     users = len(paired.users)
     of_users = [_of_user(paired, files, baseline, number, metric) for number in range(users)]
     gaps, mass, reviews = (np.concatenate(parts) for parts in zip(*of_users, strict=True))
@@ -200,7 +199,7 @@ def where(
 
 
 def _of_user(
-    paired: Paired, files: dict[int, SavedPredictions], baseline: int, number: int, metric: str
+    paired: Paired, files: dict[int, OwnPredictions], baseline: int, number: int, metric: str
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Add up one user, given by number: weighted differences, weights, and reviews, by stratum.
 
@@ -237,19 +236,12 @@ def _of_user(
 
 
 def _same_reviews(
-    paired: Paired, files: dict[int, SavedPredictions], baseline: int, number: int
+    paired: Paired, files: dict[int, OwnPredictions], baseline: int, number: int
 ) -> dict[int, Predictions]:
     """Read what each run predicted for the reviews that a user is compared on."""
     user = paired.users[number]
     ordered = [baseline, *(n for n in files if n != baseline)]
-    found = same_reviews(
-        [paired.runs[n] for n in ordered],
-        [files[n] for n in ordered],
-        user,
-        restricted=user in paired.restricted,
-    )
-    if len(found[0]) != paired.reviews[number]:
-        raise not_its_own(paired.runs[baseline], user)
+    found = same_reviews([files[n] for n in ordered], user, restricted=user in paired.restricted)
     return dict(zip(ordered, found, strict=True))
 
 

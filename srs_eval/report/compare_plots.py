@@ -167,4 +167,6 @@ def _colour(gap: float, lo: float, hi: float, sign: float) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+    """Leave out the middle of a long name; what tells it from others may be at its end."""
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}"

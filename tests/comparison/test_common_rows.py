@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shutil import copyfile
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -199,8 +201,40 @@ def test_a_review_that_a_run_predicted_twice_cannot_be_compared(overlapping):
     named = pd.read_parquet(scores)
     named.loc[named.user == 4, "rows"] = digest_of(overlapping[1], 4)
     pq.write_table(pa.Table.from_pandas(named), scores)
+    score_anew(overlapping[1])
     with pytest.raises(ConfigError, match="b scored review 61 of user 4 in more than one fold"):
         intersected(*overlapping)
+
+
+def score_anew(folder):
+    """Write the scores that the predictions of a run have now."""
+    place = folder / "scores.parquet"
+    scores, predictions = (
+        pd.read_parquet(folder / f"{n}.parquet") for n in ("scores", "predictions")
+    )
+    for name in ("log_loss", "brier"):
+        of_users = predictions.groupby("user")[["recalled", "p"]]
+        found = of_users.apply(lambda one, score=PLAIN[name]: score(one.recalled, one.p))
+        scores[name] = scores.user.map(found)
+    pq.write_table(pa.Table.from_pandas(scores), place)
+
+
+def test_predictions_of_another_run_are_refused_though_reviews_are_the_same(overlapping, make_run):
+    other = make_run("c", rows={4: slice(0, 100)}, shift=1)
+    copyfile(other / "predictions.parquet", overlapping[0] / "predictions.parquet")
+    with pytest.raises(ConfigError, match=r"a/predictions\.parquet: .* user 4 have a log_loss of"):
+        intersected(*overlapping)
+
+
+def test_the_constant_to_beat_is_that_of_one_run(overlapping):
+    for folder, rate in zip(overlapping, (0.8, 0.7), strict=True):
+        changed = pd.read_parquet(folder / "predictions.parquet").assign(train_rate=rate, p=0.75)
+        pq.write_table(pa.Table.from_pandas(changed), folder / "predictions.parquet")
+        score_anew(folder)
+        scored = pd.read_parquet(folder / "scores.parquet").assign(normalized_entropy_train=1.0)
+        pq.write_table(pa.Table.from_pandas(scored), folder / "scores.parquet")
+    found = intersected(*overlapping).scores("normalized_entropy_train")
+    assert found[3, 0] == found[3, 1] != 1
 
 
 def digest_of(folder, user):
@@ -230,6 +264,7 @@ def test_reviews_are_sorted_into_bins_by_one_count_of_their_lapses(overlapping):
         counted["lapses"] += more * counted.row
         counted["p"] = 0.75
         pq.write_table(pa.Table.from_pandas(counted), place)
+        score_anew(folder)
         scores = folder / "scores.parquet"
         pq.write_table(pa.Table.from_pandas(pd.read_parquet(scores).assign(rmse_bins=1.0)), scores)
     found = intersected(*overlapping).scores("rmse_bins")

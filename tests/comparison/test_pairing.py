@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,45 @@ def test_other_protocols_that_score_the_same_reviews_are_compared_and_named(make
     runs = with_own_names(load_run(folder) for folder in folders)
     assert [run.name for run in runs] == ["a (srs_benchmark)", "a (srs_benchmark_refit50)"]
     assert "several protocols" in pair(runs).notes[0]
+
+
+def test_runs_of_several_protocols_carry_them_whatever_they_are_called(make_run):
+    runs = [load_run(make_run("a")), load_run(make_run("b", protocol="srs_benchmark_refit50"))]
+    told = [run.name for run in with_own_names(runs)]
+    assert told == ["a (srs_benchmark)", "b (srs_benchmark_refit50)"]
+    published = replace(runs[0], name="c", summary={})
+    assert [run.name for run in with_own_names([runs[0], published])] == ["a", "c"]
+    assert with_own_names([*runs, published])[2].name == "c"
+
+
+def test_published_runs_that_differ_are_named_also_where_they_are_more(make_run):
+    own = [load_run(make_run(name)) for name in "ab"]
+    published = [
+        replace(
+            own[0],
+            name=name,
+            rows=dict.fromkeys(own[0].rows, ""),
+            reviews={**own[0].reviews, 3: 17},
+        )
+        for name in ("x", "y", "z")
+    ]
+    with pytest.raises(ConfigError) as refused:
+        pair(own, published)
+    _, *differences, _ = str(refused.value).splitlines()
+    assert differences == [
+        f"  - {name} scored other reviews than a of user 3: 17 and {own[0].reviews[3]} of user 3, "
+        "by number"
+        for name in ("x", "y", "z")
+    ]
+    # Among equals it is those that are fewer.
+    with pytest.raises(ConfigError, match="a scored other reviews than x of user 3: ") as refused:
+        pair([own[0], *published])
+    assert "y scored" not in str(refused.value)
+    # What none of one's own has scored is measured by the others.
+    failed = load_run(make_run("c", failed=[3]))
+    with pytest.raises(ConfigError) as refused:
+        pair([failed], published)
+    assert str(refused.value).splitlines()[1:-1] == ["  - c has a failed fold of user 3"]
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(make_run):

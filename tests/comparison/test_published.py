@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from srs_eval.comparison.board import boards
@@ -163,6 +164,23 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     write_lines(tmp_path / "Theirs.jsonl", {**sizes, 3: 1}, [0.5] * 12)
     with pytest.raises(ConfigError, match=r"of user 3, by number|of user 3: "):
         pair([run], read_published(tmp_path / "Theirs.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["Model.jsonl", "Model.parquet"])
+def test_published_scores_that_were_cut_off_are_named(tmp_path, name):
+    place = tmp_path / name
+    if name.endswith("jsonl"):
+        write_lines(place, {1: 10, 2: 20}, [0.3, 0.4])
+    else:
+        columns = {"model": ["M"], "user": [1], "size": [10], "log_loss": [0.3]}
+        files.write_table(place, pa.table(columns))
+    place.write_bytes(place.read_bytes()[:-20])
+    for read in (read_published, lambda path: given_runs([path])):
+        for given in (place, tmp_path):
+            with pytest.raises(ConfigError) as refused:
+                read(given)
+            (told,) = str(refused.value).splitlines()
+            assert told.startswith(f"{place}: cannot be read (")
 
 
 def test_files_are_called_what_runs_call_them():

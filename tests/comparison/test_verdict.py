@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import rankdata
@@ -180,6 +182,41 @@ def test_a_baseline_or_metric_that_is_not_there_is_met_with_what_was_meant(three
     with pytest.raises(ConfigError, match="did you mean log_loss"):
         judged(*three, metric="logloss")
     assert judged(*three, baseline=three[1].name).baseline == 1
+
+
+def test_a_baseline_may_be_given_by_any_path_to_its_folder(three, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    relative = [folder.relative_to(tmp_path) for folder in three]
+    for folders in (three, relative):
+        for asked in (
+            f"{three[1]}",
+            f"{relative[1]}/",
+            f"./{relative[1]}",
+            f"{three[1]}/../1_blurred",
+        ):
+            assert judged(*folders, baseline=asked).baseline == 1
+    monkeypatch.chdir(three[2])
+    assert judged(*three[:2], Path(), baseline="2_shifted").baseline == 2
+
+
+def test_a_run_named_with_its_protocol_is_found_without_it(make_run):
+    one, other = make_run("a"), make_run("b", blur=1.0, protocol="srs_benchmark_refit", algo="x")
+    verdict = judged(one, other, baseline="b")
+    assert verdict.runs[verdict.baseline].name == "b (srs_benchmark_refit)"
+
+
+def test_what_depends_on_the_training_rows_is_not_compared_under_several_protocols(make_run):
+    folders = [make_run("a"), make_run("b", protocol="srs_benchmark_refit"), make_run("c", blur=1)]
+    for number, folder in enumerate(folders):
+        scored = pq.read_table(folder / "scores.parquet")
+        rates = pa.array(np.full(len(scored), 0.9 + 0.01 * number))
+        table = scored.append_column("normalized_entropy_train", rates)
+        pq.write_table(table, folder / "scores.parquet")
+    with pytest.raises(ConfigError, match="under each of srs_benchmark, srs_benchmark_refit; "):
+        judged(*folders, metric="normalized_entropy_train")
+    assert "normalized_entropy_train" not in judged(*folders).beside
+    alike = judged(folders[0], folders[2], metric="normalized_entropy_train")
+    assert alike.board.mean.tolist() == pytest.approx([0.9, 0.92])
 
 
 def test_more_hopeless_models_do_not_hide_a_clear_difference(make_run):

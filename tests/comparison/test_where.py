@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from shutil import copyfile
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from srs_eval.comparison.one_user import board_of_one, review_gaps
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.runs import load_run, with_own_names
 from srs_eval.comparison.saved_predictions import SavedPredictions
@@ -84,10 +87,57 @@ def test_users_are_read_one_by_one_as_they_were_saved(make_run):
 
 def test_predictions_of_other_reviews_than_the_scores_are_refused(make_run):
     folders = make_run("a"), make_run("b", blur=1)
-    other = make_run("c", other_reviews=[2])
+    other = make_run("b", other_reviews=[1], blur=1)
     (other / "predictions.parquet").replace(folders[1] / "predictions.parquet")
-    with pytest.raises(ConfigError, match="of user 2 are not of the reviews"):
+    with pytest.raises(ConfigError, match="of user 1 are not of the reviews"):
         where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_predictions_of_another_run_are_refused_though_reviews_are_the_same(make_run, lost):
+    folders, other = [make_run("a"), make_run("b", blur=1)], make_run("c", shift=1)
+    copyfile(other / "predictions.parquet", folders[lost] / "predictions.parquet")
+    found, kept = (load_run(folder).values("log_loss", [1])[0] for folder in (other, folders[lost]))
+    told = f"{folders[lost].name}/predictions.parquet: the predictions of user 1 have a log_loss "
+    with pytest.raises(ConfigError, match=f"{told}of {found:.6g}, .* {kept:.6g}; "):
+        where(paired_of(*folders), 0, "brier", resamples=RESAMPLES)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_single_user_has_no_other_predictions_either(make_run, lost):
+    folders, other = [make_run("a", [7]), make_run("b", [7], blur=1)], make_run("c", [7], shift=1)
+    copyfile(other / "predictions.parquet", folders[lost] / "predictions.parquet")
+    runs = [load_run(folder) for folder in folders]
+    with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
+        board_of_one(pair(runs), "log_loss", eligible=[True, True])
+    with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
+        review_gaps(*runs, 7, "log_loss")
+
+
+def test_predictions_in_single_precision_are_a_runs_own(make_run):
+    folders = make_run("a"), make_run("b", blur=1)
+    for folder in folders:
+        file = folder / "predictions.parquet"
+        table = pq.read_table(file)
+        place = table.column_names.index("p")
+        pq.write_table(table.set_column(place, "p", table["p"].cast("float32")), file)
+    assert where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES) is not None
+
+
+@pytest.mark.parametrize("damage", ["cut off", "garbled", "without a column"])
+def test_predictions_that_cannot_be_read_are_named(make_run, damage):
+    folders = make_run("a"), make_run("b", blur=1)
+    file = folders[1] / "predictions.parquet"
+    content = file.read_bytes()
+    if damage == "cut off":
+        file.write_bytes(content[: len(content) // 2])
+    elif damage == "garbled":
+        file.write_bytes(content[:200] + bytes(len(content) - 4200) + content[-4000:])
+    else:
+        pq.write_table(pq.read_table(file).drop_columns(["p"]), file)
+    with pytest.raises(ConfigError, match=r"b/predictions\.parquet: cannot be read") as refused:
+        where(paired_of(*folders), 0, "log_loss", resamples=RESAMPLES)
+    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_without_predictions_there_is_nothing_to_say(make_run):
