@@ -79,7 +79,10 @@ def run_job(plan: Plan) -> JobOutcome:
     if plan.sweep_id is None:
         say(_where(plan, evaluation, run.links, has_figures=bool(drawn)))
     return replace(
-        _outcome(plan, evaluation), ui_command=run.links.ui_command, view_url=run.links.view_url
+        _outcome(plan, evaluation),
+        run_id=run.links.run_id,
+        ui_command=run.links.ui_command,
+        view_url=run.links.view_url,
     )
 
 
@@ -225,7 +228,8 @@ def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
         run.end = "killed"
         raise
     finally:
-        run.links = plan.tracker.finish(run.end)
+        # a tracker of somebody else may have nothing to show, and say so by returning nothing
+        run.links = plan.tracker.finish(run.end) or RunLinks()
 
 
 def _where(plan: Plan, evaluation: Evaluation, links: RunLinks, *, has_figures: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -100,10 +101,10 @@ def facts_after(
     yield DatasetInfo(
         name=plan.source.name,
         digest=fingerprint,
-        location=plan.source.location,
+        location=_from_anywhere(plan.source.location),
         users=evaluation.users_scored,
         reviews=evaluation.reviews_scored,
-        options=plan.options.get("data", {}),
+        options=_reader(plan.options.get("data", {})),
     )
     yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
     if evaluation.thresholds:
@@ -153,13 +154,30 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def _targets(options: Mapping[str, Any]) -> Iterator[str]:
+def _targets(options: Any) -> Iterator[str]:
     """Name the class of everything that was built, also of what something is made of."""
-    for key, value in options.items():
-        if isinstance(value, Mapping):
+    if isinstance(options, Mapping):
+        if "_target_" in options:
+            yield str(options["_target_"])
+        options = list(options.values())
+    if isinstance(options, list | tuple):
+        for value in options:
             yield from _targets(value)
-        elif key == "_target_":
-            yield str(value)
+
+
+def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a reader was built of so that it can be built again from another folder."""
+    path = options.get("path")
+    return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)
+
+
+def _from_anywhere(place: str) -> str:
+    """Write a path, or a pattern of paths, that is there in full; leave any other text alone."""
+    with suppress(OSError, ValueError, RuntimeError):  # what is no path at all
+        path = Path(place).expanduser()
+        if place and (path.exists() or (not path.anchor and any(Path().glob(place)))):
+            return str(path.absolute())
+    return place
 
 
 def _counts(evaluation: Evaluation) -> Iterator[Item]:

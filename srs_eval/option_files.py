@@ -76,7 +76,7 @@ def package_problems() -> list[str]:
     """Say which packages have options that cannot be found, or have names that are taken."""
     problems = [
         f"{_name(entry)}: its options are left out, because its entry point names {entry.value!r}, "
-        "which is no package with a folder conf"
+        "and there is no package of that name with a folder conf"
         for entry in _entry_points()
         if _package_folder(entry) is None
     ]
@@ -90,6 +90,27 @@ def package_problems() -> list[str]:
         ]
         taken = dict.fromkeys(its, package.name) | taken
     return problems
+
+
+def hidden(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
+    """Say which options in use are files of a person's own in place of somebody else's.
+
+    Parameters
+    ----------
+    choices : mapping of group to option
+        What is in use.
+    folders : sequence of Path
+        The person's own folders of options.
+    """
+    others = {"srs_eval": conf_folder()} | {package.name: package.folder for package in packages()}
+    found = []
+    for group, name in choices.items():
+        file = Path(group, f"{name}.yaml")
+        own = [folder / file for folder in folders if (folder / file).is_file()]
+        theirs = [other for other, folder in others.items() if (folder / file).is_file()]
+        if own and theirs:
+            found.append(f"{group}={name} is that of {own[-1]}, not {theirs[0]}'s")
+    return found
 
 
 def help_page(extra_folders: Iterable[Path] = ()) -> str:
@@ -160,14 +181,16 @@ def _name(entry: EntryPoint) -> str:
 def _package_folder(entry: EntryPoint) -> Path | None:
     """Find the folder of a package without importing the package.
 
-    None for packages within packages too: looking for those would import the outer one.
+    A package within a package is looked for in the folder of the outer one: to ask Python for it
+    would import the outer one.
     """
+    outermost, *inner = entry.value.split(".")
     try:
-        spec = None if "." in entry.value else find_spec(entry.value)
+        spec = find_spec(outermost)
     except (ImportError, ValueError):
         spec = None
     places = (spec.submodule_search_locations if spec is not None else None) or []
-    folders = [Path(place).resolve() / "conf" for place in places]
+    folders = [Path(place, *inner).resolve() / "conf" for place in places]
     return next((folder for folder in folders if folder.is_dir()), None)
 
 

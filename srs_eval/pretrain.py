@@ -55,11 +55,13 @@ def _pretrain(words: list[str]) -> int:
     if problems:
         raise NotUnderstood(problems)
     path = Path(paths[0]).expanduser()
-    learned = pretrained(overrides)
-    learned.weights.save(path)
-    seen = learned.weights.seen
+    weights = pretrained(overrides).weights
+    if not hasattr(weights, "save"):
+        raise ConfigError(f"nothing can be written: the weights of what was learned are {weights}")
+    weights.save(path)  # before anything else: it took long
+    seen = weights.seen
     reviews = sum(user.reviews for user in seen)
-    say(f"{path}: {len(learned.weights.parameters):,} parameters")
+    say(f"{path}: {len(weights.parameters):,} parameters")
     say(f"learned from {reviews:,} reviews of {len(seen):,} users, which will not be scored")
     return 0
 
@@ -80,6 +82,11 @@ def pretrained(overrides: list[str]) -> Any:
     algorithm = built["algo"]
     if not hasattr(algorithm, "pretrain"):
         raise ConfigError(f"algo={choices['algo']} learns nothing from other users")
+    if not hasattr(algorithm, "weights"):
+        raise ConfigError(
+            f"algo={choices['algo']} has pretrain, but no weights, which is where this command "
+            "finds what was learned (see srs_eval.nouns.Pretrainable)"
+        )
     users = lessons(algorithm, built["data"], built["protocol"])
     return algorithm.pretrain(users, np.random.default_rng(content["seed"]))
 

@@ -1,7 +1,8 @@
 """Objects built again from what a run has kept of its options.
 
 What was kept may come from a stranger, so that only classes are called, and only those that
-have what is asked for: nothing is unpickled, and no function is called by its name.
+have what is asked for: nothing is unpickled, and no function is called by its name. What a reader
+is itself made of is built only where it is one of a few classes of srs_eval.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, MemoryModel, Reviews, Source, User
 
 TARGET = "_target_"
+# What readers of srs_eval are made of: classes that hold names, and do nothing.
+PARTS = ("srs_eval.data.table_options.Columns",)
 _NO_ROWS = np.empty(0, np.int64)
 
 
@@ -27,7 +30,7 @@ def rebuilt_source(options: Mapping[str, Any]) -> Source:
     ConfigError
         If `options` do not name one that can be imported.
     """
-    return cast(Source, _built(options, ("users", "read")))
+    return cast(Source, _built(options, ("users", "read"), PARTS))
 
 
 def rebuilt_model(
@@ -65,16 +68,31 @@ def same_day(options: Mapping[str, Any]) -> bool:
     return bool(_class(str(options.get(TARGET)), ("fit", "same_day")).same_day)
 
 
-def _built(options: Mapping[str, Any], needed: Sequence[str]) -> Any:
+def _built(options: Mapping[str, Any], needed: Sequence[str], parts: Sequence[str] = ()) -> Any:
+    """Build an object that has what is needed, of plain values and of nothing but `parts`."""
     kind = _class(str(options.get(TARGET)), needed)
-    arguments = {name: value for name, value in options.items() if name != TARGET}
-    nested = [name for name, value in arguments.items() if isinstance(value, Mapping)]
-    if any(TARGET in arguments[name] for name in nested):
-        raise ConfigError(f"{options[TARGET]} is made of other objects, which are not rebuilt")
+    return _called(kind, options, parts)
+
+
+def _called(kind: Any, options: Mapping[str, Any], parts: Sequence[str]) -> Any:
+    arguments = {name: _part(value, parts) for name, value in options.items() if name != TARGET}
     try:
         return kind(**arguments)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{options[TARGET]}: {error}") from error
+
+
+def _part(value: Any, parts: Sequence[str]) -> Any:
+    """Build what an object is made of; plain values are what they are."""
+    if isinstance(value, list | tuple):
+        return [_part(item, parts) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if TARGET not in value:
+        return {name: _part(item, parts) for name, item in value.items()}
+    if value[TARGET] not in parts:
+        raise ConfigError(f"{value[TARGET]}, which others are made of, is not rebuilt")
+    return _called(_class(value[TARGET], ()), value, parts)
 
 
 def _class(target: str, needed: Sequence[str]) -> Any:

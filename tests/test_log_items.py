@@ -8,7 +8,7 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError
 from srs_eval.evaluate import EvaluateUser
-from srs_eval.log_items import facts_after, facts_before, run_tags
+from srs_eval.log_items import _from_anywhere, _targets, facts_after, facts_before, run_tags
 from srs_eval.metrics.panel import default_panel
 from srs_eval.plan import make_plan
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -164,3 +164,26 @@ def test_where_nothing_was_scored_the_run_says_so_too(run, make_log):
     assert (found["users/n"], found["users/reviews"], found["users/skipped"]) == (0, 0, 1)
     (text,) = of_kind(Description, after)
     assert "0 scored reviews of 0 users; fits: 1 skipped" in text.markdown
+
+
+def test_the_class_of_every_part_is_named_in_lists_too():
+    options = {
+        "algo": {"_target_": "a.A", "parts": [{"_target_": "b.B", "of": [[{"_target_": "c.C"}]]}]},
+        "panel": {"metrics": {"one": {"_target_": "d.D"}}},
+        "data": {"users": [1, 2], "path": "e.E"},
+    }
+    assert sorted(_targets(options)) == ["a.A", "b.B", "c.C", "d.D"]
+
+
+def test_paths_of_logs_are_written_in_full_and_other_texts_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a[1].csv").write_text("")
+    for given in ("logs", "logs/a[1].csv", "logs/*.csv", "l*/*.csv"):
+        assert _from_anywhere(given) == str(tmp_path / given)
+    assert _from_anywhere("~/logs") == str(tmp_path / "logs")
+    assert _from_anywhere(str(tmp_path / "logs")) == str(tmp_path / "logs")
+    others = ("", "made up", "hub/name", "s3://x/y", "8 simulated users, seed 1", "~nobody/x")
+    for other in (*others, "a**b", "x" * 5000, "\0"):
+        assert _from_anywhere(other) == other

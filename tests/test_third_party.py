@@ -26,7 +26,6 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Metric
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.tracking.items import Value
-from srs_eval.tracking.tracker import RunLinks
 
 class Mine(Constant):
     '''Predicts what it is told.'''
@@ -55,7 +54,7 @@ class Notes:
 
     def finish(self, status):
         self.file.write_text("\\n".join([*self.lines, status]), encoding="utf-8")
-        return RunLinks()
+        # and nothing to show: that is no reason to fail
 """
 OPTIONS = {
     "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
@@ -246,10 +245,22 @@ app()
 """
 
 
+BARE = """
+import sys
+import hydra
+
+@hydra.main(version_base="1.3")
+def app(cfg):
+    print([name for name in sys.modules if name.split(".")[0] == "srs_eval"])
+
+app()
+"""
+
+
 def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_path: Path) -> None:
     theirs = {"conf/config.yaml": "defaults: [algo: own]\n", "conf/algo/own.yaml": "name: own\n"}
+    # a folder of the same name as that of srs_eval, and one of another
     write(tmp_path, {"app.py": APP, **theirs})
-    # and with a folder of another name, nothing of srs_eval is even imported
     renamed = {name.replace("conf/", "options/"): text for name, text in theirs.items()}
     write(tmp_path, {"plain.py": APP.replace('"conf"', '"options"'), **renamed})
 
@@ -270,8 +281,9 @@ def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_p
         assert "Could not find 'algo/mine'" in done.err
         searched = start(app, "--info", "searchpath").out
         assert "srs" not in searched.replace(str(tmp_path), "")
-        assert start(app).status == 0
-    assert start("plain.py").out == "own []\n"
+        assert start(app).out == "own []\n"  # nor is anything of srs_eval imported
+    write(tmp_path, {"bare.py": BARE})
+    assert start("bare.py").out == "[]\n"
 
 
 def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> None:
@@ -301,6 +313,43 @@ def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
         done = site(*words)
         assert done.out.strip().endswith(f"p: {p}"), done.err
         assert "_target_" not in done.out
+
+
+def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: Site) -> None:
+    mine = "_target_: srs_other.parts.Mine\np: 0.4\n"
+    names = ("algo/avg", "algo/mine", "algo/sm2", "algo/new_one", "tracking/jsonl")
+    write(site.elsewhere / "put", {f"{name}.yaml": mine for name in names})
+    words = ["--config-dir=put", "-m", "algo=glob([avg,mine])", "seed=1,2"]
+    brief = ["panel=quick", "curves_per_user=0", "data.users=1"]
+    done = site(*words, *SMALL, *QUIET, *brief, "hydra.sweep.dir=hidden")
+    assert done.status == 0, done.err
+    assert done.err.splitlines() == [
+        "srs_eval: algo=avg is that of put/algo/avg.yaml, not srs_eval's",
+        "srs_eval: algo=mine is that of put/algo/mine.yaml, not srs-other's",
+    ]
+    config = (site.elsewhere / "hidden" / "0_avg" / ".hydra" / "config.yaml").read_text("utf-8")
+    assert "p: 0.4" in config
+
+
+def test_a_package_within_another_has_options_and_neither_is_imported(empty_site: Site) -> None:
+    """As `acme.memory`: the outer one may be a package, or a folder that several share."""
+    for outer, init in (("acme", None), ("bold", "raise RuntimeError('imported')")):
+        name = f"{outer}-memory"
+        ship(empty_site.packages, name, {f"algo/{outer}": "_target_: x.Y\n"}, init=init or "")
+        inner = empty_site.packages / f"{outer}_memory"
+        (empty_site.packages / outer).mkdir()
+        inner.rename(empty_site.packages / outer / "memory")
+        if init:
+            write(empty_site.packages, {f"{outer}/__init__.py": init})
+        info = empty_site.packages / f"{outer}_memory-1.0.dist-info"
+        write(info, {"entry_points.txt": f"[srs_eval.conf]\n{outer} = {outer}.memory\n"})
+    done = empty_site("--help")
+    assert done.err == ""
+    assert {"acme,", "bold,"} <= set(done.out.split())
+    assert empty_site("algo=bold", "--cfg", "job").status == 0
+    write(info, {"entry_points.txt": "[srs_eval.conf]\nbold = bold.other\n"})
+    said = empty_site("--help").err
+    assert "'bold.other', and there is no package of that name with a folder conf" in said
 
 
 def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:

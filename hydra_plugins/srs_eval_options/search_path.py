@@ -12,6 +12,9 @@ from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 _MAIN = "main"
+_BESIDE = Path(__file__).resolve().parents[2]
+# Where the options of srs_eval lie in a checkout, and in a wheel.
+_OURS = (_BESIDE / "conf", _BESIDE / "srs_eval" / "conf")
 
 
 class SrsEvalOptions(SearchPathPlugin):
@@ -20,8 +23,7 @@ class SrsEvalOptions(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add the folders, unless another application is running."""
         mains = [Path(part.path) for part in search_path.get_path() if part.provider == _MAIN]
-        # the cheap question first: the folder has this name in a checkout and in a wheel
-        if not mains or mains[0].name != "conf":
+        if not mains or mains[0].resolve() not in _OURS:
             return
         from srs_eval import option_files
 

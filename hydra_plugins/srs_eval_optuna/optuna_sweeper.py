@@ -6,6 +6,7 @@ Two options of the group ``hydra/sweeper`` are made known: ``resumable_optuna`` 
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
-from hydra.errors import HydraException
+from hydra.errors import CompactHydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from hydra.utils import get_method
@@ -50,7 +51,7 @@ class OptunaSweeper(Sweeper):
         **options: Any,
     ) -> None:
         self.params = params
-        self.command = command or f"python {Path(sys.argv[0]).name}"
+        self.command = command or _as_typed()
         self.meaning = meaning
         self.search_only = list(search_only)
         self.at_end = at_end
@@ -71,13 +72,18 @@ class OptunaSweeper(Sweeper):
         try:
             import optuna  # noqa: F401 - only here: plain runs need not wait for it
         except ImportError as error:
-            raise HydraException(
+            raise CompactHydraException(
                 "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
                 "(grids do without: -m algo.epochs=5,10)"
             ) from error
         from srs_eval.sweeping.command import run_search
+        from srs_eval.sweeping.space import SweepError
 
-        ending = run_search(self, arguments)
+        try:
+            ending = run_search(self, arguments)
+        except SweepError as error:
+            # Hydra shows this kind in a line, and all others with a traceback
+            raise CompactHydraException(str(error)) from error
         if ending is not None and self.at_end is not None and ending.found.ran:
             get_method(self.at_end)(ending)
         if ending is None or ending.found.complaint:
@@ -103,6 +109,14 @@ class OptunaSweeper(Sweeper):
         OmegaConf.save(self.sweep_config, self.folder / "multirun.yaml")
 
 
+def _as_typed() -> str:
+    """Write how this program was started, as a person would type it again in the same folder."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None or spec.name == "__main__":
+        return f"python {shlex.quote(sys.argv[0])}"
+    return f"python -m {spec.name.removesuffix('.__main__')}"
+
+
 _ANY_APP: dict[str, Any] = {
     "_target_": f"{__name__}.{OptunaSweeper.__name__}",
     "params": {},
@@ -125,7 +139,9 @@ _ANY_APP: dict[str, Any] = {
 _SRS_EVAL = {
     **_ANY_APP,
     "metric": "log_loss",
-    "may_change": ["resume", "tracking", "compute", "figures", "name", "notes", "tags"],
+    "may_change": [
+        *("resume", "tracking", "compute", "figures", "name", "notes", "tags", "baseline")
+    ],
     "command": "python -m srs_eval",
     "meaning": "validation {metric}, on rows before every test row",
     "search_only": ["sweep", "experiment", "protocol"],

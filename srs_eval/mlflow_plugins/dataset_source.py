@@ -12,14 +12,15 @@ KIND = "srs_eval"
 class ReviewLogSource(DatasetSource):
     """Where review logs are, and how srs_eval reads them.
 
-    ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` gives the reader again.
+    ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` gives the reader again. What
+    it is made of besides plain values is built only if it is of srs_eval: `srs_eval.rebuilt`.
 
     Parameters
     ----------
     uri : str
         Path of the logs, or what was simulated.
     options : dict
-        The resolved configuration of the reader.
+        The resolved configuration of the reader; its ``path`` is written in full.
     """
 
     def __init__(self, uri: str, options: dict[str, Any]) -> None:

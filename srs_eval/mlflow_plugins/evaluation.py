@@ -148,6 +148,11 @@ def _probabilities(model: Any, features: Any) -> Any:
     probabilities = getattr(raw, "predict_proba", None)
     if probabilities is None:
         return model.predict(features)
+    if not isinstance(getattr(raw, "classes_", None), np.ndarray):
+        raise ScoreError(
+            f"a {type(raw).__name__} tells several things at once, and which of them is recall is "
+            "not known; give its probabilities as predictions="
+        )
     classes = raw.classes_.tolist()
     if not set(classes) <= {0, 1}:
         raise ScoreError(
@@ -157,8 +162,23 @@ def _probabilities(model: Any, features: Any) -> Any:
     # Columns that only say whose review it is are no features of the model.
     names = getattr(raw, "feature_names_in_", None)
     known = features if names is None or not isinstance(features, pd.DataFrame) else features[names]
+    _require_width(raw, known)
     found = np.asarray(probabilities(known))
     return found[:, classes.index(1)] if 1 in classes else np.zeros(len(found))
+
+
+def _require_width(classifier: Any, features: Any) -> None:
+    """Refuse columns that a classifier without names of features cannot tell from its own."""
+    width, given = getattr(classifier, "n_features_in_", None), np.shape(features)
+    if width is None or len(given) != 2 or given[1] == width:
+        return
+    named = isinstance(features, pd.DataFrame)
+    columns = f" ({', '.join(map(str, features.columns))})" if named else ""
+    raise ScoreError(
+        f"the classifier was fitted on {width} columns without names, and the data has {given[1]}"
+        f"{columns}; fit it on a table with the names of its columns, or leave the others out of "
+        "the data and give their values: evaluator_config={'card': values}"
+    )
 
 
 def _fact(features: Any, name: str, given: Any) -> Array | None:

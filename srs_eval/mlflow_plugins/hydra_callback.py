@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -29,6 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from srs_eval.errors import Pruned
+from srs_eval.mlflow_plugins.lending import LentRun
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -44,10 +43,17 @@ class MlflowRuns(Callback):
 
     The configuration is logged flat as parameters, choices of groups as tags; a number that
     the job returns is the metric ``objective``, of several each is. The jobs of a sweep share
-    the tag ``sweep_id``, and each has its number as the tag ``trial``. While a job runs, MLflow's
-    own functions (``mlflow.log_metric``) log to its run. A job that raises is a run that failed,
-    with the tag ``error``; one that a search has pruned is a run that was killed, with the tag
-    ``outcome``.
+    the tag ``sweep_id``, and each has its number as the tag ``trial``. A job that raises is a run
+    that failed, with the tag ``error``; one that a search has pruned is a run that was killed,
+    with the tag ``outcome``. Of a job that ends the whole program by ``sys.exit`` Hydra tells
+    nobody, so that the status of its run says nothing: return instead.
+
+    While a job runs, MLflow's own functions (``mlflow.log_metric``) log to its run. A first
+    ``mlflow.start_run()`` opens that run again, further ones begin others in the same experiment.
+    What an application has chosen before with ``mlflow.set_experiment`` and
+    ``mlflow.set_tracking_uri`` does not count during a job. In a job, MLflow refuses
+    to go on with the run once another experiment or another store was chosen: remove
+    ``MLFLOW_RUN_ID`` from ``os.environ`` first, and what follows is the job's own affair.
 
     Parameters
     ----------
@@ -75,8 +81,8 @@ class MlflowRuns(Callback):
         self._files = tuple(files)
         self._name = name
         self._tracker: MlflowTracker | None = None
-        self._lent: dict[str, str] = {}
-        self._before: dict[str, str | None] = {}
+        self._lent: LentRun | None = None
+        self._folder = Path()
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Begin a run."""
@@ -86,20 +92,23 @@ class MlflowRuns(Callback):
             uri=address.uri, experiment=self._experiment, artifacts=address.artifacts, view=False
         )
         settings = _without_hydra(config)
+        self._folder = Path(HydraConfig.get().runtime.output_dir)
         tracker.start(self._run())
         self._tracker = tracker
         tracker.log(Param(name, value) for name, value in flat(settings).items())
-        self._lend(tracker.environment())
+        self._lent = LentRun(tracker.environment())
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """End the run as the job has ended."""
         tracker, self._tracker = self._tracker, None
+        lent, self._lent = self._lent, None
         if tracker is None:
             return
-        self._take_back()
         end: RunEnd = "failed"
         try:
-            tracker.log(self._came_of(job_return))
+            if lent is not None:
+                lent.take_back()
+            tracker.log([*_came_of(job_return), *self._kept_files()])
             end = _end(job_return)
         finally:
             tracker.finish(end)
@@ -119,36 +128,12 @@ class MlflowRuns(Callback):
         name = self._name or f"{job.job.name} {words}".strip()
         return RunInfo(name, tags=tags, folder=Path(job.runtime.output_dir))
 
-    def _came_of(self, job_return: JobReturn) -> Iterator[Item]:
-        folder = Path(HydraConfig.get().runtime.output_dir)
-        # the property would raise what a failed job has raised
-        returned = job_return._return_value
-        if job_return.status == JobStatus.COMPLETED:
-            yield from objectives(returned)
-        elif _is_pruned(returned):
-            yield Tag("outcome", "pruned")
-        else:
-            yield Tag("error", f"{type(returned).__name__}: {returned}")
+    def _kept_files(self) -> Iterator[Item]:
+        folder = self._folder
         for path in sorted({path for name in self._files for path in folder.glob(name)}):
             if path.is_file():
                 inside = path.relative_to(folder).parent.as_posix()
                 yield ArtifactFile(path, "" if inside == "." else inside)
-
-    def _lend(self, environment: Mapping[str, str]) -> None:
-        """Tell the job, and what it starts, which run is its own."""
-        self._lent = dict(environment)
-        self._before = {name: os.environ.get(name) for name in environment}
-        os.environ.update(environment)
-
-    def _take_back(self) -> None:
-        mlflow = sys.modules.get("mlflow")
-        active = None if mlflow is None else mlflow.active_run()
-        if active is not None and active.info.run_id == self._lent["MLFLOW_RUN_ID"]:
-            sys.modules["mlflow"].end_run()
-        for name, before in self._before.items():
-            os.environ.pop(name, None)
-            if before is not None:
-                os.environ[name] = before
 
 
 def objectives(returned: object) -> Iterator[Value]:
@@ -188,6 +173,17 @@ def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             pairs[name] = value
     return pairs
+
+
+def _came_of(job_return: JobReturn) -> Iterator[Item]:
+    # the property would raise what a failed job has raised
+    returned = job_return._return_value
+    if job_return.status == JobStatus.COMPLETED:
+        yield from objectives(returned)
+    elif _is_pruned(returned):
+        yield Tag("outcome", "pruned")
+    else:
+        yield Tag("error", f"{type(returned).__name__}: {returned}")
 
 
 def _is_pruned(raised: object) -> bool:

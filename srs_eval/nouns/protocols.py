@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -159,16 +160,44 @@ class FittingInSteps(Algorithm, Protocol):
         """
 
 
+class SeenUser(Protocol):
+    """A user whom an algorithm has learned from before."""
+
+    @property
+    def reviews(self) -> int:
+        """Number of reviews that were learned from."""
+
+
+class PretrainedWeights(Protocol):
+    """What an algorithm has learned from other users."""
+
+    @property
+    def parameters(self) -> Sequence[float]:
+        """Learned numbers."""
+
+    @property
+    def seen(self) -> Sequence[SeenUser]:
+        """Whom they were learned from."""
+
+    def save(self, path: Path) -> None:
+        """Write everything to a file that the option ``weights`` of the algorithm then takes."""
+
+
 class Pretrainable(Algorithm, Protocol):
     """An algorithm that can first learn from other users, whom its `fit` then refuses to score."""
 
+    @property
+    def weights(self) -> PretrainedWeights | str | Path | None:
+        """What it starts from, or the file that holds it; None before anything was learned."""
+
     def pretrain(
         self, users: Iterable[tuple[Reviews, IntArray]], rng: np.random.Generator
-    ) -> Algorithm:
+    ) -> Pretrainable:
         """Return an algorithm that has learned from the outcomes of the given rows of each user.
 
-        Logs are as a protocol makes them (`Task.reviews`). Its `fit` starts from what was learned,
-        and raises `FitSkipped` for a user who was learned from.
+        Logs are as a protocol makes them (`Task.reviews`). What was learned is in its `weights`,
+        as `PretrainedWeights`. Its `fit` starts from there, and raises `FitSkipped` for a user
+        who was learned from.
         """
 
 

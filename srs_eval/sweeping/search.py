@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,9 @@ def _tried(
 ) -> float | None:
     """Run the job of a proposal; return what came of it, None if nothing did."""
     report = None if options.pruner == "none" else proposal.report
-    trial = RunningTrial(proposal.number, options.metric, proposal.repeated, report)
+    trial = RunningTrial(
+        proposal.number, options.metric, proposal.repeated, options.direction, report
+    )
     with as_trial(trial):
         ended = launch(space.words(proposal.params), proposal.number)
     if proposal.pruned:
@@ -129,12 +132,17 @@ def _tried(
         return None
     returned = ended.return_value
     if isinstance(returned, Mapping):
-        returned = returned.get(options.metric)
-    if isinstance(returned, bool) or not isinstance(returned, int | float):
-        complain(
-            f"trial {proposal.number}: the job returned {returned!r}, expected a number"
-            + (f" named {options.metric}" if isinstance(ended.return_value, Mapping) else "")
-        )
+        if options.metric not in returned:
+            named = ", ".join(map(str, returned)) or "nothing"
+            complain(
+                f"trial {proposal.number}: the job returned {named}, but no {options.metric}; "
+                "say which it is with hydra.sweeper.metric=…"
+            )
+            return None
+        returned = returned[options.metric]
+    # numbers of NumPy are of their own kinds, and true is of a kind of number
+    if isinstance(returned, bool) or not isinstance(returned, Real):
+        complain(f"trial {proposal.number}: the job returned {returned!r}, expected a number")
         return None
     return float(returned) if math.isfinite(returned) else None
 

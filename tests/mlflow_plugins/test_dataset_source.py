@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import warnings
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
+from srs_eval import settings
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
+from srs_eval.log_items import _reader
+from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
+from srs_eval.option_files import options as options_of
 from srs_eval.rebuilt import rebuilt_source
 from srs_eval.tracking.items import DatasetInfo
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -50,8 +59,80 @@ def test_the_reader_of_a_run_can_be_had_again(uri: str) -> None:
         ({"_target_": "no.such.thing"}, "cannot be imported"),
         ({"_target_": "srs_eval.data.synthetic.SyntheticUsers", "people": 1}, "people"),
         ({}, "cannot be imported"),
+        *(
+            ({"_target_": "srs_eval.data.table.ReviewTable", "path": "x", **inside}, "not rebuilt")
+            for inside in (
+                {"columns": {"_target_": "subprocess.Popen", "args": "true"}},
+                {"columns": {"card": {"_target_": "builtins.print"}}},
+                {"users": [{"_target_": "srs_eval.data.synthetic.SyntheticUsers"}]},
+            )
+        ),
     ],
 )
 def test_what_a_stranger_wrote_builds_readers_only(options: dict[str, object], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         rebuilt_source(options)
+
+
+def write_logs(folder: Path) -> dict[str, list[str]]:
+    """Write a log that each option of the group data can read; give the words to read it with."""
+    day, cards = 86_400, [5, 6, 5, 6]
+    moments = [1_614_600_000 + day * n for n in range(4)]
+    log = {"card": cards, "rating": [3, 3, 1, 4], "time": moments}
+    theirs = {"card_id": cards, "review_rating": 3, "review_time": moments, "review_duration": 9}
+    pd.DataFrame(theirs).to_csv(folder / "py.csv", index=False)
+    (folder / "logs").mkdir()
+    pd.DataFrame(log).to_csv(folder / "logs" / "ann.csv", index=False)
+    table = {"card_id": cards, "day_offset": range(4), "rating": [3, 3, 1, 4], "state": 2}
+    table |= {"duration": 900, "elapsed_days": [-1, -1, 2, 2], "elapsed_seconds": [-1, -1, 9, 9]}
+    parquet = folder / "anki" / "revlogs" / "user_id=8" / "data.parquet"
+    parquet.parent.mkdir(parents=True)
+    pd.DataFrame(table).to_parquet(parquet)
+    with closing(sqlite3.connect(folder / "me.anki2")) as database, database:
+        database.execute("create table col (id, crt, conf)")
+        database.execute("insert into col values (1, ?, '{}')", (moments[0],))
+        database.execute("create table notes (id)")
+        columns = "id integer primary key, cid, usn, ease, ivl, lastIvl, factor, time, type"
+        database.execute(f"create table revlog ({columns})")
+        kinds = [0, 0, 1, 1]  # learnt, and reviewed
+        rows = [
+            (1000 * when, card, 3, 2500, 900, kind)
+            for when, card, kind in zip(moments, cards, kinds, strict=True)
+        ]
+        insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
+        database.executemany(insert, rows)
+    return {
+        "anki": ["data.path=me.anki2", "data.user=me"],
+        "csv": ["data.path='logs/*.csv'", "data.time_zone=Europe/Vienna", "data.users=[ann]"],
+        "py_fsrs": ["data.path=py.csv", "data.day_start_hour=2"],
+        "revlogs_10k": ["data.path=anki", "data.users=[8]"],
+        "synthetic": ["data.users=2", "data.size_scale=0.02"],
+    }
+
+
+@pytest.mark.parametrize("option", options_of("data"))
+def test_each_reader_there_is_can_be_had_again_from_another_folder(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    words = [f"data={option}", *write_logs(here)[option]]
+    choices = dict.fromkeys(settings.BUILT_GROUPS, option)
+    cfg = settings.composed(["tracking=none", *words])
+    source = settings.build(cfg, choices)["data"]
+    content = settings.resolved(cfg, choices)["data"]
+    users = source.users()
+    read = [source.read(user) for user in users]
+    kept = json.dumps(ReviewLogSource(source.location, _reader(content)).to_dict())
+    monkeypatch.chdir(elsewhere)
+    again = ReviewLogSource.from_dict(json.loads(kept)).load()
+    assert again.users() == users
+    assert users
+    for user, reviews in zip(users, read, strict=True):
+        other = again.read(user)
+        for field in fields(reviews):
+            assert np.array_equal(getattr(other, field.name), getattr(reviews, field.name)) or (
+                getattr(other, field.name) == getattr(reviews, field.name)
+            ), field.name

@@ -173,3 +173,25 @@ def test_only_features_reach_a_classifier_and_only_0_and_1_are_understood() -> N
     for classes in ((-1, 1), ("forgot", "recalled"), (1, 3)):
         with pytest.raises(ScoreError, match="which of them is recall"):
             asked(*classes)
+
+
+def test_columns_that_a_classifier_cannot_tell_from_its_features_are_refused() -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multioutput import MultiOutputClassifier
+
+    from srs_eval.mlflow_plugins.evaluation import _probabilities
+
+    def asked_of(classifier: Any, data: pd.DataFrame) -> Any:
+        return _probabilities(type("Model", (), {"get_raw_model": lambda _: classifier})(), data)
+
+    rng = np.random.default_rng(1)
+    features, recalled = rng.random((50, 2)), rng.random(50) < 0.5
+    data = pd.DataFrame(features, columns=["days", "nth"])
+    on_arrays = LogisticRegression().fit(features, recalled)
+    assert np.array_equal(asked_of(on_arrays, data), on_arrays.predict_proba(features)[:, 1])
+    told = r"fitted on 2 columns without names, and the data has 3 \(days, nth, card\).*'card'"
+    with pytest.raises(ScoreError, match=told):
+        asked_of(on_arrays, data.assign(card=1))
+    several = MultiOutputClassifier(LogisticRegression()).fit(data, recalled[:, None])
+    with pytest.raises(ScoreError, match="MultiOutputClassifier tells several things at once"):
+        asked_of(several, data)

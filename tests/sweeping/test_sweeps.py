@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,12 @@ def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: H
         (["algo.prior_weight=interval(3,1)"], "algo.prior_weight=interval(3,1): there is nothing"),
         (["hydra.sweeper.direction=up"], "hydra.sweeper.direction=up: there are minimize"),
         (["protocol=srs_benchmark"], "protocol=srs_benchmark: a search by its test rows would"),
+        (["hydra.sweeper.metric=auc"], "metric=auc: higher is better; add hydra.sweeper.direction"),
+        (["hydra.sweeper.direction=maximize"], "log_loss: lower is better; add hydra.sweeper.d"),
+        (
+            ["hydra.sweeper.metric=mbe", "panel=default"],
+            "neither the lowest nor the highest is best",
+        ),
         (["hydra.sweeper.metric=logloss"], "hydra.sweeper.metric=logloss: not in panel=quick"),
         (["algo.recency=5", "algo.prior_weight=1"], "there is nothing to search over"),
         (["algo.prior_wait=interval(1,3)"], "did you mean 'algo.prior_weight'?"),
@@ -378,7 +385,9 @@ def test_another_app_is_searched_and_pruned_by_the_same_sweeper(tmp_path: Path) 
     assert study.best_params["optimizer"] == "quiet"
     assert best_of(tmp_path / "out").defaults == [{"override /optimizer": "quiet"}]
     command = (tmp_path / "out" / "experiment" / "best.yaml").read_text("utf-8").splitlines()[1]
-    words = shlex.split(command.removeprefix("# python train.py "))
+    typed = f"# python {ROOT / 'examples' / 'other_app' / 'train.py'} "
+    assert command.startswith(typed)
+    words = shlex.split(command.removeprefix(typed))
     assert run_other_app(tmp_path, *words, "hydra.run.dir=final").status == 0
     config = OmegaConf.load(tmp_path / "final" / ".hydra" / "config.yaml")
     assert config.rate == study.best_params["rate"]
@@ -391,3 +400,86 @@ def test_an_app_that_fails_ends_the_search_with_its_error(tmp_path: Path) -> Non
     assert "TypeError" in done.err
     assert "the last 3 trials failed" in done.err
     assert [t.state.name for t in study_in(tmp_path / "out").trials] == ["FAIL"] * 3
+
+
+APP = """
+import hydra
+import numpy as np
+
+@hydra.main(config_path="conf", config_name="config", version_base="1.3")
+def app(cfg):
+    loss = {"float32": np.float32, "int64": np.int64, "bool": np.bool_, "text": str}
+    return {"loss": cfg.x} if cfg.kind == "named" else loss[cfg.kind](cfg.x)
+
+if __name__ == "__main__":
+    app()
+"""
+CONFIG = """
+defaults: [_self_, override hydra/sweeper: resumable_optuna]
+x: 3
+kind: float32
+hydra: {sweeper: {n_trials: 2, max_failures: 1, params: {x: 'range(1,9)'}}}
+"""
+
+
+@pytest.fixture
+def app_below(tmp_path: Path) -> Callable[..., Done]:
+    """Start an application from a folder beside it."""
+    for name, text in (("my app/app.py", APP), ("my app/conf/config.yaml", CONFIG)):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "here").mkdir()
+
+    def started(*words: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path / "here",
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "my app")},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_numbers_of_numpy_are_numbers_and_the_command_is_as_it_was_typed(
+    app_below: Callable[..., Done], kind: str
+) -> None:
+    done = app_below("../my app/app.py", "-m", f"kind={kind}", "hydra.sweep.dir=out")
+    assert done.status == 0, done.err
+    assert "best     trial" in done.out
+    (use_it,) = [line for line in done.out.splitlines() if line.startswith("use it")]
+    typed = shlex.split(use_it.removeprefix("use it"))
+    assert typed[:2] == ["python", "../my app/app.py"]
+    assert app_below(*typed[1:]).status == 0
+    done = app_below("-m", "app", "-m", f"kind={kind}", "hydra.sweep.dir=module")
+    assert "use it   python -m app --config-dir" in done.out
+
+
+@pytest.mark.slow
+def test_an_app_is_told_in_a_line_what_its_search_cannot_use(
+    app_below: Callable[..., Done],
+) -> None:
+    app = "../my app/app.py"
+    done = app_below(app, "-m", "kind=named", "hydra.sweep.dir=named")
+    assert "trial 0: the job returned loss, but no objective; say which" in done.err
+    named = ["kind=named", "hydra.sweeper.metric=loss", "hydra.sweep.dir=loss"]
+    assert app_below(app, "-m", *named).status == 0
+    for kind in ("bool", "text"):
+        done = app_below(app, "-m", f"kind={kind}", f"hydra.sweep.dir={kind}")
+        assert done.status == 1
+        assert "expected a number" in done.err
+    for words, told in (
+        (["x=interval(3,1)"], "x=interval(3,1): there is nothing, or one value only"),
+        (["hydra.sweeper.direction=up"], "hydra.sweeper.direction=up: there are minimize"),
+        (["kind=int64", "hydra.sweep.dir=loss"], "holds another search"),
+    ):
+        done = app_below(app, "-m", *words)
+        assert done.status == 1
+        assert told in done.err
+        assert "Traceback" not in done.text

@@ -1,7 +1,9 @@
 """The command that pretrains, and a run with the weights it made."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from srs_eval import settings
@@ -50,3 +52,78 @@ def test_a_command_that_cannot_be_followed_says_why(
 def test_help_tells_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["--help"]) == 0
     assert "weights=gru.safetensors" in capsys.readouterr().out
+
+
+class Shy:
+    """Can be pretrained, and does not say where what it has learned is."""
+
+    same_day = False
+    lessons = 0
+
+    def pretrain(self, users: object, rng: object) -> "Shy":
+        type(self).lessons += 1
+        return self
+
+
+class Forgetful(Shy):
+    """Has a place for what it learns, and leaves it empty."""
+
+    weights = None
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "lessons"),
+    [
+        (Shy, "has pretrain, but no weights, which is where this command finds", 0),
+        (Forgetful, "nothing can be written: the weights of what was learned are None", 1),
+    ],
+)
+def test_a_strangers_algorithm_without_what_the_command_needs_is_told_of(
+    kind: type[Shy],
+    told: str,
+    lessons: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from srs_eval.algorithms import baselines
+
+    kind.lessons = 0
+    monkeypatch.setattr(baselines, "Average", kind)
+    assert command(["algo=avg", *LOGS, "weights=x.safetensors"]) == 2
+    assert told in capsys.readouterr().err
+    assert kind.lessons == lessons
+
+
+class Level:
+    """Everything the protocol asks for, of nothing of srs_eval."""
+
+    def __init__(self, level: float, reviews: int) -> None:
+        self.parameters = (level,)
+        self.seen = [type("Seen", (), {"reviews": reviews})()]
+
+    def save(self, path: Path) -> None:
+        path.write_text(str(self.parameters[0]), encoding="utf-8")
+
+
+class Levelled(Shy):
+    """Learns how much others recall."""
+
+    def __init__(self) -> None:
+        self.weights: Level | None = None
+
+    def pretrain(self, users: Any, rng: object) -> "Levelled":
+        recalled = np.concatenate([reviews.recalled[rows] for reviews, rows in users])
+        self.weights = Level(float(recalled.mean()), len(recalled))
+        return self
+
+
+def test_a_strangers_algorithm_that_has_what_the_protocol_says_is_pretrained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from srs_eval.algorithms import baselines
+
+    monkeypatch.setattr(baselines, "Average", Levelled)
+    path = tmp_path / "level.safetensors"
+    assert command(["algo=avg", *LOGS, f"weights={path}"]) == 0
+    assert "1 parameters" in capsys.readouterr().out
+    assert 0.3 < float(path.read_text(encoding="utf-8")) < 1

@@ -1,0 +1,121 @@
+"""Applications that use MLflow themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
+
+from srs_eval.mlflow_plugins.lending import LentRun
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
+from srs_eval.tracking.tracker import RunInfo
+
+NAMES = ("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME")
+
+
+@pytest.fixture
+def ours(uri: str) -> MlflowTracker:
+    """A tracker with an open run, in another experiment than the one MLflow was told."""
+    tracker = MlflowTracker(uri=uri, experiment="lending")
+    tracker.start(RunInfo("ours"))
+    return tracker
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow's own
+def test_what_a_job_logs_goes_to_its_run_whatever_was_chosen_before(
+    global_uri: str, ours: MlflowTracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow
+
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "elsewhere")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'another.db'}")
+    before = {name: os.environ.get(name) for name in NAMES}
+    lent = LentRun(ours.environment())
+    mlflow.log_metric("loss", 0.5)
+    mlflow.end_run()
+    with mlflow.start_run(run_name="besides") as besides:
+        pass
+    mlflow.set_experiment("elsewhere")  # with nothing left to go on with, the job may
+    lent.take_back()
+    assert {name: os.environ.get(name) for name in NAMES} == before
+    assert mlflow.get_tracking_uri() == f"sqlite:///{tmp_path / 'another.db'}"
+    run_id = ours.finish("finished").run_id
+    client = MlflowClient(global_uri)
+    run = client.get_run(run_id)
+    assert (run.data.metrics, run.info.status) == ({"loss": 0.5}, "FINISHED")
+    assert besides.info.experiment_id == run.info.experiment_id
+    mlflow.set_tracking_uri(global_uri)
+    elsewhere = client.get_experiment_by_name("elsewhere").experiment_id
+    with mlflow.start_run() as after:
+        assert after.info.experiment_id == elsewhere
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_left_open_is_closed_and_another_store_in_a_job_is_mlflows_refusal(
+    global_uri: str, ours: MlflowTracker, tmp_path: Path
+) -> None:
+    import mlflow
+
+    lent = LentRun(ours.environment())
+    mlflow.set_experiment("elsewhere")
+    with pytest.raises(MlflowException, match="does not match environment run ID"):
+        mlflow.start_run()
+    lent.take_back()
+    lent = LentRun(ours.environment())
+    mlflow.log_metric("loss", 0.5)
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'another.db'}")
+    lent.take_back()
+    assert mlflow.active_run() is None
+    assert mlflow.get_tracking_uri() == global_uri
+    ours.finish("finished")
+
+
+APP = """
+import hydra
+import mlflow
+
+mlflow.set_tracking_uri("sqlite:///theirs.db")
+mlflow.set_experiment("theirs")
+
+@hydra.main(config_path="conf", config_name="config", version_base="1.3")
+def app(cfg):
+    mlflow.log_metric("seen", 1)
+
+app()
+"""
+CONFIG = """
+hydra: {callbacks: {mlflow: {
+  _target_: srs_eval.mlflow_plugins.hydra_callback.MlflowRuns, uri: 'sqlite:///ours.db'}}}
+"""
+
+
+@pytest.mark.slow
+def test_an_application_that_has_a_store_of_its_own_logs_to_ours_during_a_job(
+    tmp_path: Path,
+) -> None:
+    run = run_of(tmp_path)
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics == {"seen": 1}
+
+
+def run_of(folder: Path) -> Run:
+    """Start the application, whose own store is another, and find its one run."""
+    (folder / "conf").mkdir()
+    (folder / "conf" / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    (folder / "app.py").write_text(APP, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "app.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    client = MlflowClient(f"sqlite:///{folder / 'ours.db'}")
+    experiment = client.get_experiment_by_name("hydra")
+    assert experiment is not None, done.stderr
+    (run,) = client.search_runs([experiment.experiment_id])
+    theirs = MlflowClient(f"sqlite:///{folder / 'theirs.db'}")
+    assert theirs.search_runs([e.experiment_id for e in theirs.search_experiments()]) == []
+    return run
