@@ -9,19 +9,19 @@ from __future__ import annotations
 import inspect
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
-from srs_eval.expectations import CheckFailed, expect_same, named
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews, Task
-from srs_eval.trial import trial_task
+from srs_eval.expectations import CheckFailed, expect_learned_values, expect_same, named
+from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, Reviews
+from srs_eval.tampering import answered, renamed
+from srs_eval.trying_out import a_check, fit, learned, predicted
+from srs_eval.worker import NotImportable, WorkerDied, call_elsewhere
 
-_SEED = 20240229
 _LONG = 5000
 _LAPSE_EVERY = 9
 # Rows at the ends of a long history that are predicted, and how many are learned from.
@@ -32,7 +32,8 @@ _NO_ROWS: IntArray = np.empty(0, np.int64)
 _MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, FitError)
 
 
-def check_empty_folds(algorithm: Algorithm, task: Task | None = None) -> None:
+@a_check("Expect folds without a row")
+def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that nothing to learn from and nothing to predict are no accidents.
 
     Raises
@@ -41,9 +42,8 @@ def check_empty_folds(algorithm: Algorithm, task: Task | None = None) -> None:
         If `fit` without training rows neither gives a model that predicts nor raises
         FitSkipped, or if `predict` without rows does not return an empty array.
     """
-    fold, reviews = _opened(algorithm, task)
     with _told(algorithm, "without any row to predict", "Return an empty array"):
-        model = _fit(algorithm, reviews, fold.train)
+        model = fit(algorithm, reviews, fold.train)
         _expect_numbers(algorithm, model.predict(reviews, _NO_ROWS), (0,), "without rows")
         if hasattr(model, "predict_at"):
             p = model.predict_at(reviews, _NO_ROWS, np.empty((0, 3)))
@@ -53,14 +53,15 @@ def check_empty_folds(algorithm: Algorithm, task: Task | None = None) -> None:
     )
     with _told(algorithm, "without a training row", lesson):
         try:
-            model = _fit(algorithm, reviews, _NO_ROWS)
+            model = learned(algorithm, reviews, _NO_ROWS)
         except FitSkipped:
             return
         p = model.predict(reviews, fold.test)
     _expect_numbers(algorithm, p, (len(fold.test),), "after a fit without a training row")
 
 
-def check_short_and_long_histories(algorithm: Algorithm, task: Task | None = None) -> None:
+@a_check("Expect cards of 1 and of 5,000 reviews")
+def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from.
 
     Raises
@@ -68,7 +69,6 @@ def check_short_and_long_histories(algorithm: Algorithm, task: Task | None = Non
     CheckFailed
         If that ends in an error, or a prediction is not a number from 0 to 1.
     """
-    fold, reviews = _opened(algorithm, task)
     rare = _rare_log(whole_days=reviews.whole_days)
     scored = np.flatnonzero(rare.elapsed_days > 0)
     ends = np.r_[scored[:_FIRST], scored[-_LAST:]]
@@ -77,49 +77,54 @@ def check_short_and_long_histories(algorithm: Algorithm, task: Task | None = Non
         "power, divide by nothing that may be 0"
     )
     with _told(algorithm, "on cards of 1, 2 and 5,000 reviews", lesson):
-        p = _fit(algorithm, reviews, fold.train).predict(rare, ends)
+        p = fit(algorithm, reviews, fold.train).predict(rare, ends)
     _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {lesson}")
     with _told(algorithm, "after a fit to a few reviews", lesson):
         try:
-            model = _fit(algorithm, rare, scored[:_FEW])
+            model = learned(algorithm, rare, scored[:_FEW])
         except FitSkipped:
             return
         p = model.predict(rare, scored[_FEW:_FIRST])
     _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {lesson}")
 
 
-def check_goes_to_a_worker(algorithm: Algorithm, task: Task | None = None) -> None:
+@a_check("Keep plain values in attributes")
+def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that the algorithm reaches a worker process, and is the same there.
 
-    Runs with ``compute=processes`` send it by pickle. A class defined inside a function is
-    passed over: no run can name it.
+    Runs with ``compute=processes`` send it by pickle to a process that shares nothing with this
+    one, which is what is done here; there it first predicts another log of the same length. A
+    class defined inside a function, or in a module that cannot be imported there, is passed over:
+    no run can name it.
 
     Raises
     ------
     CheckFailed
-        If it cannot be pickled, or what comes back learns something else.
+        If it cannot be pickled, or learns something else there.
     """
-    if "<locals>" in type(algorithm).__qualname__:
+    if "<locals>" in type(algorithm).__qualname__ or type(algorithm).__module__ == "__main__":
         return
-    fold, reviews = _opened(algorithm, task)
     try:
-        sent: Algorithm = pickle.loads(pickle.dumps(algorithm))
+        pickle.dumps(algorithm)
     except (pickle.PicklingError, AttributeError, *_MISHAPS) as error:
         raise CheckFailed(
             f"{named(algorithm)}: cannot be sent to a worker process ({error}). Keep plain values "
             "in attributes: no lambdas, open files, locks or modules"
         ) from error
-    expected = _fit(algorithm, reviews, fold.train).predict(reviews, fold.test)
+    expected = predicted(algorithm, fit(algorithm, reviews, fold.train), reviews, fold.test)
     try:
-        found = _fit(sent, reviews, fold.train).predict(reviews, fold.test)
-    except (AttributeError, *_MISHAPS) as error:
+        found = call_elsewhere(type(algorithm).__module__, _tried, algorithm, fold, reviews)
+    except NotImportable:
+        return
+    except (WorkerDied, RuntimeError) as error:
         raise CheckFailed(
             f"{named(algorithm)}: does not work in a worker process ({error}). {_LOST}."
         ) from error
     expect_same(algorithm, expected, found, fold.test, f"differs in a worker process. {_LOST}")
 
 
-def check_parameters_rebuild_the_model(algorithm: Algorithm, task: Task | None = None) -> None:
+@a_check("Put all that was learned into `parameters`")
+def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
 
     By that models are kept, registered and served. Algorithms whose class does not take both
@@ -135,12 +140,11 @@ def check_parameters_rebuild_the_model(algorithm: Algorithm, task: Task | None =
     options = _options_without_a_fit(algorithm)
     if not options:
         return
-    fold, reviews = _opened(algorithm, task)
-    model = _fit(algorithm, reviews, fold.train)
-    learned = [float(value) for value in model.parameters]
+    model = fit(algorithm, reviews, fold.train)
+    values = expect_learned_values(algorithm, model).tolist()
     try:
-        again: Any = type(algorithm)(**{**options, "parameters": learned})
-        rebuilt = _fit(again, reviews, _NO_ROWS)
+        again: Any = type(algorithm)(**{**options, "parameters": values})
+        rebuilt = learned(again, reviews, _NO_ROWS)
     except (SrsEvalError, *_MISHAPS) as error:
         raise CheckFailed(
             f"{named(algorithm)}: cannot be built from the parameters it has learned ({error}). "
@@ -151,55 +155,9 @@ def check_parameters_rebuild_the_model(algorithm: Algorithm, task: Task | None =
     expect_same(algorithm, expected, found, fold.test, _NOT_ALL)
 
 
-def check_last_step_is_the_fit(algorithm: Algorithm, task: Task | None = None) -> None:
-    """Check that `fit_in_steps` ends with exactly the model that `fit` returns.
-
-    The models of the steps are asked for predictions on the way, as a search does. Algorithms
-    without `fit_in_steps` pass.
-
-    Raises
-    ------
-    CheckFailed
-        If it yields no model, or the last one predicts otherwise or has other parameters.
-    """
-    in_steps = getattr(algorithm, "fit_in_steps", None)
-    if in_steps is None:
-        return
-    fold, reviews = _opened(algorithm, task)
-    fitted = _fit(algorithm, reviews, fold.train)
-    steps = [
-        (model, model.predict(reviews, fold.test))
-        for model in in_steps(reviews, fold.train, np.random.default_rng(_SEED))
-    ]
-    if not steps:
-        raise CheckFailed(f"{named(algorithm)}: fit_in_steps yields nothing. {_SAME_LOOP}.")
-    expected = fitted.predict(reviews, fold.test)
-    lesson = f"differs from that of `fit` after the last step of `fit_in_steps`. {_SAME_LOOP}"
-    expect_same(algorithm, expected, steps[-1][1], fold.test, lesson, tolerance=0.0)
-    if list(steps[-1][0].parameters) != list(fitted.parameters):
-        raise CheckFailed(
-            f"{named(algorithm)}: parameters differ after the last step of `fit_in_steps` from "
-            f"those of `fit`. {_SAME_LOOP}."
-        )
-    for model, p in steps:
-        lesson = "differs after later steps. Give each model a copy of what was learned so far"
-        expect_same(algorithm, p, model.predict(reviews, fold.test), fold.test, lesson)
-
-
-CHECKS: tuple[Callable[[Algorithm, Task | None], None], ...] = (
-    check_empty_folds,
-    check_short_and_long_histories,
-    check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
-    check_last_step_is_the_fit,
-)
-
 _LOST = (
     "Something of it is lost on the way: look for values that are kept outside of the object, "
     "and for __getstate__ and __reduce__"
-)
-_SAME_LOOP = (
-    "Let both go through the same loop, draw the same numbers from `rng`, and end at the same step"
 )
 _NOT_ALL = (
     "differs when the model is built from its own parameters. Put all that was learned into "
@@ -254,16 +212,14 @@ def _options_without_a_fit(algorithm: Algorithm) -> dict[str, Any]:
     return options if "fit" in options else {}
 
 
-def _opened(algorithm: Algorithm, task: Task | None) -> tuple[Fold, Reviews]:
-    """Copy the last fold and its log, so that what one check finds spoils no other."""
-    task = task or trial_task(same_day=algorithm.same_day)
-    fold = task.folds[-1]
-    reviews = task.reviews.take(np.arange(len(task.reviews)))
-    return replace(fold, train=fold.train.copy(), test=fold.test.copy()), reviews
-
-
-def _fit(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> MemoryModel:
-    return algorithm.fit(reviews, rows, np.random.default_rng(_SEED))
+def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
+    """Predict another log first, of the same length."""
+    model = fit(algorithm, reviews, fold.train)
+    row = int(fold.train[-1])
+    answers = np.arange(row + 1, len(reviews))
+    rng = np.random.default_rng(row)
+    model.predict(answered(reviews, answers, ~reviews.recalled[answers], rng), fold.test)
+    return model.predict(reviews, fold.test)
 
 
 def _rare_log(*, whole_days: bool) -> Reviews:
@@ -273,8 +229,8 @@ def _rare_log(*, whole_days: bool) -> Reviews:
     first = np.arange(len(card)) < 3
     gap = np.where(first, -1, 1)
     rating = np.where(np.arange(len(card)) % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3)
-    return Reviews(
-        user="rare",
+    log = Reviews(
+        user=0,
         card=card,
         day=day,
         rating=rating,
@@ -289,3 +245,4 @@ def _rare_log(*, whole_days: bool) -> Reviews:
         preset=np.zeros(len(card), np.int64),
         whole_days=whole_days,
     )
+    return renamed(log)

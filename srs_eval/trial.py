@@ -1,14 +1,13 @@
-"""A small invented log on which algorithms are tried out, and ways to tamper with a log."""
+"""A small invented log on which algorithms are tried out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from srs_eval.cards import earlier_on_card
-from srs_eval.nouns import REVIEW_COLUMNS, BoolArray, FloatArray, Fold, IntArray, Reviews, Task
+from srs_eval.nouns import BoolArray, FloatArray, Fold, IntArray, Reviews, Task
 
 _CARDS = 40
 _REVIEWS_PER_CARD = 12
@@ -16,13 +15,9 @@ _FIRST_DAYS = 60
 _SAME_DAY_SHARE = 0.2
 _TRAINING_SHARE = 0.6
 
-# Tampered answer times reach further than invented ones, so that a threshold is crossed.
-_SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
-_SECONDS_LATER = 7200.0
 
-
-def trial_task(*, same_day: bool, seed: int = 0) -> Task:
-    """Invent 480 reviews of 40 cards with every column filled, and split them once.
+def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
+    """Invent 12 reviews of each of some cards with every column filled, and split them once.
 
     Parameters
     ----------
@@ -30,6 +25,8 @@ def trial_task(*, same_day: bool, seed: int = 0) -> Task:
         Whether histories keep the reviews made on the day of the review before.
     seed : int
         The same seed gives the same log.
+    cards : int
+        How many cards there are.
 
     Examples
     --------
@@ -37,7 +34,7 @@ def trial_task(*, same_day: bool, seed: int = 0) -> Task:
     >>> len(task.reviews), len(task.folds)
     (480, 1)
     """
-    reviews = _log(np.random.default_rng(seed))
+    reviews = _log(np.random.default_rng(seed), cards)
     if not same_day:
         reviews = reviews.take(reviews.elapsed_days != 0)
     log_row = reviews.row
@@ -54,84 +51,22 @@ def trial_task(*, same_day: bool, seed: int = 0) -> Task:
     )
 
 
-def columns_of(reviews: Reviews) -> dict[str, Any]:
-    """Collect the columns a log has, by name."""
-    columns = {name: getattr(reviews, name) for name in REVIEW_COLUMNS}
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def opposite(rating: IntArray) -> IntArray:
-    """Give each review the other outcome."""
-    return np.where(rating > 1, 1, 3)
-
-
-def answered_otherwise(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Reviews:
-    """Change all that the answers at `rows` brought to light, each by a different amount.
-
-    Those are ratings, answer times, and the seconds from answer to answer, which contain the
-    time the later answer took. On a clock of fractional days, elapsed times contain the answer
-    times of reviews in between.
-    """
-    rating = reviews.rating.copy()
-    rating[rows] = opposite(rating[rows])
-    changed = replace(reviews, rating=rating)
-    if reviews.duration_ms is not None:
-        duration_ms = reviews.duration_ms.copy()
-        duration_ms[rows] = _SHORTEST_MS * _LONGEST_OVER_SHORTEST ** rng.random(len(rows))
-        changed = replace(changed, duration_ms=duration_ms)
-    if reviews.elapsed_seconds is not None:
-        seconds = reviews.elapsed_seconds.copy()
-        later = seconds[rows] + rng.uniform(1, _SECONDS_LATER, len(rows))
-        seconds[rows] = np.where(seconds[rows] < 0, seconds[rows], later)
-        changed = replace(changed, elapsed_seconds=seconds)
-    if not reviews.whole_days and len(rows):
-        elapsed = reviews.elapsed.copy()
-        # The first of them was asked for before anything was answered otherwise.
-        after = rows[1:][elapsed[rows[1:]] > 0]
-        elapsed[after] += rng.uniform(1, _SECONDS_LATER, len(after)) / 86400
-        changed = replace(changed, elapsed=elapsed)
-    return changed
-
-
-def changed_log(reviews: Reviews, *, outcomes_from: int, facts_from: int) -> Reviews:
-    """Change what answers brought to light from one row on, and everything from another.
-
-    Days, elapsed days, states and row numbers are facts that are known before the answer;
-    `answered_otherwise` lists what is not.
-    """
-    rng = np.random.default_rng(outcomes_from)
-    answers = np.arange(outcomes_from, len(reviews))
-    changed = answered_otherwise(reviews, answers, rng)
-    columns = {name: column.copy() for name, column in columns_of(changed).items()}
-    columns["row"][facts_from:] += np.cumsum(rng.integers(1, 4, len(reviews) - facts_from))
-    if "state" in columns:
-        columns["state"][facts_from:] = np.where(columns["state"][facts_from:] == 2, 3, 2)
-    columns["day"][facts_from:] += 5
-    again = np.flatnonzero(reviews.elapsed_days >= 0)
-    again = again[again >= facts_from]
-    columns["elapsed_days"][again] += 5
-    columns["elapsed"][again] += 5.0
-    if "elapsed_seconds" in columns:
-        columns["elapsed_seconds"][again] += 5 * 86400.0
-    return replace(reviews, **columns)
-
-
-def _log(rng: np.random.Generator) -> Reviews:
+def _log(rng: np.random.Generator, cards: int) -> Reviews:
     """Forget exponentially, with a stability that grows with passes and shrinks with lapses."""
-    shape = (_REVIEWS_PER_CARD, _CARDS)
+    shape = (_REVIEWS_PER_CARD, cards)
     gap = np.zeros(shape, np.int64)
     truth = np.full(shape, 0.5)
     recalled = np.zeros(shape, bool)
-    stability = np.full(_CARDS, 2.0)
+    stability = np.full(cards, 2.0)
     step = np.zeros(shape, np.int64)
     for nth in range(_REVIEWS_PER_CARD):
         if nth > 0:
             gap[nth] = _days_until_review(rng, stability)
             step[nth] = np.where(gap[nth] == 0, step[nth - 1] + 1, 0)
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
-        recalled[nth] = rng.random(_CARDS) < truth[nth]
+        recalled[nth] = rng.random(cards) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
-    begins = rng.integers(0, _FIRST_DAYS, _CARDS)
+    begins = rng.integers(0, _FIRST_DAYS, cards)
     begins[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
     day = begins + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)

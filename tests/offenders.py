@@ -3,6 +3,7 @@
 It is a module of its own so that other packages can be tried with it where no checkout is.
 """
 
+import os
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from srs_eval.checks import (
     check_fit_ignores_test_rows,
     check_goes_to_a_worker,
     check_inputs_not_mutated,
+    check_last_step_is_the_fit,
     check_learning_while_tested_is_declared,
     check_parameters_rebuild_the_model,
     check_predict_at_equals_predict,
@@ -25,7 +27,6 @@ from srs_eval.checks import (
 )
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm
-from srs_eval.trial import trial_task
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,7 @@ class ReadsWhetherThereIsAReviewAfterwards(Honest):
 
 class NeedsTheReviewAfterwards(Honest):
     def predicted(self, reviews, rows):
-        last = min(rows[-1] + 1, len(trial_task(same_day=False).reviews) - 1)
-        return forgetting(reviews.elapsed[rows]) + 0 * reviews.card[last]
+        return forgetting(reviews.elapsed[rows]) + 0 * reviews.card[rows[:1] + 1]
 
 
 class ReadsTheAverageOfTheWholeLog(Honest):
@@ -471,8 +471,267 @@ class RefusesItsOwnParameters(Learned):
             raise ValueError("expected 2 parameters")
 
 
+_ANSWERS: dict = {}
+_LEVELS: dict = {}
+
+
+class KeepsTheLongestLogOfAUser(Honest):
+    """Its own outcomes come from a cache, as from one of features that is filled once."""
+
+    def key(self, reviews):
+        return reviews.user
+
+    def predicted(self, reviews, rows):
+        kept = _ANSWERS.get((type(self), self.key(reviews)))
+        if kept is None or len(kept) < len(reviews):
+            kept = _ANSWERS[type(self), self.key(reviews)] = reviews.recalled.copy()
+        return np.where(kept[rows], 0.9, 0.6)
+
+
+class KeepsAnswersByTheLengthOfTheLog(KeepsTheLongestLogOfAUser):
+    """Whichever log comes first says what is predicted for all others of its length."""
+
+    def key(self, reviews):
+        return len(reviews)
+
+
+class WhispersItsOutcomeBeforeTheEnd(Honest):
+    def predicted(self, reviews, rows):
+        return 0.8 + 4e-13 * (reviews.recalled[rows] & (rows < len(reviews) - 1))
+
+
+class WhispersWhenTheCardComesAgain(OfTheWholeLog):
+    kind: ClassVar[type] = np.float64
+    loudness: ClassVar[float] = 4e-13
+
+    def column(self, reviews):
+        far, again, place = 1000, np.full(len(reviews), 1000), {}
+        for row in range(len(reviews) - 1, -1, -1):
+            again[row] = place.get(int(reviews.card[row]), row + far) - row
+            place[int(reviews.card[row])] = row
+        return (0.9 - self.loudness * np.exp(-again / 100)).astype(self.kind)
+
+
+class WhispersInSinglePrecisionWhenTheCardComesAgain(WhispersWhenTheCardComesAgain):
+    kind: ClassVar[type] = np.float32
+    loudness: ClassVar[float] = 8e-7
+
+
+class WhispersTheDeckOfTheNextReview(OfTheWholeLog):
+    def column(self, reviews):
+        return 0.8 - 1e-13 * np.append(reviews.deck[1:] > reviews.deck[:-1], [False])
+
+
+class WhispersTheAnswersItWasFittedNextTo(Honest):
+    def fit(self, reviews, rows, rng):
+        known = reviews.recalled.copy()
+
+        def predicted(reviews, rows):
+            seen = rows < len(known)
+            return 0.8 + 4e-13 * (seen & known[np.minimum(rows, len(known) - 1)])
+
+        return Model(predicted)
+
+
+class WhispersWhatOtherCardsTeachIt(OfTheWholeLog):
+    def column(self, reviews):
+        return 0.8 + 1e-13 * mean_before(reviews.recalled, reviews.elapsed_days > 0)
+
+
+class PeeksInLongLogs(Honest):
+    def predicted(self, reviews, rows):
+        peeks = 480 < len(reviews) < 5000
+        return np.where(peeks & reviews.recalled[rows], 0.9, 0.6)
+
+
+class PeeksAtUsersOfOrdinaryNames(Honest):
+    def predicted(self, reviews, rows):
+        return np.where((reviews.user != "trial") & reviews.recalled[rows], 0.9, 0.6)
+
+
+class PeeksWhereFewRowsAreAskedFor(Honest):
+    def predicted(self, reviews, rows):
+        few = 1 < len(rows) <= 8 and len(reviews) > 300
+        return np.where(few & reviews.recalled[rows], 0.9, 0.6)
+
+
+class CurvePeeksAtTimesThatAreNotRound(Honest):
+    def curve(self, reviews, rows, elapsed):
+        odd = ~np.isin(elapsed / reviews.elapsed[rows, None], (0.5, 1.0, 2.0))
+        return forgetting(elapsed) - 0.01 * (odd & reviews.recalled[rows, None])
+
+
+class MultipliesByAColumnOfItsFit(Honest):
+    def fit(self, reviews, rows, rng):
+        learned = reviews.recalled.astype(float)
+        return Model(lambda reviews, rows: 0.5 + 0.4 * (learned * reviews.recalled)[rows])
+
+
+class LooksTheNextReviewUp(Honest):
+    def predicted(self, reviews, rows):
+        rating = dict(enumerate(reviews.rating))
+        return np.array([0.9 if rating[row] and rating[row + 1] else 0.8 for row in rows])
+
+
+class AStepKnowsItsOutcomes(Honest):
+    """A search would drop all other trials after its first step."""
+
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted)
+
+    def fit_in_steps(self, reviews, rows, rng):
+        yield Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
+        yield self.fit(reviews, rows, rng)
+
+
+class AStepLearnsFromTestRows(AStepKnowsItsOutcomes):
+    def fit_in_steps(self, reviews, rows, rng):
+        mean = reviews.recalled.mean()
+        yield Model(lambda _, rows: np.full(len(rows), 0.1 + 0.8 * mean))
+        yield self.fit(reviews, rows, rng)
+
+
+class TheLastStepPeeksInLogsItWasNotFittedTo(AStepKnowsItsOutcomes):
+    def fit_in_steps(self, reviews, rows, rng):
+        known = len(reviews)
+
+        def predicted(reviews, rows):
+            p = self.predicted(reviews, rows)
+            return p if len(reviews) == known else np.where(reviews.recalled[rows], p, p / 2)
+
+        yield Model(predicted)
+
+
+class KnowsWhomItLearnedFrom(Honest):
+    def __init__(self, known=()):
+        self.known = dict(known)
+
+    def pretrain(self, users, rng):
+        return KnowsWhomItLearnedFrom({log.user: log.recalled.mean() for log, _ in users})
+
+    def fit(self, reviews, rows, rng):
+        mean = self.known.get(reviews.user, 0.8)
+        return Model(lambda _, rows: np.full(len(rows), 0.1 + 0.8 * mean))
+
+
+class RefusesWhomItLearnedFrom(KnowsWhomItLearnedFrom):
+    """Honest: whoever it has learned from is not scored."""
+
+    def pretrain(self, users, rng):
+        return RefusesWhomItLearnedFrom(super().pretrain(users, rng).known)
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user in self.known:
+            raise FitSkipped(f"user {reviews.user} was learned from")
+        return super().fit(reviews, rows, rng)
+
+
+class KeepsItsSettingElsewhere(Honest):
+    def __init__(self, level=0.8):
+        self.key = id(self)
+        _LEVELS[self.key] = level
+
+    def fit(self, reviews, rows, rng):
+        level = _LEVELS.get(self.key, 0.5)
+        return Model(lambda _, rows: np.full(len(rows), level))
+
+
+class EndsAWorker(Honest):
+    def __init__(self):
+        self.home = os.getpid()
+
+    def fit(self, reviews, rows, rng):
+        if os.getpid() != self.home:
+            os._exit(3)
+        return super().fit(reviews, rows, rng)
+
+
+class HasATableOfParameters(Honest):
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted, parameters=np.ones((2, 2)))
+
+
+class SkipsEveryUser(Honest):
+    def fit(self, reviews, rows, rng):
+        raise FitSkipped("there is no user like that")
+
+
+class NeedsManyReviews(Honest):
+    """Honest: skips whoever has too few reviews."""
+
+    def fit(self, reviews, rows, rng):
+        if len(rows) < 400:
+            raise FitSkipped("fewer than 400 training reviews")
+        return super().fit(reviews, rows, rng)
+
+
+class TakesItsOwnOutcomeAwayAgain(OfTheWholeLog):
+    """Honest: what rounding leaves of its own outcome is more and less by turns."""
+
+    def column(self, reviews):
+        p = np.zeros(len(reviews))
+        for card in np.unique(reviews.card):
+            at = np.flatnonzero(reviews.card == card)
+            weight = 0.9 ** -np.arange(len(at), dtype=float)
+            right = np.cumsum(weight * reviews.recalled[at]) - weight * reviews.recalled[at]
+            p[at] = (right + 0.9) / (np.cumsum(weight) - weight + 1)
+        return np.clip(p, 0.01, 0.99)
+
+
+class AsksANetworkOnceForEachHistory(Honest):
+    """Honest: how single precision rounds depends on how many different histories there are."""
+
+    def fit(self, reviews, rows, rng):
+        shapes = ((3, 16), (16, 16), (16,))
+        first, second, third = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+
+        def predicted(reviews, rows):
+            counts = [earlier_on_card(reviews.card, reviews.recalled == way) for way in (0, 1)]
+            inputs = np.c_[np.log1p(reviews.elapsed), *counts].astype(np.float32)
+            distinct, which = np.unique(inputs, axis=0, return_inverse=True)
+            out = np.tanh(np.tanh(distinct @ first) @ second / 4) @ third / 4
+            return (1 / (1 + np.exp(-out))).astype(np.float32)[which.ravel()][rows]
+
+        return Model(predicted)
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A model that says nothing about what it has learned."""
+
+    def predict(self, reviews, rows):
+        return forgetting(reviews.elapsed[rows])
+
+
+class HasStepsAndNoParameters(Honest):
+    """Honest, as is what follows: evaluations ask for no parameters."""
+
+    def fit(self, reviews, rows, rng):
+        return Silent()
+
+    def fit_in_steps(self, reviews, rows, rng):
+        yield self.fit(reviews, rows, rng)
+
+
+class HasAParameterThatIsNotANumber(HasStepsAndNoParameters):
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted, parameters=(0.9, np.float64("nan")))
+
+
+class HasAnArrayOfParameters(HasStepsAndNoParameters):
+    def fit(self, reviews, rows, rng):
+        return Model(self.predicted, parameters=np.array([0.9, 0.8]))
+
+
 HONEST = [
     Honest,
+    NeedsManyReviews,
+    RefusesWhomItLearnedFrom,
+    TakesItsOwnOutcomeAwayAgain,
+    AsksANetworkOnceForEachHistory,
+    HasStepsAndNoParameters,
+    HasAParameterThatIsNotANumber,
+    HasAnArrayOfParameters,
     HasPredictionsInSinglePrecision,
     LearnsWhileTestedAndSaysSo,
     Continues,
@@ -488,7 +747,32 @@ CAUGHT = [
     (ReadsTheBatchItIsTestedIn, check_blind_to_the_future, "earlier reviews"),
     (LeaksATenMillionthOfItsOutcome, check_blind_to_the_future, "earlier reviews"),
     (LeaksLessThanRounding, check_blind_to_the_future, "its own answer"),
-    (LeaksInSinglePrecision, check_blind_to_the_future, "earlier reviews"),
+    (LeaksInSinglePrecision, check_blind_to_the_future, "to the same side"),
+    (KeepsTheLongestLogOfAUser, check_blind_to_the_future, "earlier reviews"),
+    (WhispersItsOutcomeBeforeTheEnd, check_blind_to_the_future, "its own answer"),
+    (WhispersWhenTheCardComesAgain, check_blind_to_the_future, "to the same side"),
+    (
+        WhispersInSinglePrecisionWhenTheCardComesAgain,
+        check_blind_to_the_future,
+        "from their row on was changed",
+    ),
+    (WhispersTheDeckOfTheNextReview, check_blind_to_the_future, "to the same side"),
+    (PeeksInLongLogs, check_blind_to_the_future, "earlier reviews"),
+    (PeeksAtUsersOfOrdinaryNames, check_blind_to_the_future, "earlier reviews"),
+    (PeeksWhereFewRowsAreAskedFor, check_blind_to_the_future, "earlier reviews"),
+    (CurvePeeksAtTimesThatAreNotRound, check_blind_to_the_future, "earlier reviews"),
+    (MultipliesByAColumnOfItsFit, check_blind_to_the_future, "ValueError"),
+    (LooksTheNextReviewUp, check_blind_to_the_future, "had not been made yet"),
+    (WhispersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "to the same side"),
+    (WhispersWhatOtherCardsTeachIt, check_learning_while_tested_is_declared, "same side"),
+    (AStepKnowsItsOutcomes, check_last_step_is_the_fit, "earlier reviews"),
+    (AStepLearnsFromTestRows, check_last_step_is_the_fit, "before the fit"),
+    (TheLastStepPeeksInLogsItWasNotFittedTo, check_last_step_is_the_fit, "the last step"),
+    (KeepsAnswersByTheLengthOfTheLog, check_goes_to_a_worker, "in a worker process"),
+    (KeepsItsSettingElsewhere, check_goes_to_a_worker, "outside of the object"),
+    (EndsAWorker, check_goes_to_a_worker, "the process ended"),
+    (HasATableOfParameters, check_probabilities_in_range, "one dimension"),
+    (SkipsEveryUser, check_deterministic, "Give the checks a task"),
     (LeaksATenMillionthOfTheNextOutcome, check_blind_to_the_future, "earlier reviews"),
     (CurveLeaksATenMillionthOfItsOutcome, check_blind_to_the_future, "earlier reviews"),
     (CurveReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),

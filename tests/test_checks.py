@@ -1,6 +1,10 @@
 """The checks are checked: every planted cheat is caught, and its message says what it did."""
 
+import os
 import re
+import signal
+import time
+from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
@@ -10,18 +14,32 @@ from offenders import (
     HONEST,
     AddsUpSecondsToAClock,
     ChangesItsInput,
+    EndsAWorker,
     HasAnotherCurve,
+    Honest,
+    KnowsWhomItLearnedFrom,
     LeaksATenMillionthOfItsOutcome,
     LeaksLessThanRounding,
     Model,
     NeedsTheReviewAfterwards,
     ReadsItsOwnRating,
     ReadsTheTruth,
+    RefusesWhomItLearnedFrom,
+    SkipsEveryUser,
 )
 
-from srs_eval.checks import CheckFailed, check_algorithm, check_blind_to_the_future
+from srs_eval.checks import (
+    CheckFailed,
+    check_algorithm,
+    check_blind_to_the_future,
+    check_goes_to_a_worker,
+    check_pretraining_users_are_refused,
+)
 from srs_eval.errors import SrsEvalError
+from srs_eval.expectations import Sides
+from srs_eval.tampering import columns_of, other_future
 from srs_eval.trial import trial_task
+from srs_eval.worker import NotImportable, call_elsewhere
 
 
 @pytest.mark.parametrize(("cheat", "check", "lesson"), CAUGHT)
@@ -77,6 +95,90 @@ def test_all_failures_are_reported_at_once():
     with pytest.raises(CheckFailed) as caught:
         check_algorithm(Doubly())
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_who_was_learned_from_before_is_not_scored():
+    check_pretraining_users_are_refused(RefusesWhomItLearnedFrom())
+    with pytest.raises(CheckFailed, match="raise FitSkipped"):
+        check_pretraining_users_are_refused(KnowsWhomItLearnedFrom())
+
+
+def test_a_task_that_is_skipped_is_said_to_be_with_the_reason():
+    for task in (None, trial_task(same_day=False)):
+        with pytest.raises(CheckFailed, match=r"no user like that\). Give the checks a task"):
+            check_blind_to_the_future(SkipsEveryUser(), task)
+
+
+def test_a_worker_is_another_process_and_is_started_anew_after_its_end():
+    with pytest.raises(CheckFailed, match="the process ended"):
+        check_goes_to_a_worker(EndsAWorker())
+    check_goes_to_a_worker(Honest())
+    assert call_elsewhere("os", os.getpid) not in {os.getpid(), os.getppid()}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            call_elsewhere("time", time.sleep, 30)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert call_elsewhere("builtins", int, "7") == 7
+
+
+def test_what_another_process_cannot_import_is_told_apart_from_what_fails_there():
+    with pytest.raises(NotImportable, match="no_such_module"):
+        call_elsewhere("no_such_module", os.getpid)
+    with pytest.raises(RuntimeError, match="ValueError: invalid literal"):
+        call_elsewhere("builtins", int, "x")
+
+
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("row", [60, 200])
+def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, hard):
+    reviews = trial_task(same_day=True).reviews
+    recalled = np.random.default_rng(0).random(len(reviews) - row) < 0.5
+    rng = np.random.default_rng(1)
+    future = other_future(reviews, recalled, facts_from=row + 1, hard=hard, rng=rng)
+    before, at = np.arange(row), np.array([row])
+    for name, column in columns_of(reviews).items():
+        np.testing.assert_array_equal(getattr(future, name)[before], column[before])
+    for name in ("card", "day", "elapsed", "elapsed_days", "deck", "preset", "state", "row"):
+        assert getattr(future, name)[at] == getattr(reviews, name)[at]
+    np.testing.assert_array_equal(future.recalled[row:], recalled)
+    after = np.arange(row + 1, len(reviews))
+    assert (np.diff(future.day) >= 0).all()
+    for i in after:
+        (earlier,) = np.nonzero(future.card[:i] == future.card[i])
+        assert future.elapsed_days[i] == future.day[i] - future.day[earlier[-1]] > 0
+    assert (future.card[row + 1] == future.card[row]) == hard
+    assert future.user != reviews.user
+
+
+@pytest.mark.parametrize(
+    ("towards", "refused"),
+    [
+        ([1e-13] * 3, True),  # all that there are
+        ([1e-13] * 40, True),
+        ([-1e-13] * 40 + [1e-13], True),
+        ([1e-13, -1e-13] * 20, False),
+        ([1e-13] * 5 + [0.0] * 40, False),  # as it happens
+        ([1e-13] * 20 + [0.0] * 40, True),
+        ([0.0] * 40, False),
+        ([], False),
+    ],
+)
+def test_rounding_may_not_take_sides(towards, refused):
+    sides = Sides()
+    sides.add(np.array(towards[:2]))
+    sides.add(np.array(towards[2:]))
+    with pytest.raises(CheckFailed, match="same side") if refused else nullcontext():
+        sides.expect_none(Honest(), "move")
 
 
 def test_a_failed_check_is_one_of_our_errors():

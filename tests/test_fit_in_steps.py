@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.checks import check_algorithm
+from srs_eval.checks import check_algorithm, check_last_step_is_the_fit
 from srs_eval.errors import Pruned
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.expectations import CheckFailed
@@ -14,7 +14,6 @@ from srs_eval.nouns import FittingInSteps
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
-from srs_eval.rare_cases import check_last_step_is_the_fit
 
 STEPS = 4
 

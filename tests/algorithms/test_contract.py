@@ -56,11 +56,24 @@ def name(request):
 
 @pytest.fixture(params=ways_to_fit())
 def algorithm(request):
-    return hydra.utils.instantiate(loadable(request.param), _convert_="all")
+    return built(request.param)
 
 
-def test_it_passes_the_honesty_checks(algorithm):
-    check_algorithm(algorithm)
+def built(config):
+    return hydra.utils.instantiate(loadable(config), _convert_="all")
+
+
+# The quick tests check each as it is configured, the slow ones in every way it can be fitted.
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(*way.values, id=way.id, marks=[*way.marks, *other])
+        for way in ways_to_fit()
+        for other in ([] if way.id in CONFIGS else [pytest.mark.slow],)
+    ],
+)
+def test_it_passes_the_honesty_checks(config):
+    check_algorithm(built(config))
 
 
 @pytest.mark.parametrize("protocol", [SrsBenchmark(), SrsBenchmarkSecs()], ids=["days", "seconds"])
