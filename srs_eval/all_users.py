@@ -65,6 +65,7 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
     if done:
         say(f"{len(done)} of {len(users)} users were done before")
     watch = _watch(plan, users)
+    told = _report_progress(plan, users, done, 0) if watch is None else 0
     work = EvaluateAndScore(
         EvaluateUser(
             plan.source,
@@ -100,7 +101,7 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
             done[scored.user] = scored.put_away()
             bar.update(len(done) * folds - bar.n)
             if watch is None:
-                _report_progress(plan, users, done)
+                told = _report_progress(plan, users, done, told)
     return [done[user] for user in users]
 
 
@@ -132,15 +133,33 @@ def _watch(plan: Plan, users: Sequence[User]) -> Watch | None:
     return watch
 
 
-def _report_progress(plan: Plan, users: Sequence[User], done: Mapping[User, ScoredUser]) -> None:
-    """Tell a search the mean over the first users, all of whom are done."""
+def _report_progress(
+    plan: Plan, users: Sequence[User], done: Mapping[User, ScoredUser], told: int
+) -> int:
+    """Tell a search the mean over the first user, the first two, …, once all of them are done.
+
+    Every step is told, in order, also where users end in another order or were done before, so
+    that what is pruned depends on neither.
+
+    Parameters
+    ----------
+    told : int
+        Steps that were told before.
+
+    Returns
+    -------
+    int
+        Steps that are told now.
+    """
     if plan.trial is None or plan.trial.report is None:
-        return
+        return told
     column = plan.panel.names.index(plan.trial.metric)
     first = [done[user].values[column] for user in takewhile(done.__contains__, users)]
-    defined = [value for value in first if math.isfinite(value)]
-    if defined:
-        plan.trial.report(len(first), sum(defined) / len(defined))
+    for step in range(told + 1, len(first) + 1):
+        defined = [value for value in first[:step] if math.isfinite(value)]
+        if defined:
+            plan.trial.report(step, sum(defined) / len(defined))
+    return len(first)
 
 
 def _crashed(panel: Panel, user: User, reason: str) -> ScoredUser:

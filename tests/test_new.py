@@ -61,6 +61,7 @@ def test_what_is_written_is_clean(here: Path, name: str) -> None:
     assert not [path for path in here.rglob("*") if path.is_file() and "$" in path.read_text()]
 
 
+@pytest.mark.slow
 def test_its_types_are_right_and_complete(written: Path) -> None:
     mypy = [sys.executable, "-m", "mypy", "--strict", "srs_half_day"]
     done = subprocess.run(mypy, cwd=written, capture_output=True, text=True, check=False)

@@ -29,6 +29,7 @@ def screenshots() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_the_view_shows_every_run_with_its_columns_and_sections(

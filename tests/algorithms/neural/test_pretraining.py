@@ -85,6 +85,7 @@ def test_where_there_is_little_to_learn_from_pretraining_helps() -> None:
     assert loss[1] < loss[0]
 
 
+@pytest.mark.slow
 def test_reptile_leads_towards_users() -> None:
     users = lessons(same_day=True, seeds=range(4))
     task = trial_task(same_day=True, seed=9)
