@@ -15,6 +15,7 @@ import PIL.Image
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, RunTag
 from mlflow.entities import Param as MlflowParam
+from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
 from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
@@ -38,6 +39,7 @@ from srs_eval.tracking.view import IMAGES_SECTION
 PARAM_LENGTH = 6000
 TAG_LENGTH = 8000
 METRICS_AT_ONCE = 1000
+DATASET_ATTEMPTS = 6
 PARAMS_AT_ONCE = 100
 TAGS_AT_ONCE = 50
 
@@ -186,8 +188,17 @@ def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetI
         )
         for dataset in datasets
     ]
-    if inputs:
-        client.log_inputs(run_id, datasets=inputs)
+    for attempt in range(DATASET_ATTEMPTS if inputs else 0):
+        try:
+            client.log_inputs(run_id, datasets=inputs)
+        except MlflowException as error:
+            # MLflow looks whether it knows a data set and then adds it: of runs that do so at
+            # once the database lets one, and the others find it there.
+            if attempt + 1 == DATASET_ATTEMPTS or "unique" not in str(error).lower():
+                raise
+            time.sleep(0.1 * 2**attempt)
+        else:
+            return
 
 
 def _log_figure(client: MlflowClient, run_id: str, figure: FigureFiles) -> None:

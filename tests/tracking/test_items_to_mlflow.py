@@ -10,7 +10,9 @@ import numpy as np
 import PIL.Image
 import pytest
 from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
 
+from srs_eval.errors import TrackingError
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -130,3 +132,35 @@ def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: Mlf
         run = client.get_run(tracker.finish("finished").run_id)
         colours.append(run.data.tags["mlflow.runColor"])
     assert colours[0] == colours[2] != colours[1]
+
+
+def test_a_data_set_that_two_runs_make_known_at_once_is_kept_by_both(
+    uri: str, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = DatasetInfo("josh", "at once", "logs/josh.csv", 1, 5020)
+    log_inputs, refused = MlflowClient.log_inputs, []
+
+    def late(self: MlflowClient, *arguments: object, **named: object) -> None:
+        if len(refused) < 2:
+            refused.append(arguments)
+            raise MlflowException(
+                "(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.name"
+            )
+        log_inputs(self, *arguments, **named)
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", late)
+    run_id = keep(uri, dataset)
+    assert len(refused) == 2
+    (kept,) = client.get_run(run_id).inputs.dataset_inputs
+    assert kept.dataset.digest == "at once"
+
+
+def test_another_refusal_of_a_data_set_is_told_at_once(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(self: MlflowClient, *arguments: object, **named: object) -> None:
+        raise MlflowException("the disk is full")
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", no)
+    with pytest.raises(TrackingError, match="the disk is full"):
+        keep(uri, DatasetInfo("josh", "full", "logs/josh.csv", 1, 5020))

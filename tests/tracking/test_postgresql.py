@@ -100,7 +100,7 @@ def test_four_processes_log_at_once_and_every_run_is_whole(
         for seed in range(PROCESSES)
     ]
     told = [job.communicate(timeout=300)[0] for job in jobs]
-    assert [job.returncode for job in jobs] == [0] * PROCESSES, told
+    assert [job.returncode for job in jobs] == [0] * PROCESSES, "\n".join(told)
     with quiet_mlflow():
         client = MlflowClient(tracking_uri=uri)
         (experiment,) = client.search_experiments(filter_string="name = 'srs_eval'")
