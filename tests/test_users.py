@@ -1,11 +1,12 @@
 """The names of users, as any source may give them."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from srs_eval.all_users import checked_users
+from srs_eval.all_users import _report_progress, checked_users
 from srs_eval.errors import ReviewLogError
 
 
@@ -35,3 +36,21 @@ def test_names_that_cannot_be_used_are_told_all_at_once():
     assert "user 2.5 is float, expected a number or a text" in told
     assert "user 1 is named more than once" in told
     assert "user ('a', 'b') is tuple" in told
+
+
+def test_a_search_is_told_of_the_first_users_in_order_whoever_ends_first():
+    told = []
+    trial = SimpleNamespace(metric="log_loss", report=lambda *step: told.append(step))
+    plan = SimpleNamespace(trial=trial, panel=SimpleNamespace(names=("auc", "log_loss")))
+    scored = {
+        user: SimpleNamespace(values=(0.0, float(value)))
+        for user, value in {"a": 1, "b": 3, "c": "nan", "d": 8}.items()
+    }
+    done, steps = {}, 0
+    for user in ("b", "c", "a", "d"):
+        done[user] = scored[user]
+        steps = _report_progress(plan, "abcd", done, steps)
+    assert told == [(1, 1.0), (2, 2.0), (3, 2.0), (4, 4.0)]
+    told.clear()  # as after a kill: all of them again, before anything else is done
+    _report_progress(plan, "abcd", done, 0)
+    assert [step for step, _ in told] == [1, 2, 3, 4]
