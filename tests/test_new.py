@@ -68,6 +68,7 @@ def test_its_types_are_right_and_complete(written: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_it_passes_its_own_tests(written: Path) -> None:
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = subprocess.run(pytest_, cwd=written, capture_output=True, text=True, check=False)

@@ -22,6 +22,7 @@ def test_predictions_and_states_are_those_of_numpy(equations, log, seed):
     walk_agrees(CompiledModel(equations), w, log.reviews())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_loss_gradient_and_information_are_those_of_pytorch(dtype):
     @few(15)

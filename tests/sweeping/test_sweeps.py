@@ -161,6 +161,7 @@ def test_two_commands_do_not_search_in_one_folder(here: Here) -> None:
     assert "another command is searching in" in done.err
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
     words = ["hydra.sweeper.n_trials=12", "hydra.sweeper.pruner=median", "tracking=none"]
     done = here(*HLR, *words, "data.users=4")

@@ -134,6 +134,7 @@ def one_prefix_per_review(network: Network, reviews: Reviews, rows: Any) -> torc
     return torch.cat(losses).sum()
 
 
+@pytest.mark.slow
 @each
 def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(
     algorithm: NetworkAlgorithm,
