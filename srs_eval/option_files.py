@@ -21,6 +21,8 @@ from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
 ENTRY_POINTS = "srs_eval.conf"
+# What Hydra names as the provider of the options in a person's own folders.
+OWN = "own"
 _WIDTH = 96
 
 

@@ -38,14 +38,13 @@ _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 
 @dataclass
 class _Command:
-    """What the current command has started, and where it finds further options.
+    """What the current command has started.
 
     Hydra tells a callback, and us nothing.
     """
 
     folder: Path | None = None
     is_sweep: bool = False
-    folders: Sequence[Path] = ()
     told: set[str] = field(default_factory=set)
 
 
@@ -86,15 +85,18 @@ def job(cfg: DictConfig) -> float:
     folder = Path(hydra_config.runtime.output_dir)
     in_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
-    trial = running_trial()
-    _tell_once(option_files.hidden(choices, _command.folders))
+    trial = running_trial(hydra_config.sweeper)
+    # not from this process, which may be the worker of a launcher
+    sources = hydra_config.runtime.config_sources
+    folders = [Path(source.path) for source in sources if source.provider == option_files.OWN]
+    _tell_once(option_files.hidden(choices, folders))
 
     def plan() -> Plan:
         content = settings.resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
         built = settings.build(cfg, choices)
-        usual = option_files.values("algo", choices["algo"], _command.folders)
+        usual = option_files.values("algo", choices["algo"], folders)
         return make_plan(
             built,
             content,
@@ -181,7 +183,7 @@ def _not_understood(problems: list[str]) -> int:
 
 def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
-    _command.folder, _command.is_sweep, _command.folders = None, False, folders
+    _command.folder, _command.is_sweep = None, False
     _command.told = set()
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
@@ -201,6 +203,12 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         status = 1
     except KeyboardInterrupt:
         status = 130
+    except Exception as error:  # each launcher has errors of its own; jobs record theirs
+        if not _command.is_sweep:
+            raise
+        told = str(error).strip().partition("\n")[0]
+        complain(f"the launcher lost a job: {type(error).__name__}: {told}")
+        status = 1
     folder = started()
     if folder is not None and folder.is_dir():
         from srs_eval.report.jobs import report_jobs  # heavy: not for --help and completion

@@ -31,6 +31,6 @@ class SrsEvalOptions(SearchPathPlugin):
             return
         for folder in option_files.own_folders():
             path = f"file://{folder.resolve()}"
-            search_path.prepend("own", path, SearchPathQuery(_MAIN, None))
+            search_path.prepend(option_files.OWN, path, SearchPathQuery(_MAIN, None))
         for package in option_files.packages():
             search_path.append(package.name, f"file://{package.folder}")

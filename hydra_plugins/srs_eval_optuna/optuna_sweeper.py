@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import CompactHydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
@@ -36,6 +38,9 @@ class OptunaSweeper(Sweeper):
         First parts of keys that are for the search alone, and not for that command.
     at_end : str, optional
         Dotted name of a function to call with the `srs_eval.sweeping.ending.Ending`.
+    trial : dict, optional
+        Set by the search for each of its jobs, which read it there: see
+        `srs_eval.sweeping.progress.RunningTrial`. None in the sweep itself.
     options
         The other options: see `srs_eval.sweeping.options.SearchOptions`.
     """
@@ -48,6 +53,7 @@ class OptunaSweeper(Sweeper):
         meaning: str,
         search_only: Sequence[str],
         at_end: str | None,
+        trial: dict[str, Any] | None,
         **options: Any,
     ) -> None:
         self.params = params
@@ -55,6 +61,7 @@ class OptunaSweeper(Sweeper):
         self.meaning = meaning
         self.search_only = list(search_only)
         self.at_end = at_end
+        self.trial = trial
         self.options = options
 
     def setup(
@@ -91,6 +98,11 @@ class OptunaSweeper(Sweeper):
         return {**ending.best.params, "value": ending.best.value}
 
     @property
+    def shares_process(self) -> bool:
+        """Whether jobs run in this process, where they can call back."""
+        return isinstance(self.job_launcher, BasicLauncher)
+
+    @property
     def folder(self) -> Path:
         """Folder of the sweep."""
         return Path(str(self.sweep_config.hydra.sweep.dir)).resolve()
@@ -100,8 +112,13 @@ class OptunaSweeper(Sweeper):
         return self.loader.load_sweep_config(self.sweep_config, list(words))
 
     def launch(self, words: Sequence[str], number: int) -> Any:
-        """Run one job."""
-        return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
+        """Run one job; it has failed if the launcher loses it."""
+        try:
+            return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
+        except Exception as error:  # noqa: BLE001 - each launcher has errors of its own
+            lost = JobReturn(status=JobStatus.FAILED)
+            lost.return_value = error
+            return lost
 
     def save_config(self) -> None:
         """Leave the configuration of the sweep in its folder, as Hydra's own sweeper does."""
@@ -135,6 +152,7 @@ _ANY_APP: dict[str, Any] = {
     "meaning": "{metric}",
     "search_only": [],
     "at_end": None,
+    "trial": None,
 }
 _SRS_EVAL = {
     **_ANY_APP,

@@ -17,7 +17,7 @@ from srs_eval.sweeping.best import write_best
 from srs_eval.sweeping.ending import Ending, counts, told
 from srs_eval.sweeping.options import SearchOptions
 from srs_eval.sweeping.search import Found, search
-from srs_eval.sweeping.space import Space, read_space
+from srs_eval.sweeping.space import Space, SweepError, read_space
 
 
 class Asking(Protocol):
@@ -29,6 +29,10 @@ class Asking(Protocol):
     meaning: str
     search_only: list[str]
     loader: ConfigLoader
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether jobs run in the process of the search."""
 
     @property
     def folder(self) -> Path:
@@ -55,6 +59,11 @@ def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
     words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
     space = read_space(words, asking.loader)
     options = SearchOptions(**{**asking.options, "may_change": tuple(asking.options["may_change"])})
+    if options.pruner != "none" and not asking.shares_process:
+        raise SweepError(
+            f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
+            "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
+        )
     # Keys that do not exist, and options, show now rather than in every trial.
     asking.composed(space.words(_any_point(space)))
     first = _as_configured(space, asking) if options.start_from_config else None

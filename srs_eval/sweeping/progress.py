@@ -1,6 +1,10 @@
-"""What a job and the search it is part of say to each other while it runs.
+"""How a job and the search that it belongs to communicate.
 
-An app says how far it has come with one call, which does nothing outside a search::
+The search describes the trial in the options of the job, so that the description reaches every
+process and machine on which a launcher runs jobs. Intermediate values go back through a callback,
+which only jobs in the process of the search can reach.
+
+An app reports its progress with one call, which does nothing outside a search::
 
     from srs_eval.sweeping.progress import report_progress
 
@@ -11,12 +15,16 @@ An app says how far it has come with one call, which does nothing outside a sear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 Progress = Callable[[int, float], None]
+
+# Option of the sweeper that describes the trial to the job.
+TRIAL = "trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,9 @@ class RunningTrial:
     number : int
         Counts the trials from 0.
     metric : str
-        Name of what the search is about.
+        Name of the metric that the search optimises.
     repeated : bool
-        Whether it was begun before, by a process that did not end it.
+        Whether a process that was interrupted had begun this trial.
     direction : str
         ``minimize`` or ``maximize``.
     report : callable, optional
@@ -44,40 +52,61 @@ class RunningTrial:
     direction: str = "minimize"
     report: Progress | None = None
 
+    def override(self) -> str:
+        """Write the trial as an override of Hydra, without the callback.
 
-_running: ContextVar[RunningTrial | None] = ContextVar("running_trial", default=None)
+        Examples
+        --------
+        >>> RunningTrial(3, "auc", direction="maximize").override()
+        "hydra.sweeper.trial={number:3,metric:'auc',repeated:false,direction:maximize}"
+        """
+        metric = self.metric.replace("'", "\\'")
+        return (
+            f"hydra.sweeper.{TRIAL}={{number:{self.number},metric:'{metric}',"
+            f"repeated:{str(self.repeated).lower()},direction:{self.direction}}}"
+        )
 
 
-def running_trial() -> RunningTrial | None:
-    """Return the trial that this job is, if it is one."""
-    return _running.get()
+_reporter: ContextVar[Progress | None] = ContextVar("reporter", default=None)
+
+
+def running_trial(sweeper: Mapping[str, Any]) -> RunningTrial | None:
+    """Return the trial that a job is, if it is one.
+
+    Parameters
+    ----------
+    sweeper : mapping
+        The options of the sweeper in the configuration of the job.
+    """
+    trial = sweeper.get(TRIAL)
+    return None if trial is None else RunningTrial(**trial, report=_reporter.get())
 
 
 @contextmanager
-def as_trial(trial: RunningTrial) -> Iterator[None]:
-    """Run what is inside as a trial."""
-    token = _running.set(trial)
+def reporting_to(report: Progress | None) -> Iterator[None]:
+    """Pass intermediate values of jobs in this process to a callback."""
+    token = _reporter.set(report)
     try:
         yield
     finally:
-        _running.reset(token)
+        _reporter.reset(token)
 
 
 def report_progress(step: int, value: float) -> None:
-    """Say what came of the first steps of a job.
+    """Report an intermediate value to the search.
 
     Parameters
     ----------
     step : int
-        How far it is, in any unit that is the same for all jobs.
+        Number of the step, in any unit that is the same for all jobs.
     value : float
-        What the search is about, so far.
+        Value of the optimised metric so far.
 
     Raises
     ------
     srs_eval.errors.Pruned
-        If the search would rather try something else; let it pass.
+        If the search ends the trial here; do not catch it.
     """
-    trial = _running.get()
-    if trial is not None and trial.report is not None:
-        trial.report(step, value)
+    report = _reporter.get()
+    if report is not None:
+        report(step, value)

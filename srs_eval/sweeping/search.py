@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from srs_eval.report.console import complain, say
 from srs_eval.sweeping.options import SearchOptions
-from srs_eval.sweeping.progress import RunningTrial, as_trial
+from srs_eval.sweeping.progress import RunningTrial, reporting_to
 from srs_eval.sweeping.space import Space, SweepError
 from srs_eval.sweeping.study import FILE, Proposal, SearchStudy
 
@@ -119,16 +119,15 @@ def _tried(
 ) -> float | None:
     """Run the job of a proposal; return what came of it, None if nothing did."""
     report = None if options.pruner == "none" else proposal.report
-    trial = RunningTrial(
-        proposal.number, options.metric, proposal.repeated, options.direction, report
-    )
-    with as_trial(trial):
-        ended = launch(space.words(proposal.params), proposal.number)
+    trial = RunningTrial(proposal.number, options.metric, proposal.repeated, options.direction)
+    with reporting_to(report):
+        ended = launch([*space.words(proposal.params), trial.override()], proposal.number)
     if proposal.pruned:
         return None
     if ended.status != JobStatus.COMPLETED:
         error = ended._return_value  # its property would raise it
-        complain(f"trial {proposal.number}: {type(error).__name__}: {error}")
+        told = str(error).strip().partition("\n")[0]
+        complain(f"trial {proposal.number}: {type(error).__name__}: {told}")
         return None
     returned = ended.return_value
     if isinstance(returned, Mapping):

@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from srs_eval.errors import Pruned
 from srs_eval.sweeping.figures import importances
 from srs_eval.sweeping.identity import sweep_id
-from srs_eval.sweeping.progress import RunningTrial, as_trial
+from srs_eval.sweeping.progress import RunningTrial, reporting_to
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
@@ -176,6 +176,7 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
     assert "others were better" in done.out
 
 
+AS_TRIAL = "+" + RunningTrial(0, "log_loss").override()
 ONE_FIT = ("algo=gru", "protocol=validation", *BRIEF, "data.users=1", "tracking=none")
 
 
@@ -187,12 +188,12 @@ def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(her
         if len(told) == 6:
             raise Pruned("that is enough")
 
-    words = [*ONE_FIT, "algo.epochs=4"]
+    words = [*ONE_FIT, "algo.epochs=4", AS_TRIAL]
     # workers would not reach the search, and so there are none
-    with as_trial(RunningTrial(0, "log_loss", report=report)):
+    with reporting_to(report):
         assert here(*words, "compute=processes", "hydra.run.dir=whole").status == 0
         pruned = here(*words, "compute=processes", "hydra.run.dir=pruned")
-    assert here(*words, "hydra.run.dir=alone").status == 0
+    assert here(*words[:-1], "hydra.run.dir=alone").status == 0
     assert [step for step, _ in told] == [1, 2, 3, 4, 1, 2]
     assert told[4:] == told[:2]
     scores = [summary_of(here.folder / run)["metrics"] for run in ("whole", "alone")]
@@ -205,9 +206,8 @@ def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(her
 
 def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
     told: list[tuple[int, float]] = []
-    trial = RunningTrial(0, "log_loss", report=lambda step, value: told.append((step, value)))
-    with as_trial(trial):
-        done = here(*ONE_FIT, "algo.epochs=4", "data.users=2", "hydra.run.dir=out")
+    with reporting_to(lambda step, value: told.append((step, value))):
+        done = here(*ONE_FIT, "algo.epochs=4", "data.users=2", "hydra.run.dir=out", AS_TRIAL)
     assert done.status == 0
     assert [step for step, _ in told] == [1, 2]
     whole = summary_of(here.folder / "out")["metrics"]["log_loss"]["mean_users"]
