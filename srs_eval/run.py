@@ -203,7 +203,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         status = 1
     except KeyboardInterrupt:
         status = 130
-    except Exception as error:  # each launcher has errors of its own; jobs record theirs
+    except RuntimeError as error:  # of a launcher: jobs record their own
         if not _command.is_sweep:
             raise
         told = str(error).strip().partition("\n")[0]

@@ -115,7 +115,7 @@ class OptunaSweeper(Sweeper):
         """Run one job; it has failed if the launcher loses it."""
         try:
             return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
-        except Exception as error:  # noqa: BLE001 - each launcher has errors of its own
+        except RuntimeError as error:
             lost = JobReturn(status=JobStatus.FAILED)
             lost.return_value = error
             return lost
