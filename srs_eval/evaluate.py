@@ -266,6 +266,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
         status="fallback" if learned.fallback else "ok",
         reason=learned.note,
         standard_errors=tuple(float(value) for value in learned.standard_errors),
+        parts=learned.parts,
     )
 
 

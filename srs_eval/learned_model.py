@@ -38,6 +38,7 @@ def learned_model(plan: Plan, evaluation: Evaluation) -> Iterator[Item]:
         name=plan.label,
         options=plan.options["algo"],
         parameters=last.parameters,
+        parts=last.parts,
         whole_days=whole_days,
         learned_from=f"{plan.source.name}, user {last.user}, fold {last.fold}",
         scores={name: scores[name] for name in HEADLINE if name in scores},
@@ -63,7 +64,7 @@ def _check(plan: Plan, fit: Fit) -> tuple[bool, Predictions]:
     """
     task = plan.protocol(plan.source.read(fit.user), same_day=plan.algorithm.same_day)
     options, whole_days = plan.options["algo"], task.reviews.whole_days
-    model = rebuilt_model(options, fit.parameters, whole_days=whole_days)
+    model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
     if not hasattr(model, "predict_at"):
         raise ConfigError(f"{plan.label} has no forgetting curve")
     (fold,) = [fold for fold in task.folds if fold.number == fit.fold]

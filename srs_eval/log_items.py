@@ -16,7 +16,7 @@ import numpy as np
 from srs_eval.comparison.percent import AgainstBaseline
 from srs_eval.learned_model import learned_model
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, FitStatus
+from srs_eval.nouns import Fit, FitStatus, Part
 from srs_eval.plan import Plan
 from srs_eval.report.files import RESULTS
 from srs_eval.scoring import Evaluation, Scores
@@ -231,17 +231,22 @@ def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
     """Take the last fit of an even sample of users; each parameter is a column."""
     last = list({fit.user: fit for fit in fits}.values())
     size = min(len(last), _USERS_SHOWN)
-    shown = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]
-    count = min(max((len(fit.parameters) for fit in shown), default=0), _PARAMETERS_SHOWN)
+    sample = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]
+    rows = [(fit, part) for fit in sample for part in (fit, *fit.parts)]
+    shown = [fit for fit, _ in rows]
+    count = min(max((len(part.parameters) for _, part in rows), default=0), _PARAMETERS_SHOWN)
+    parts = [part.name if isinstance(part, Part) else "" for _, part in rows]
     return {
         "user": [str(fit.user) for fit in shown],
         "fold": [fit.fold for fit in shown],
+        **({"part": parts} if any(parts) else {}),
         "status": [fit.status for fit in shown],
         "reason": [fit.reason for fit in shown],
         "seconds": [fit.seconds for fit in shown],
         **{
             f"w{number}": [
-                fit.parameters[number] if number < len(fit.parameters) else None for fit in shown
+                part.parameters[number] if number < len(part.parameters) else None
+                for _, part in rows
             ]
             for number in range(count)
         },

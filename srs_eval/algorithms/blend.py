@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.wrapping import (
+    as_part,
     curve_of,
     fitted,
     has_curve,
@@ -29,6 +30,7 @@ from srs_eval.nouns import (
     IntArray,
     Learned,
     MemoryModel,
+    Part,
     Reviews,
 )
 
@@ -302,5 +304,7 @@ def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -
     kind = BlendCurves if has_curve(model) else BlendModel
     told = learned_by(model)
     errors = (np.nan, np.nan, *told.standard_errors) if told.standard_errors else ()
-    learned = Learned(errors, note=told.note, fallback=told.fallback)
+    # the parameters of the model itself follow bias and slope
+    _, *parts = as_part(model, Part("base", "base"))
+    learned = Learned(errors, note=told.note, fallback=told.fallback, parts=tuple(parts))
     return kind(model, recalibration, int(rows.max(initial=-1)), learned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 
 from srs_eval.algorithms.options import require_choice
 from srs_eval.algorithms.wrapping import (
+    as_part,
     as_seen_by,
     curve_of,
     fitted,
@@ -29,6 +30,7 @@ from srs_eval.nouns import (
     IntArray,
     Learned,
     MemoryModel,
+    Part,
     Reviews,
 )
 
@@ -118,6 +120,9 @@ class Ensemble:
         require_choice("ensemble", "weights", self.weights, ("fitted", "equal"))
         if not isinstance(self.members, Mapping) or not self.members:
             raise ConfigError("ensemble: members must be named algorithms, at least one")
+        unfit = [name for name in self.members if set(name) & set("/.")]
+        if unfit:
+            raise ConfigError(f"ensemble: members {unfit}: names must not contain / or .")
         for name, member in self.members.items():
             require_algorithm("ensemble", f"members.{name}", member)
 
@@ -170,9 +175,30 @@ class Ensemble:
         learned = Learned(
             note="; ".join([*([note] if note else []), *notes]),
             fallback=bool(note) or any(learned.fallback for learned in told.values()),
+            parts=self._parts(models, len(rows)),
         )
+        return self._averaged(models, tuple(weights.tolist()), learned)
+
+    def _parts(self, models: tuple[MemoryModel, ...], n_train: int) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        for name, model in zip(self.members, models, strict=True):
+            parts += as_part(model, Part(name, f"members.{name}", n_train=n_train))
+        return tuple(parts)
+
+    def assembled(
+        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
+    ) -> EnsembleModel:
+        """Build the fitted ensemble again, from its weights and the models of its members."""
+        return self._averaged(tuple(models[name] for name in self.members), tuple(parameters))
+
+    def _averaged(
+        self,
+        models: tuple[MemoryModel, ...],
+        weights: tuple[float, ...],
+        learned: Learned | None = None,
+    ) -> EnsembleModel:
         kind = EnsembleCurves if all(has_curve(model) for model in models) else EnsembleModel
-        return kind(members, models, tuple(weights.tolist()), learned)
+        return kind(tuple(self.members.values()), models, weights, learned or Learned())
 
     def _weights(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator

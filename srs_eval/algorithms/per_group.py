@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from srs_eval.algorithms.options import require_choice
 from srs_eval.algorithms.wrapping import (
+    as_part,
     curve_of,
     fitted,
     has_curve,
@@ -17,10 +18,12 @@ from srs_eval.algorithms.wrapping import (
     require_algorithm,
 )
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
 
 Group = Literal["deck", "preset"]
 _NOT_KNOWN = -1
+# Name of the part that is fitted to the reviews of all groups.
+ALL = "all"
 
 
 def groups_of(reviews: Reviews, group: Group) -> IntArray:
@@ -41,7 +44,7 @@ class PerGroupModel:
     models : mapping of int to MemoryModel
         By group.
     learned : Learned
-        What the model of all reviews tells of its fit, and how many groups have their own.
+        How many groups have a model of their own, and the parameters of all models.
     """
 
     group: Group
@@ -51,8 +54,8 @@ class PerGroupModel:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Parameters of the model of all reviews."""
-        return tuple(self.whole.parameters)
+        """None: each group has its own, which are in `learned.parts`."""
+        return ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict each of `rows` by the model of its group, or else by that of all reviews."""
@@ -173,17 +176,39 @@ class PerGroup:
                 )
             except FitSkipped:
                 continue  # counted below among the groups without a fit of their own
+        counts = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+        return self._grouped(whole, models, self._told(reviews, whole, models, counts, len(rows)))
+
+    def assembled(
+        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
+    ) -> PerGroupModel:
+        """Build the fitted model again, from those of its groups."""
+        groups = {name: model for name, model in models.items() if name != ALL}
+        of_groups = {int(name.removeprefix(self.group)): model for name, model in groups.items()}
+        return self._grouped(models[ALL], of_groups)
+
+    def _grouped(
+        self,
+        whole: MemoryModel,
+        models: Mapping[int, MemoryModel],
+        learned: Learned | None = None,
+    ) -> PerGroupModel:
         curves = all(has_curve(model) for model in (whole, *models.values()))
         kind = PerGroupCurves if curves else PerGroupModel
-        return kind(self.group, whole, models, self._told(reviews, whole, models, len(names)))
+        return kind(self.group, whole, models, learned or Learned())
 
     def _told(
-        self, reviews: Reviews, whole: MemoryModel, models: Mapping[int, MemoryModel], known: int
+        self,
+        reviews: Reviews,
+        whole: MemoryModel,
+        models: Mapping[int, MemoryModel],
+        counts: Mapping[int, int],
+        n_train: int,
     ) -> Learned:
         """Say how many groups have a fit of their own, and what the fits tell of themselves."""
         told = learned_by(whole)
         untold = (reviews.deck if self.group == "deck" else reviews.preset) is None
-        counted = f"{len(models)} of {known} {self.group}s have a fit of their own"
+        counted = f"{len(models)} of {len(counts)} {self.group}s have a fit of their own"
         missing = f"the log does not tell the {self.group} of a card: one fit for all"
         of_groups = [
             f"{self.group} {name}: {note}"
@@ -197,4 +222,20 @@ class PerGroup:
             or told.fallback
             or any(learned_by(m).fallback for m in models.values())
         )
-        return Learned(told.standard_errors, note="; ".join(notes), fallback=fallback)
+        titles = reviews.titles.get(self.group, {})
+        of_all = Part(
+            ALL, "base", n_train=n_train, standalone=True, title=f"every other {self.group}"
+        )
+        parts = as_part(whole, of_all)
+        for name, model in models.items():
+            parts += as_part(
+                model,
+                Part(
+                    f"{self.group} {name}",
+                    "base",
+                    n_train=counts[name],
+                    standalone=True,
+                    title=titles.get(name, ""),
+                ),
+            )
+        return Learned(note="; ".join(notes), fallback=fallback, parts=parts)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
 
 Vector = NDArray[np.float64]
 
@@ -71,6 +71,32 @@ def learned_by(model: MemoryModel) -> Learned:
     """Say what a model tells of its fit."""
     learned = getattr(model, "learned", None)
     return learned if isinstance(learned, Learned) else Learned()
+
+
+def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
+    """Describe a fitted model as a part of another one, followed by the parts it has itself.
+
+    Parameters
+    ----------
+    part : Part
+        Everything but the learned numbers.
+    """
+    learned = learned_by(model)
+    own = replace(
+        part,
+        parameters=tuple(float(value) for value in model.parameters),
+        standard_errors=learned.standard_errors,
+    )
+    inner = [
+        replace(
+            other,
+            name=f"{part.name}/{other.name}",
+            option=f"{part.option}.{other.option}",
+            standalone=part.standalone and other.standalone,
+        )
+        for other in learned.parts
+    ]
+    return (own, *inner)
 
 
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:

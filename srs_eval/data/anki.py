@@ -124,13 +124,14 @@ class AnkiCollection:
                 rollover_hour=self.rollover_hour, utc_offset_minutes=self.utc_offset_minutes
             )
             deck_of_card, preset_of_deck = collection.decks()
+            titles = collection.titles()
         selection = select_reviews(revlog, valid)
         if not len(selection.rows):
             raise _nothing_left(self.location, selection.left_out)
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
-        return replace(reviews, deck=deck, preset=preset)
+        return replace(reviews, deck=deck, preset=preset, titles=titles)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -126,22 +126,46 @@ class Collection:
             return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
         return of_card, self._presets_in_text()
 
+    def titles(self) -> Mapping[str, Mapping[int, str]]:
+        """Return what decks and presets are called, by ``deck`` and ``preset``."""
+        found = {}
+        for group, table, text in (("deck", "decks", "decks"), ("preset", "deck_config", "dconf")):
+            if {"id", "name"} <= self._columns_of(table):
+                rows = self.connection.execute(f"select id, name from {table}").fetchall()
+            else:
+                rows = []
+                with suppress(ReviewLogError):  # only names: nothing depends on them
+                    known = self._json_in_col(text)
+                    rows = [(number, facts.get("name")) for number, facts in known.items()]
+            found[group] = {
+                int(number): name.replace("\x1f", "::")
+                for number, name in rows
+                if isinstance(number, int) and isinstance(name, str)
+            }
+        return found
+
     def _columns_of(self, table: str) -> set[str]:
         """Names of the columns of a table; none if it is not there."""
         return {str(row[1]) for row in self.connection.execute(f"pragma table_info({table})")}
 
     def _presets_in_text(self) -> Mapping[int, int]:
         """Tell the preset of each deck in collections that keep decks as text."""
-        if "decks" not in self._columns_of("col"):
-            return {}
-        (text,) = self.connection.execute("select decks from col").fetchone()
         try:
-            decks = json.loads(text or "{}")
-            return {
-                int(deck): int(facts["conf"]) for deck, facts in decks.items() if "conf" in facts
-            }
-        except (ValueError, TypeError, AttributeError) as error:
+            decks = self._json_in_col("decks")
+            return {deck: int(facts["conf"]) for deck, facts in decks.items() if "conf" in facts}
+        except (ValueError, TypeError) as error:
             raise _damaged(self.source, f"its decks cannot be read: {error}") from error
+
+    def _json_in_col(self, column: str) -> Mapping[int, Mapping[str, Any]]:
+        """Read facts by number that older collections keep as text."""
+        if column not in self._columns_of("col"):
+            return {}
+        (text,) = self.connection.execute(f"select {column} from col").fetchone()
+        try:
+            facts = {int(number): dict(found) for number, found in json.loads(text or "{}").items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise _damaged(self.source, f"its {column} cannot be read: {error}") from error
+        return facts
 
     def day_start(self, *, rollover_hour: int | None, utc_offset_minutes: int | None) -> int:
         """Second of the UTC day at which this collection's days begin.

@@ -38,6 +38,8 @@ class Columns:
         Milliseconds spent answering.
     state : str, optional
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
+    deck, preset : str, optional
+        Deck of the card and preset of the deck: numbers or text, empty where not known.
 
     Raises
     ------
@@ -55,6 +57,8 @@ class Columns:
     user: str | None = None
     duration_ms: str | None = None
     state: str | None = None
+    deck: str | None = None
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there are the columns a log needs, and that they go together."""

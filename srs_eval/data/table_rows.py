@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ _RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
 _AGAIN = 1
+_GROUPS = ("deck", "preset")
+_NOT_KNOWN = -1
 
 
 @dataclass(slots=True)
@@ -92,8 +94,19 @@ def read_rows(
     if "time" in part:
         _put_in_time_order(log, reading)
     log.columns["card"] = identities(log.columns["card"])
+    titles = {group: _number_groups(log, group) for group in _GROUPS if group in log.columns}
     _fill_first_intervals(log)
-    return _checked(user, source, log)
+    return replace(_checked(user, source, log), titles=titles)
+
+
+def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
+    """Replace the groups of a column by numbers, -1 where not known; return their names."""
+    names = log.columns[group]
+    numbers = identities(names).fillna(_NOT_KNOWN)
+    log.columns[group] = numbers
+    distinct = pd.DataFrame({"number": numbers, "name": names}).dropna().drop_duplicates("number")
+    pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
+    return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
 def _rate(log: _Log) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import yaml
 
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.handover.versions import FsrsVersion, version_of
-from srs_eval.nouns import Fit, User
+from srs_eval.nouns import Fit, Part, User
 from srs_eval.report.files import FITS, SCORES, SUMMARY, load_fits, read_json
 
 _CONFIG = Path(".hydra") / "config.yaml"
@@ -40,6 +40,8 @@ class Fitted:
         Number of those.
     package_version : str
         Of srs_eval, when the run was made.
+    part : Part, optional
+        The part of the fit that this is, such as that of a preset.
     """
 
     fit: Fit
@@ -51,11 +53,31 @@ class Fitted:
     log_loss: float | None = None
     scored: int = 0
     package_version: str = ""
+    part: Part | None = None
 
     @property
     def version(self) -> FsrsVersion | None:
         """The version of FSRS that the algorithm is, if it is one that is known."""
         return version_of(self.options)
+
+    def standalone(self) -> tuple[Fitted, ...]:
+        """Return what schedulers can use by itself: the fit of each group, or else the fit."""
+        parts = [part for part in self.fit.parts if part.standalone and part.parameters]
+        return tuple(self.of_part(part) for part in parts) or (self,)
+
+    def of_part(self, part: Part) -> Fitted:
+        """Return a part as a fit by its own algorithm."""
+        options: Any = self.options
+        for name in part.option.split("."):
+            options = options.get(name, {})
+        fit = replace(
+            self.fit,
+            parameters=part.parameters,
+            standard_errors=part.standard_errors,
+            n_train=part.n_train,
+            parts=(),
+        )
+        return replace(self, fit=fit, options=options, part=part)
 
 
 class RunFolder:

@@ -12,6 +12,7 @@ from typing import Any
 from srs_eval.errors import ConfigError
 from srs_eval.handover.fitted import Fitted
 from srs_eval.handover.versions import FsrsVersion, outside_bounds
+from srs_eval.nouns import Part
 
 # What Anki shows in its field, and keeps when it optimises.
 _ANKI_DECIMALS = 4
@@ -51,21 +52,25 @@ class HandOver:
 
 
 def for_anki(fitted: Fitted) -> HandOver:
-    """Return the list for Anki's field "FSRS parameters".
+    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own.
 
     Raises
     ------
     ConfigError
         If Anki does not read the algorithm's parameters.
     """
-    known = _read_by_apps(fitted, "anki")
+    fits = fitted.standalone()
+    known = [_read_by_apps(fit, "anki") for fit in fits]
+    lists = [", ".join(f"{n:.{_ANKI_DECIMALS}f}" for n in fit.fit.parameters) for fit in fits]
+    if len(fits) > 1:
+        lists = [f"# {_named(fit)}\n{numbers}" for fit, numbers in zip(fits, lists, strict=True)]
     return HandOver(
-        ", ".join(f"{number:.{_ANKI_DECIMALS}f}" for number in fitted.fit.parameters),
+        "\n\n".join(lists),
         _learned(fitted),
-        _paste_into_anki,
+        _paste_into_anki if len(fits) == 1 else _paste_each_into_anki,
         (
             *_about_the_fit(fitted),
-            *known.differences,
+            *known[0].differences,
             "desired retention is what you set beside it in Anki; a run has none. Anki rounds "
             "intervals to days, blurs them, and has learning steps",
         ),
@@ -75,11 +80,33 @@ def for_anki(fitted: Fitted) -> HandOver:
 def for_py_fsrs(fitted: Fitted) -> HandOver:
     """Return what ``Scheduler.from_json`` of py-fsrs 6 reads.
 
+    Where groups have parameters of their own, it is an object with a scheduler for each.
+
     Raises
     ------
     ConfigError
         If py-fsrs cannot be the same model.
     """
+    fits = fitted.standalone()
+    schedulers = [_py_fsrs_scheduler(fit) for fit in fits]
+    names = [fit.part.name if fit.part else "" for fit in fits]
+    content = schedulers[0] if len(fits) == 1 else dict(zip(names, schedulers, strict=True))
+    return HandOver(
+        json.dumps(content, indent=2),
+        _learned(fitted),
+        _read_with_py_fsrs if len(fits) == 1 else _read_each_with_py_fsrs,
+        (
+            *_about_the_fit(fitted),
+            *_read_by_apps(fits[0], "py_fsrs").differences,
+            "py-fsrs counts spans of 24 hours where the model counts days: a review 20 hours "
+            "after the last is a same-day review there, even on the next day",
+            "a run has no desired retention, learning steps or fuzzing: the file has py-fsrs's "
+            "defaults (0.9; 1 and 10 minutes; on), which are yours to change",
+        ),
+    )
+
+
+def _py_fsrs_scheduler(fitted: Fitted) -> dict[str, Any]:
     known = _read_by_apps(fitted, "py_fsrs")
     if known.as_fsrs6 is None:
         raise ConfigError(
@@ -90,19 +117,7 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
     problems = outside_bounds(parameters)
     if problems:
         raise ConfigError("to=py_fsrs: py-fsrs would refuse it: " + "; ".join(problems))
-    return HandOver(
-        json.dumps({"parameters": list(parameters), **_PY_FSRS}, indent=2),
-        _learned(fitted),
-        _read_with_py_fsrs,
-        (
-            *_about_the_fit(fitted),
-            *known.differences,
-            "py-fsrs counts spans of 24 hours where the model counts days: a review 20 hours "
-            "after the last is a same-day review there, even on the next day",
-            "a run has no desired retention, learning steps or fuzzing: the file has py-fsrs's "
-            "defaults (0.9; 1 and 10 minutes; on), which are yours to change",
-        ),
-    )
+    return {"parameters": list(parameters), **_PY_FSRS}
 
 
 def for_anyone(fitted: Fitted) -> HandOver:
@@ -115,6 +130,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
     """
     _require_parameters(fitted)
     fit, known = fitted.fit, fitted.version
+    parts = [_part_as_json(fitted.of_part(part), part) for part in fit.parts]
     content = {
         "algorithm": fitted.algorithm,
         "version": known.name if known else None,
@@ -123,6 +139,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
         "status": fit.status,
         "parameters": [_finite(number) for number in fit.parameters],
         "standard_errors": [_finite(error) for error in fit.standard_errors],
+        **({"parts": parts} if parts else {}),
         "trained_on_reviews": fit.n_train,
         "log_loss": _finite(fitted.log_loss),
         "scored_reviews": fitted.scored,
@@ -132,7 +149,8 @@ def for_anyone(fitted: Fitted) -> HandOver:
         "srs_eval_version": fitted.package_version,
         "notes": [_learned(fitted), *_about_the_fit(fitted)],
     }
-    unread = () if known and known.numbers else (_no_app(fitted),)
+    is_read = [fit.version is not None and fit.version.numbers for fit in fitted.standalone()]
+    unread = () if all(is_read) else (_no_app(fitted),)
     return HandOver(
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
         _learned(fitted),
@@ -146,6 +164,45 @@ FORMATS: Mapping[str, Callable[[Fitted], HandOver]] = {
     "py_fsrs": for_py_fsrs,
     "json": for_anyone,
 }
+
+
+def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
+    known = fitted.version
+    return {
+        "name": part.name,
+        "title": part.title,
+        "algorithm": part.option,
+        "version": known.name if known else None,
+        "standalone": part.standalone,
+        "parameters": [_finite(number) for number in part.parameters],
+        "standard_errors": [_finite(error) for error in part.standard_errors],
+        "trained_on_reviews": part.n_train,
+    }
+
+
+def _named(fitted: Fitted) -> str:
+    """Name a part and say how many reviews it was learned from."""
+    part = fitted.part
+    assert part is not None
+    title = part.title if part.title.isprintable() else ascii(part.title)
+    about = f" ({title})" if title else ""
+    return f"{part.name}{about}: learned from {part.n_train:,} reviews"
+
+
+def _paste_each_into_anki(file: Path | None) -> str:
+    return (
+        f"{_paste_into_anki(file)}. Each line of numbers is for the preset, or for the preset of "
+        "the deck, that the line above it names"
+    )
+
+
+def _read_each_with_py_fsrs(file: Path | None) -> str:
+    path = repr(str(file or _SCHEDULER))
+    return (
+        f"import fsrs, json, pathlib; text = pathlib.Path({path}).read_text(); "
+        "schedulers = {name: fsrs.Scheduler.from_json(json.dumps(s)) "
+        "for name, s in json.loads(text).items()}"
+    )
 
 
 def _paste_into_anki(_file: Path | None) -> str:
@@ -183,7 +240,7 @@ def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
 
 
 def _require_parameters(fitted: Fitted) -> None:
-    if not fitted.fit.parameters:
+    if not any(fit.parameters for fit in (fitted.fit, *fitted.fit.parts)):
         raise ConfigError(f"{fitted.algorithm} keeps no parameters that could be handed over")
 
 

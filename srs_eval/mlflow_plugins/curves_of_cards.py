@@ -4,7 +4,9 @@ Input, one row per review, the reviews of a card in their order:
 
 - ``card``: number of the card; several cards may be asked about at once;
 - ``elapsed_days``: days since the card's previous review (at its first, whatever it says);
-- ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy.
+- ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy;
+- ``deck`` and ``preset``, if the model has parameters of their own for some of them: numbers of
+  the card's deck and preset. Where they are -1 or left out, the fit to all reviews predicts.
 
 Output, one row per card and day asked for: ``card``, ``days`` since its last review, and
 ``recall``, the probability of it. The parameter ``days`` says which days.
@@ -23,11 +25,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Reviews
+from srs_eval.nouns import IntArray, Reviews
 from srs_eval.rebuilt import rebuilt_model, same_day
+from srs_eval.report.tables import parts_from
 
 COLUMNS = ("card", "elapsed_days", "rating")
 _ANY_RATING = 3
+_NOT_KNOWN = -1
 
 
 class CurvesOfCards:
@@ -43,7 +47,10 @@ class CurvesOfCards:
         self._whole_days = bool(content["whole_days"])
         self._keeps_same_day = same_day(content["options"]) or not self._whole_days
         self._model: Any = rebuilt_model(
-            content["options"], content["parameters"], whole_days=self._whole_days
+            content["options"],
+            content["parameters"],
+            parts_from(content.get("parts", ())),
+            whole_days=self._whole_days,
         )
 
     def __call__(self, histories: pd.DataFrame, days: ArrayLike) -> pd.DataFrame:
@@ -94,9 +101,19 @@ class CurvesOfCards:
             elapsed=elapsed,
             row=np.arange(len(frame)),
             whole_days=self._whole_days,
+            deck=_of_cards(histories, "deck", frame["card"].to_numpy()[order]),
+            preset=_of_cards(histories, "preset", frame["card"].to_numpy()[order]),
         )
         rows = np.flatnonzero(is_asked[order])
         return reviews, rows[np.argsort(reviews.card[rows])]
+
+
+def _of_cards(histories: pd.DataFrame, column: str, cards: IntArray) -> IntArray | None:
+    """Look up the group of each card; None without such a column."""
+    if column not in histories.columns:
+        return None
+    of_card = histories.drop_duplicates("card").set_index("card")[column].fillna(_NOT_KNOWN)
+    return of_card.loc[cards].to_numpy(np.int64)
 
 
 def _problems(histories: pd.DataFrame, days: Any, *, whole_days: bool) -> list[str]:

@@ -5,6 +5,7 @@ Row numbers always count from 0 and always refer to the `Reviews` they travel wi
 
 from srs_eval.nouns.protocols import (
     Algorithm,
+    Composite,
     CurveModel,
     EvaluationProtocol,
     FittingInSteps,
@@ -28,6 +29,7 @@ from srs_eval.nouns.values import (
     Fold,
     IntArray,
     Learned,
+    Part,
     Predictions,
     Reviews,
     Task,
@@ -39,6 +41,7 @@ __all__ = [
     "Algorithm",
     "Better",
     "BoolArray",
+    "Composite",
     "CurveModel",
     "Curves",
     "EvaluationProtocol",
@@ -51,6 +54,7 @@ __all__ = [
     "Learned",
     "MemoryModel",
     "Metric",
+    "Part",
     "Predictions",
     "Pretrainable",
     "PretrainedWeights",

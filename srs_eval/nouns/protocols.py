@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -90,6 +90,23 @@ class CurveModel(MemoryModel, Protocol):
         Returns
         -------
         p : float [len(rows), k], in (0, 1)
+        """
+
+
+class Composite(Protocol):
+    """An algorithm made of others, whose models tell their parts in `Learned.parts`."""
+
+    def assembled(
+        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
+    ) -> MemoryModel:
+        """Build a fitted model again.
+
+        Parameters
+        ----------
+        parameters : sequence of float
+            Those of the model itself.
+        models : mapping of str to MemoryModel
+            Models of its parts, by the names of the parts; not those of parts of parts.
         """
 
 

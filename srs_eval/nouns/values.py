@@ -70,6 +70,8 @@ class Reviews:
     deck, preset : int64 [n], optional
         Deck the card is in, and the preset of options of that deck, both as they were when the
         log was exported; -1 where that is not known, as of deleted cards.
+    titles : mapping of str to mapping of int to str
+        What people call decks and presets, by ``deck`` and ``preset``, as far as it is known.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
     whole_days : bool
@@ -91,6 +93,7 @@ class Reviews:
     whole_days: bool = True
     deck: IntArray | None = None
     preset: IntArray | None = None
+    titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Count the reviews."""
@@ -154,11 +157,42 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One fit of a model that is made of several.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the model, such as ``all`` or ``preset 1``; ``preset 1/fsrs6`` is a part of
+        ``preset 1``.
+    option : str
+        Path of the part's algorithm in the options of the whole, such as ``base``.
+    parameters, standard_errors : tuple of float
+        As in `Fit`.
+    n_train : int
+        Number of training reviews.
+    standalone : bool
+        Whether some reviews are predicted by this part alone, as those of a group are.
+    title : str
+        What people call the group, "" if that is not known.
+    """
+
+    name: str
+    option: str
+    parameters: tuple[float, ...] = ()
+    standard_errors: tuple[float, ...] = ()
+    n_train: int = 0
+    standalone: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """How one fit went; `fold` is -1 where the whole user was skipped.
 
-    `parameters` are the learned numbers of the model, empty where it has none; `seconds`
-    is CPU time; `traceback` is kept for failures that no algorithm announced.
+    `parameters` are the learned numbers of the model, empty where it has none; `parts` are the
+    fits of a model that is made of several; `seconds` is CPU time; `traceback` is kept for
+    failures that no algorithm announced.
     """
 
     user: User
@@ -171,6 +205,7 @@ class Fit:
     parameters: tuple[float, ...] = ()
     standard_errors: tuple[float, ...] = ()
     traceback: str = ""
+    parts: tuple[Part, ...] = ()
 
     @property
     def predicts(self) -> bool:
@@ -184,12 +219,14 @@ class Learned:
 
     `standard_errors` are those of its parameters, NaN where there is none, such as at a
     bound. `note` is what should be known of the fit; `fallback` says that something else
-    took its place, and `note` what and why.
+    took its place, and `note` what and why. `parts` are the fits of a model that is made of
+    several.
     """
 
     standard_errors: tuple[float, ...] = ()
     note: str = ""
     fallback: bool = False
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

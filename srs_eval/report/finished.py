@@ -25,7 +25,6 @@ _PREDICTIONS = "predictions.arrow"
 _CURVES = "curves.arrow"
 # Row groups of the results: many users of few reviews share one.
 _ROWS_IN_GROUP = 100_000
-_TUPLES = ("parameters", "standard_errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +127,14 @@ def _as_json(scored: ScoredUser) -> dict[str, Any]:
     """Everything but the predictions; the numbers come back as they are, NaN included."""
     small = {f.name: getattr(scored, f.name) for f in fields(ScoredUser) if f.name != "predictions"}
     rows = [{f.name: getattr(fit, f.name) for f in fields(Fit)} for fit in scored.fits]
+    for row in rows:
+        row["parts"] = [asdict(part) for part in row["parts"]]
     return {**small, "fits": rows, "log": asdict(scored.log)}
 
 
 def _from_json(content: Mapping[str, Any]) -> ScoredUser:
-    fits = [{**fit, **{name: tuple(fit[name]) for name in _TUPLES}} for fit in content["fits"]]
     whole = {
-        "fits": tuple(Fit(**fit) for fit in fits),
+        "fits": tuple(tables.fit_from(fit) for fit in content["fits"]),
         "log": ReviewLog(**content["log"]),
         "values": tuple(content["values"]),
     }

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from srs_eval.nouns import Curves, Fit, IntArray, Predictions, User
+from srs_eval.nouns import Curves, Fit, IntArray, Part, Predictions, User
 from srs_eval.scoring import Scores
 
 _FACTS = (*("day", "elapsed_days", "nth_review", "lapses", "last_rating", "train_rate"),)
 _LISTS = ("parameters", "standard_errors")
+_NUMBERS = pa.list_(pa.float64())
+_PARTS = pa.list_(
+    pa.struct(
+        {
+            "name": pa.string(),
+            "option": pa.string(),
+            **dict.fromkeys(_LISTS, _NUMBERS),
+            "n_train": pa.int64(),
+            "standalone": pa.bool_(),
+            "title": pa.string(),
+        }
+    )
+)
 
 
 def user_column(users: Sequence[User]) -> pa.Array:
@@ -66,14 +79,18 @@ def read_predictions(table: pa.Table, curves: pa.Table | None = None) -> Predict
 
 
 def fits_table(fits: Sequence[Fit]) -> pa.Table:
-    """One row per fit; `fold` is -1 where a whole user was skipped or failed."""
-    names = [f.name for f in fields(Fit) if f.name not in ("user", *_LISTS)]
-    numbers = pa.list_(pa.float64())
+    """One row per fit; `fold` is -1 where a whole user was skipped or failed.
+
+    Models that are made of several have their fits in `parts`, which is empty for all others.
+    """
+    names = [f.name for f in fields(Fit) if f.name not in ("user", *_LISTS, "parts")]
+    parts = [[asdict(part) for part in fit.parts] for fit in fits]
     return pa.table(
         {
             "user": user_column([fit.user for fit in fits]),
             **{name: [getattr(fit, name) for fit in fits] for name in names},
-            **{name: pa.array([getattr(fit, name) for fit in fits], numbers) for name in _LISTS},
+            **{name: pa.array([getattr(fit, name) for fit in fits], _NUMBERS) for name in _LISTS},
+            "parts": pa.array(parts, _PARTS),
         }
     )
 
@@ -87,10 +104,21 @@ def scores_table(scores: Scores) -> pa.Table:
 
 def read_fits(table: pa.Table) -> tuple[Fit, ...]:
     """Turn the table of fits back into fits."""
-    return tuple(
-        Fit(**{**row, **{name: tuple(row[name]) for name in _LISTS if name in row}})
-        for row in table.to_pylist()
-    )
+    return tuple(fit_from(row) for row in table.to_pylist())
+
+
+def fit_from(row: Mapping[str, Any]) -> Fit:
+    """Turn a row of the table of fits, or JSON with the same content, back into a fit."""
+    return Fit(**{**_with_tuples(row), "parts": parts_from(row.get("parts", ()))})
+
+
+def parts_from(rows: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
+    """Turn the parts of a fit, as a table or JSON holds them, back into values."""
+    return tuple(Part(**_with_tuples(row)) for row in rows)
+
+
+def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, **{name: tuple(row[name]) for name in _LISTS if name in row}}
 
 
 def _named(codes: IntArray, users: Sequence[User]) -> pa.Array:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from srs_eval.nouns import Part
+
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -121,6 +123,8 @@ class LearnedModel:
         The resolved configuration of the algorithm.
     parameters : tuple of float
         What was learned.
+    parts : tuple of Part
+        What was learned by the parts of a model that is made of several.
     whole_days : bool
         The clock it was learned on.
     learned_from : str
@@ -141,6 +145,7 @@ class LearnedModel:
     scores: Mapping[str, float] = field(default_factory=dict)
     dataset: tuple[str, str] = ("", "")
     description: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 import re
 import tempfile
 import time
+from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,13 @@ _CODE = "srs_eval.mlflow_plugins.memory_model_code"
 _DAYS = (1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 365.0)
 SIGNATURE = ModelSignature(
     inputs=Schema(
-        [ColSpec("long", "card"), ColSpec("double", "elapsed_days"), ColSpec("long", "rating")]
+        [
+            ColSpec("long", "card"),
+            ColSpec("double", "elapsed_days"),
+            ColSpec("long", "rating"),
+            ColSpec("long", "deck", required=False),
+            ColSpec("long", "preset", required=False),
+        ]
     ),
     outputs=Schema(
         [ColSpec("long", "card"), ColSpec("double", "days"), ColSpec("double", "recall")]
@@ -100,6 +107,7 @@ def as_json(model: LearnedModel) -> dict[str, object]:
         "algorithm": model.name,
         "options": dict(model.options),
         "parameters": list(model.parameters),
+        "parts": [asdict(part) for part in model.parts],
         "whole_days": model.whole_days,
         "learned_from": model.learned_from,
     }

@@ -44,7 +44,10 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
         assert (tested == deck).any()
         np.testing.assert_allclose(p[tested == deck], recalled.mean())
     assert sorted(model.models) == [7, 8]
-    assert model.parameters == (recalled.mean(),)
+    assert model.parameters == ()
+    parts = {part.name: part.parameters for part in model.learned.parts}
+    expected = {f"deck {deck}": (recalled[trained == deck].mean(),) for deck in (7, 8)}
+    assert parts == {"all": (recalled.mean(),), **expected}
     assert model.learned.note == "2 of 3 decks have a fit of their own"
     assert not model.learned.fallback
 

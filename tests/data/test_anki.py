@@ -366,3 +366,5 @@ def test_decks_and_presets_are_those_that_anki_tells(anki_library, tmp_path):
         told = [expected.get(card, (-1, -1)) for card in log.card.tolist()]
         assert found == told
         assert {preset, 1} <= set(log.preset.tolist())
+        assert log.titles["preset"][preset] == "demanding"
+        assert log.titles["deck"][third] == "other::third"

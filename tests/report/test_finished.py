@@ -16,7 +16,7 @@ from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.temporal import Temporal
-from srs_eval.nouns import Fit
+from srs_eval.nouns import Fit, Part
 from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files
@@ -65,6 +65,14 @@ def test_what_is_no_number_comes_back_as_that(kept, scored):
     result = replace(result, fits=fits, values=(np.nan, -np.inf, 1 / 3))
     kept.save(0, result)
     assert repr(kept.load(0, 1)) == repr(result.put_away())
+
+
+def test_the_parts_of_a_fit_come_back(kept, scored):
+    (result,) = scored(1)
+    parts = (Part("all", "base", (0.5, 1 / 3), (0.1, np.inf), 7, standalone=True, title="a"),)
+    result = replace(result, fits=tuple(replace(fit, parts=parts) for fit in result.fits))
+    kept.save(0, result)
+    assert kept.load(0, 1).fits == result.fits
 
 
 def test_failed_and_skipped_users_are_finished_too(kept):
