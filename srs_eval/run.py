@@ -88,7 +88,9 @@ def job(cfg: DictConfig) -> float:
     trial = running_trial(hydra_config.sweeper)
     # not from this process, which may be the worker of a launcher
     sources = hydra_config.runtime.config_sources
-    folders = [Path(source.path) for source in sources if source.provider == option_files.OWN]
+    own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
+    here = Path.cwd()
+    folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
     _tell_once(option_files.hidden(choices, folders))
 
     def plan() -> Plan:

@@ -240,7 +240,7 @@ def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
 
 
 def _require_parameters(fitted: Fitted) -> None:
-    if not any(fit.parameters for fit in (fitted.fit, *fitted.fit.parts)):
+    if not (fitted.fit.parameters or any(part.parameters for part in fitted.fit.parts)):
         raise ConfigError(f"{fitted.algorithm} keeps no parameters that could be handed over")
 
 

@@ -113,7 +113,8 @@ def _of_cards(histories: pd.DataFrame, column: str, cards: IntArray) -> IntArray
     if column not in histories.columns:
         return None
     of_card = histories.drop_duplicates("card").set_index("card")[column].fillna(_NOT_KNOWN)
-    return of_card.loc[cards].to_numpy(np.int64)
+    groups: IntArray = of_card.loc[cards.tolist()].to_numpy(np.int64)
+    return groups
 
 
 def _problems(histories: pd.DataFrame, days: Any, *, whole_days: bool) -> list[str]:
