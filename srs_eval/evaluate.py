@@ -21,7 +21,7 @@ import sys
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -86,6 +86,8 @@ class ReviewLog:
         How many there are.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
+    notes : sequence of str
+        Remarks of the source on the log.
     fingerprint : str
         Digest of the reviews; "" where none could be read.
     """
@@ -93,6 +95,7 @@ class ReviewLog:
     reviews: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
     fingerprint: str = ""
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class EvaluateUser:
         facts = ReviewLog()
         try:
             log = self.source.read(user)
-            facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log))
+            facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
         except FitSkipped as skipped:
             return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)

@@ -115,6 +115,8 @@ class Evaluation:
         Reviews in the logs, scored or not.
     interval_over : str
         What was resampled for the intervals: ``users``, or ``cards`` of a single user.
+    notes : tuple of (User, str)
+        Remarks of the source on the logs, each with its user.
     thresholds : tuple of dict
         What happened at each threshold, over all reviews: see `threshold_rows`. Empty where
         nothing is pooled.
@@ -127,6 +129,7 @@ class Evaluation:
     left_out: Mapping[str, int]
     data_fingerprint: str
     interval_over: str
+    notes: tuple[tuple[User, str], ...] = ()
     thresholds: tuple[Mapping[str, float], ...] = ()
 
     @property
@@ -199,6 +202,7 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers
         left_out=dict(left_out),
         data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
         interval_over="users" if together.of_single_user is None else "cards and days",
+        notes=tuple((user.user, note) for user in users for note in user.log.notes),
         thresholds=together.thresholds,
     )
 

@@ -11,8 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from srs_eval.data.anki_calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki_database import DAY_SECONDS, Collection, Revlog, open_collection
 from srs_eval.data.anki_rules import Selection, select_reviews
+from srs_eval.data.anki_scheduler import VersionOption, decide_scheduler
 from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -20,6 +22,7 @@ from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CLOCK_TOLERANCE_S = DAY_SECONDS
+_CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
 _NOT_KNOWN = -1
 
@@ -38,7 +41,7 @@ class AnkiCollection:
     the data set: daylight saving and journeys are not followed. With version 1 of Anki's
     scheduler they begin at the time of the creation stamp; with later ones at the rollover
     hour (4:00 unless set), in the time zone that the collection records. Day 0 is the day of
-    the first review.
+    the first review. When days begin, which version was assumed, and why, is in `Reviews.notes`.
 
     Parameters
     ----------
@@ -53,6 +56,10 @@ class AnkiCollection:
         None.
     invalid_rows : {"error", "drop"}
         Whether rows with impossible values are an error, or dropped and counted.
+    scheduler : {"auto", 1, 2}
+        Version of Anki's scheduler under which the answers were given (2 also for version 3):
+        in version 1, answers 2 and 3 to cards in learning are Good and Easy. With "auto", all that
+        the file tells decides, and it is an error if it contradicts itself.
 
     Raises
     ------
@@ -69,19 +76,23 @@ class AnkiCollection:
     rollover_hour: int | None = None
     utc_offset_minutes: int | None = None
     invalid_rows: Literal["error", "drop"] = "error"
+    scheduler: VersionOption = "auto"
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
         wrong = []
         if self.rollover_hour is not None and not 0 <= self.rollover_hour <= 23:
             wrong.append(f"data.rollover_hour is {self.rollover_hour}; expected 0 to 23 or null")
-        if self.utc_offset_minutes is not None and not -840 <= self.utc_offset_minutes <= 840:
-            expected = "minutes from -840 to 840 or null"
+        most = MINUTES_FROM_UTC
+        if self.utc_offset_minutes is not None and not -most <= self.utc_offset_minutes <= most:
+            expected = f"minutes from -{most} to {most} or null"
             wrong.append(
                 f"data.utc_offset_minutes is {self.utc_offset_minutes}; expected {expected}"
             )
         if self.invalid_rows not in ("error", "drop"):
             wrong.append(f"data.invalid_rows is {self.invalid_rows}; expected error or drop")
+        if self.scheduler not in ("auto", 1, 2) or isinstance(self.scheduler, bool | float):
+            wrong.append(f"data.scheduler is {self.scheduler}; expected auto, 1 or 2")
         if wrong:
             raise ConfigError("\n".join(wrong))
 
@@ -120,8 +131,16 @@ class AnkiCollection:
             revlog = collection.revlog()
             _require_rows(revlog, collection)
             valid = self._valid(revlog, collection)
-            start = collection.day_start(
-                rollover_hour=self.rollover_hour, utc_offset_minutes=self.utc_offset_minutes
+            created, settings = collection.settings()
+            scheduler = decide_scheduler(collection, revlog, settings, self.scheduler)
+            revlog = scheduler.renumber(revlog)
+            start = day_start(
+                self.location,
+                created,
+                settings,
+                version=scheduler.version,
+                rollover_hour=self.rollover_hour,
+                utc_offset_minutes=self.utc_offset_minutes,
             )
             deck_of_card, preset_of_deck = collection.decks()
             titles = collection.titles()
@@ -131,7 +150,11 @@ class AnkiCollection:
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
-        return replace(reviews, deck=deck, preset=preset, titles=titles)
+        notes = (
+            f"version {scheduler.version} of Anki's scheduler ({scheduler.reason})",
+            str(start),
+        )
+        return replace(reviews, deck=deck, preset=preset, titles=titles, notes=notes)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""
@@ -143,7 +166,8 @@ class AnkiCollection:
             ),
             "cid": (revlog.cid > 0, "the number of a card"),
             "ease": ((revlog.ease >= 0) & (revlog.ease <= 4), "0 to 4"),
-            "time": (revlog.time >= 0, "0 ms or more"),
+            "factor": (revlog.factor >= 0, "a number, 0 or more"),
+            "time": ((revlog.time >= 0) & (revlog.time <= _CENTURY_MS), "0 ms to 100 years"),
             "type": ((revlog.type >= 0) & (revlog.type <= 5), "0 to 5"),
         }
         valid = np.ones(len(revlog), np.bool_)
@@ -176,7 +200,8 @@ def _require_rows(revlog: Revlog, collection: Collection) -> None:
     if len(revlog):
         return
     hint = "Review some cards in Anki first, or name another collection."
-    if collection.member is not None:
+    # That box is only there where decks are exported.
+    if collection.member is not None and not collection.source.lower().endswith(".colpkg"):
         hint = "Export it again with 'Include scheduling information' ticked."
     if collection.member == "collection.anki2" and collection.count_notes() <= 1:
         hint = "It looks like the placeholder for old Anki versions: export the package again."
@@ -199,12 +224,12 @@ def _looked_up(known: Mapping[int, int], keys: IntArray) -> IntArray | None:
     return values[place]
 
 
-def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, day_start: int) -> Reviews:
+def _reviews(user: User, source: str, revlog: Revlog, kept: Selection, start: DayStart) -> Reviews:
     """Derive days and intervals of the kept rows."""
     rows = kept.rows
     answered = revlog.id[rows]
     card = revlog.cid[rows]
-    day = (answered - day_start * 1000) // (DAY_SECONDS * 1000)
+    day = (answered - start.second * 1000) // (DAY_SECONDS * 1000)
     previous = previous_review(card)
     milliseconds = since_previous(answered, previous)
     return reviews_from_columns(

@@ -1,40 +1,46 @@
-"""What a review log needs from an Anki collection: its review table and its calendar."""
+"""What a review log needs from an Anki collection: its answers, settings and decks."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from srs_eval.data.anki_decks import preset_of_deck
 from srs_eval.data.anki_package import collection_copy
+from srs_eval.data.untrusted_database import damaged, open_database
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import IntArray
 
+_Value = TypeVar("_Value")
+
 DAY_SECONDS = 86_400
 
+# Far above the largest real collections.
+_ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "decks": 100_000}
 _FETCHED_AT_ONCE = 100_000
-_SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset")
-_DEFAULT_ROLLOVER_HOUR = 4
-# Versions of the scheduler.
-_FOUR_BUTTONS_SINCE = _ROLLOVER_SINCE = 2
-_LEARNING_TYPES = (0, 2)
-_COLUMNS = ("id", "cid", "ease", "factor", "time", "type")
-# Values of another type become -1, which no rule accepts; `raw_value` shows them as they are.
-_SELECT = """
+_SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset")
+_TABLES_READ = ("revlog", "col", "config", "cards", "decks", "notes")
+_COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
+# What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
+NOT_A_NUMBER = -(2**63)
+_SELECT = f"""
 select
   id,
-  case typeof(cid) when 'integer' then cid else -1 end,
-  case typeof(ease) when 'integer' then ease else -1 end,
-  coalesce(cast(factor as integer), 0),
-  case when typeof(time) in ('integer', 'real') then cast(time as integer) else -1 end,
-  case typeof(type) when 'integer' then type else -1 end
+  case typeof(cid) when 'integer' then cid else {NOT_A_NUMBER} end,
+  case typeof(ease) when 'integer' then ease else {NOT_A_NUMBER} end,
+  case typeof(ivl) when 'integer' then ivl else 0 end,
+  case when typeof(factor) in ('integer', 'real') then cast(factor as integer)
+    else {NOT_A_NUMBER} end,
+  case when typeof(time) in ('integer', 'real') then cast(time as integer)
+    else {NOT_A_NUMBER} end,
+  case typeof(type) when 'integer' then type else {NOT_A_NUMBER} end
 from revlog order by id
 """
 
@@ -51,6 +57,8 @@ class Revlog:
         Card.
     ease : int64 [n]
         Button pressed, 1 to 4; 0 if the row is no answer.
+    ivl : int64 [n]
+        Interval given by the answer: days, or seconds where negative.
     factor : int64 [n]
         Ease factor in per mille, or difficulty; 0 marks resets and cramming.
     time : int64 [n]
@@ -62,6 +70,7 @@ class Revlog:
     id: IntArray
     cid: IntArray
     ease: IntArray
+    ivl: IntArray
     factor: IntArray
     time: IntArray
     type: IntArray
@@ -73,34 +82,47 @@ class Revlog:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """An open copy of a collection."""
+    """An open copy of a collection.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    member : str or None
+        Name inside the package; None if the file is no package.
+    has_meta : bool
+        Whether the package says its version, as packages do since Anki 2.1.50.
+    """
 
     source: str
     member: str | None
+    has_meta: bool
     connection: sqlite3.Connection
 
     def revlog(self) -> Revlog:
-        """Read the whole review table, after checking that it is undamaged.
+        """Read the whole review table as it is stored, after checking that it is undamaged.
 
-        Version 1 of the scheduler had three buttons for cards in learning: 1 Again, 2 Good,
-        3 Easy. They are renumbered the way Anki does it when it upgrades such a collection.
+        Raises
+        ------
+        ReviewLogError
+            If it is damaged, or if ids are no whole numbers or not unique.
         """
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
-            raise _damaged(self.source, "; ".join(faults[:3]))
-        without_id = "select count(*) from revlog where typeof(id) != 'integer'"
-        if count := self.connection.execute(without_id).fetchone()[0]:
-            raise _damaged(self.source, f"{count} rows of revlog have no whole number as id")
+            raise damaged(self.source, "; ".join(faults[:3]))
+        self._require_numbers("revlog", ("id",))
         cursor = self.connection.execute(_SELECT)
         blocks = [np.empty((0, len(_COLUMNS)), np.int64)]
         while rows := cursor.fetchmany(_FETCHED_AT_ONCE):
             blocks.append(np.array(rows, np.int64))
         columns = np.ascontiguousarray(np.concatenate(blocks).T)
         revlog = Revlog(**dict(zip(_COLUMNS, columns, strict=True)))
-        if self._settings()[1].get("schedVer", 1) >= _FOUR_BUTTONS_SINCE:
-            return revlog
-        three_buttons = np.isin(revlog.type, _LEARNING_TYPES) & np.isin(revlog.ease, (2, 3))
-        return replace(revlog, ease=revlog.ease + three_buttons)
+        repeated = np.flatnonzero(revlog.id[1:] == revlog.id[:-1])
+        if len(repeated):
+            first = revlog.id[repeated[0]]
+            what = f"{len(repeated)} rows of revlog have the id of another row, the first {first}"
+            raise damaged(self.source, what)
+        return revlog
 
     def raw_value(self, column: str, row_id: int) -> Any:
         """Read one value of the review table as it is stored."""
@@ -108,122 +130,163 @@ class Collection:
         return self.connection.execute(query, (row_id,)).fetchone()[0]
 
     def count_notes(self) -> int:
-        """Count the notes."""
-        return int(self.connection.execute("select count(*) from notes").fetchone()[0])
+        """Count the notes; 0 if there is no such table."""
+        if not self._columns_of("notes"):
+            return 0
+        return self._count("notes", "true")
+
+    def count_cards(self, condition: str) -> int:
+        """Count the cards that fulfil a condition on their type and queue.
+
+        Returns 0 where the table or one of the columns is missing.
+        """
+        if not {"type", "queue"} <= self._columns_of("cards"):
+            return 0
+        return self._count("cards", condition)
 
     def decks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Tell the deck of each card and the preset of each deck, as far as it is recorded.
+        """Read the deck of each card and the preset of each deck, as far as they are recorded.
 
         A card that is in a filtered deck belongs to the deck it came from.
+
+        Raises
+        ------
+        ReviewLogError
+            If numbers or options are stored as something else.
         """
         if not {"id", "did", "odid"} <= self._columns_of("cards"):
             return {}, {}
+        self._require_numbers("cards", ("id", "did", "odid"))
         cards = "select id, case odid when 0 then did else odid end from cards"
-        of_card = {int(card): int(deck) for card, deck in self.connection.execute(cards)}
-        if {"id", "kind"} <= self._columns_of("decks"):
-            rows = self.connection.execute("select id, kind from decks")
-            found = {int(deck): preset_of_deck(kind) for deck, kind in rows}
-            return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
-        return of_card, self._presets_in_text()
+        of_card = self._unique("cards", self.connection.execute(cards))
+        if not {"id", "kind"} <= self._columns_of("decks"):
+            return of_card, self._presets_in_text()
+        self._require_numbers("decks", ("id",))
+        self._require_type("decks", "kind", "blob", "bytes")
+        rows = self.connection.execute("select id, kind from decks")
+        found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
+        return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
 
     def titles(self) -> Mapping[str, Mapping[int, str]]:
-        """Return what decks and presets are called, by ``deck`` and ``preset``."""
+        """Return the names of decks and presets by number, under ``deck`` and ``preset``.
+
+        Names that cannot be read are left out: only tables show them.
+        """
         found = {}
         for group, table, text in (("deck", "decks", "decks"), ("preset", "deck_config", "dconf")):
+            rows: Iterable[tuple[Any, Any]] = ()
             if {"id", "name"} <= self._columns_of(table):
-                rows = self.connection.execute(f"select id, name from {table}").fetchall()
-            else:
-                rows = []
-                with suppress(ReviewLogError):  # only names: nothing depends on them
-                    known = self._json_in_col(text)
-                    rows = [(number, facts.get("name")) for number, facts in known.items()]
+                rows = self.connection.execute(f"select id, name from {table}")
+            elif text in self._columns_of("col"):
+                with suppress(ReviewLogError):
+                    (stored,) = self.connection.execute(f"select {text} from col").fetchone()
+                    named = self._object_in_json(text, stored).items()
+                    rows = [(_number(key), facts) for key, facts in named]
+                    rows = [
+                        (key, facts.get("name")) for key, facts in rows if isinstance(facts, dict)
+                    ]
             found[group] = {
-                int(number): name.replace("\x1f", "::")
+                number: name.replace("\x1f", "::")
                 for number, name in rows
                 if isinstance(number, int) and isinstance(name, str)
             }
         return found
 
-    def _columns_of(self, table: str) -> set[str]:
-        """Names of the columns of a table; none if it is not there."""
-        return {str(row[1]) for row in self.connection.execute(f"pragma table_info({table})")}
-
-    def _presets_in_text(self) -> Mapping[int, int]:
-        """Tell the preset of each deck in collections that keep decks as text."""
-        try:
-            decks = self._json_in_col("decks")
-            return {deck: int(facts["conf"]) for deck, facts in decks.items() if "conf" in facts}
-        except (ValueError, TypeError) as error:
-            raise _damaged(self.source, f"its decks cannot be read: {error}") from error
-
-    def _json_in_col(self, column: str) -> Mapping[int, Mapping[str, Any]]:
-        """Read facts by number that older collections keep as text."""
-        if column not in self._columns_of("col"):
-            return {}
-        (text,) = self.connection.execute(f"select {column} from col").fetchone()
-        try:
-            facts = {int(number): dict(found) for number, found in json.loads(text or "{}").items()}
-        except (ValueError, TypeError, AttributeError) as error:
-            raise _damaged(self.source, f"its {column} cannot be read: {error}") from error
-        return facts
-
-    def day_start(self, *, rollover_hour: int | None, utc_offset_minutes: int | None) -> int:
-        """Second of the UTC day at which this collection's days begin.
-
-        Version 1 of the scheduler counts days from the creation stamp. Later versions begin
-        them at the rollover hour, in the time zone the collection records: the one it was
-        last used in where it says so, or else the one it was created in. Arguments that are
-        not None take the place of what is recorded.
+    def settings(self) -> tuple[int, Mapping[str, Any]]:
+        """Read the creation stamp in seconds, and the settings about the scheduler and days.
 
         Returns
         -------
-        int, from 0 to 86,399
+        (int, mapping of str to object)
+            Values are as Anki stored them: not checked.
 
         Raises
         ------
         ReviewLogError
-            If an hour is given but no time zone is known, or a setting is no whole number.
+            If they cannot be read.
         """
-        created, settings = self._settings()
-        west = settings.get("localOffset", settings.get("creationOffset"))
-        if utc_offset_minutes is not None:
-            west = -utc_offset_minutes
-        if rollover_hour is None and settings.get("schedVer", 1) >= _ROLLOVER_SINCE:
-            rollover_hour = settings.get("rollover", _DEFAULT_ROLLOVER_HOUR)
-            # Before it recorded time zones, Anki set the creation stamp to the rollover hour.
-            rollover_hour = None if west is None else rollover_hour
-        if rollover_hour is None:
-            return created % DAY_SECONDS
-        if west is None:
-            what = f"its time zone is not recorded, so {rollover_hour}:00 may be any time"
-            raise ReviewLogError(self.source, [what], "Give data.utc_offset_minutes as well.")
-        return (rollover_hour * 3600 + west * 60) % DAY_SECONDS
-
-    def _settings(self) -> tuple[int, Mapping[str, int]]:
-        """Creation stamp in seconds, and those settings about days that are present."""
-        rows = self.connection.execute("select crt, conf from col").fetchall()
+        rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
         if len(rows) != 1 or not isinstance(rows[0][0], int):
-            raise _damaged(self.source, "its table col does not say when it was created")
+            raise damaged(self.source, "its table col does not say when it was created")
         created, packed = rows[0]
+        texts = {}
         # Since version 15 of the schema settings have a table, and `conf` is empty.
-        has_table = "select 1 from sqlite_master where type = 'table' and name = 'config'"
-        if self.connection.execute(has_table).fetchone():
-            rows = self.connection.execute("select key, val from config").fetchall()
-            texts = {key: value for key, value in rows if key in _SETTINGS}
-        else:
-            texts = {}
+        if {"key", "val"} <= self._columns_of("config"):
+            marks = ", ".join("?" * len(_SETTINGS))
+            # The collation of the key is Anki's own.
+            query = f"select key, val from config where key collate binary in ({marks})"
+            texts = dict(self.connection.execute(query, _SETTINGS).fetchmany(len(_SETTINGS)))
+        stored = self._object_in_json("settings", packed)
+        for key, text in texts.items():
+            stored[key] = self._json("settings", text)
+        return created, {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
+
+    def _presets_in_text(self) -> Mapping[int, int]:
+        """Read the preset of each deck in collections that keep decks as text."""
+        if "decks" not in self._columns_of("col"):
+            return {}
+        (text,) = self.connection.execute("select decks from col").fetchone()
+        decks = self._object_in_json("decks", text)
         try:
-            stored = {**json.loads(packed or "{}")} | {k: json.loads(v) for k, v in texts.items()}
+            found = {
+                int(deck): _whole(facts["conf"]) for deck, facts in decks.items() if "conf" in facts
+            }
         except (ValueError, TypeError) as error:
-            raise _damaged(self.source, f"its settings cannot be read: {error}") from error
-        known = {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
-        wrong = [
-            f"{k} is {v!r}; expected a whole number" for k, v in known.items() if type(v) is not int
-        ]
-        if wrong:
-            hint = "Set in Anki's preferences when the next day starts, and export it again."
-            raise ReviewLogError(self.source, [f"setting {line}" for line in wrong], hint)
-        return created, known
+            raise damaged(self.source, f"its decks cannot be read: {error}") from error
+        if any(not -(2**63) <= deck < 2**63 for deck in found):
+            raise damaged(self.source, "its decks cannot be read: a number has more than 64 bits")
+        return found
+
+    def _object_in_json(self, what: str, text: Any) -> dict[str, Any]:
+        """Parse an object in JSON; an empty text is an empty object."""
+        parsed = self._json(what, text or "{}")
+        if not isinstance(parsed, dict):
+            raise damaged(self.source, f"its {what} cannot be read: they are no JSON object")
+        return parsed
+
+    def _json(self, what: str, text: Any) -> Any:
+        """Parse JSON."""
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damaged(self.source, f"its {what} cannot be read: {error}") from error
+
+    def _require_numbers(self, table: str, columns: tuple[str, ...]) -> None:
+        """Raise unless the table has a bearable number of rows, and numbers in these columns."""
+        count = self._count(table, "true")
+        if count > _ROWS_AT_MOST[table]:
+            what = f"its table {table} has {count:,} rows, more than {_ROWS_AT_MOST[table]:,}"
+            raise ReviewLogError(self.source, [what], "No real collection has so many.")
+        for column in columns:
+            self._require_type(table, column, "integer", "whole number")
+
+    def _require_type(self, table: str, column: str, kind: str, name: str) -> None:
+        """Raise if a column has values that SQLite stores as another type."""
+        count = self._count(table, f"typeof({column}) != '{kind}'")
+        if count:
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            has = "has" if count == 1 else "have"
+            raise damaged(self.source, f"{rows} of {table} {has} no {name} as {column}")
+
+    def _count(self, table: str, condition: str) -> int:
+        """Count rows without the help of indexes, which may have an order only Anki knows."""
+        query = f"select count(*) from {table} not indexed where {condition}"
+        return int(self.connection.execute(query).fetchone()[0])
+
+    def _unique(self, table: str, rows: Iterable[tuple[int, _Value]]) -> dict[int, _Value]:
+        """Map ids to values; raise if an id occurs twice."""
+        found: dict[int, _Value] = {}
+        for row_id, value in rows:
+            if row_id in found:
+                raise damaged(self.source, f"the id {row_id} occurs twice in its table {table}")
+            found[row_id] = value
+        return found
+
+    def _columns_of(self, table: str) -> set[str]:
+        """Names of the columns of a table, in lower case; none if it is not there."""
+        return {
+            str(row[1]).lower() for row in self.connection.execute(f"pragma table_info({table})")
+        }
 
 
 @contextmanager
@@ -233,19 +296,16 @@ def open_collection(path: Path) -> Iterator[Collection]:
     Raises
     ------
     ReviewLogError
-        If the file holds no collection, or a damaged one; also for reads within the block.
+        If the file holds no collection, or a damaged one, or one beyond the limits; also for
+        reads within the block.
     """
-    with collection_copy(path) as copy:
-        # Writable, because SQLite may first have to merge or undo what lies in its logs.
-        uri = f"{copy.database.as_uri()}?mode=rw"
-        try:
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                connection.execute("pragma query_only = on")
-                _require_anki(str(path), connection)
-                yield Collection(str(path), copy.member, connection)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            # SQLite quotes a damaged table definition in messages that may be no text.
-            raise _damaged(str(path), str(error)) from error
+    source = str(path)
+    with (
+        collection_copy(path) as copy,
+        open_database(copy.database, source, tables=_TABLES_READ) as connection,
+    ):
+        _require_anki(source, connection)
+        yield Collection(source, copy.member, copy.has_meta, connection)
 
 
 def _require_anki(source: str, connection: sqlite3.Connection) -> None:
@@ -262,8 +322,19 @@ def _require_anki(source: str, connection: sqlite3.Connection) -> None:
         raise ReviewLogError(source, [what], "Name a collection or an exported package of Anki.")
 
 
-def _damaged(source: str, reason: str) -> ReviewLogError:
-    """Say that a collection is damaged, and how Anki repairs it."""
-    what = f"its database is damaged ({reason})"
-    hint = "Repair it in Anki (Tools > Check Database) and export it again, or use a backup."
-    return ReviewLogError(source, [what], hint)
+def _whole(value: Any) -> int:
+    """Return a whole number of at most 64 bits.
+
+    Raises
+    ------
+    ValueError
+        If the value is anything else.
+    """
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 64 bits")
+    return value
+
+
+def _number(text: str) -> int | None:
+    """Parse a whole number of at most 64 bits; None if it is not one."""
+    return int(text) if text.isascii() and text.lstrip("-").isdigit() and len(text) < 20 else None

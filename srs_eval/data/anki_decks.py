@@ -6,6 +6,8 @@ from __future__ import annotations
 _NORMAL_DECK = 8 * 1 + 2
 _PRESET = 8 * 1 + 0
 _NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+_NUMBER_BYTES = 10
+_NUMBER_BITS = 64
 
 
 def preset_of_deck(kind: bytes) -> int | None:
@@ -27,13 +29,11 @@ def preset_of_deck(kind: bytes) -> int | None:
     """
     try:
         normal = _field(kind, _NORMAL_DECK)
-        return None if not isinstance(normal, bytes) else _whole(_field(normal, _PRESET))
+        preset = _field(normal, _PRESET) if isinstance(normal, bytes) else None
     except (IndexError, ValueError):
         return None
-
-
-def _whole(value: int | bytes | None) -> int | None:
-    return value if isinstance(value, int) else None
+    # Numbers are signed: what is above half of the range is negative, and no preset.
+    return preset if isinstance(preset, int) and preset < 2 ** (_NUMBER_BITS - 1) else None
 
 
 def _field(message: bytes, wanted: int) -> int | bytes | None:
@@ -46,6 +46,8 @@ def _field(message: bytes, wanted: int) -> int | bytes | None:
             value, place = _number(message, place)
         else:
             length, place = _length(message, place, key % 8)
+            if length > len(message) - place:
+                raise ValueError("a value ends after the message")
             value, place = message[place : place + length], place + length
         if key == wanted:
             return value
@@ -62,11 +64,13 @@ def _length(message: bytes, place: int, kind: int) -> tuple[int, int]:
 
 
 def _number(message: bytes, place: int) -> tuple[int, int]:
-    """Read a number of as many bytes as it takes, and say where it ends."""
-    number, shift = 0, 0
-    while True:
-        byte = message[place]
-        number |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
+    """Read a number of at most 10 bytes and 64 bits, and say where it ends."""
+    number = 0
+    for index in range(_NUMBER_BYTES):
+        byte = message[place + index]
+        number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
-            return number, place
+            if number >> _NUMBER_BITS:
+                break
+            return number, place + index + 1
+    raise ValueError("a number has more than 64 bits")

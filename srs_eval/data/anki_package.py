@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import lzma
 import shutil
-import tempfile
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from typing import IO
 import zstandard
 
 from srs_eval.data.files import existing
+from srs_eval.data.temporary import temporary_folder
 from srs_eval.errors import ReviewLogError
 
 _SUFFIXES = (".colpkg", ".apkg", ".anki21b", ".anki21", ".anki2")
@@ -45,10 +46,21 @@ _FETCH_AGAIN = "Copy or download the file again, or export it again in Anki (Fil
 
 @dataclass(frozen=True, slots=True)
 class CollectionCopy:
-    """A copied collection: its SQLite file, and what it was called inside its package."""
+    """A copied collection.
+
+    Attributes
+    ----------
+    database : Path
+        Its SQLite file.
+    member : str or None
+        Its name inside the package; None if it was not in a package.
+    has_meta : bool
+        Whether the package says its version, as packages do since Anki 2.1.50.
+    """
 
     database: Path
     member: str | None
+    has_meta: bool = False
 
 
 @contextmanager
@@ -66,9 +78,9 @@ def collection_copy(path: Path) -> Iterator[CollectionCopy]:
     ReviewLogError
         If there is no such file, or it holds no collection that can be taken out.
     """
-    with tempfile.TemporaryDirectory(prefix="srs_eval_") as folder:
+    with temporary_folder() as folder:
         try:
-            copy = _take_out(path, Path(folder) / "collection.anki2")
+            copy = _take_out(path, folder / "collection.anki2")
         except OSError as error:
             raise _cannot_copy(path, error) from error
         yield copy
@@ -90,9 +102,9 @@ def _take_out(path: Path, database: Path) -> CollectionCopy:
     with path.open("rb") as file:
         start = file.read(16)
         file.seek(0)
-        member = None
+        member, has_meta = None, False
         if start.startswith(_ZIP):
-            member = _unpack(path, file, database)
+            member, has_meta = _unpack(path, file, database)
         elif start.startswith(_ZSTD):
             _decompress(str(path), file, database)
         elif start == _SQLITE:
@@ -103,7 +115,7 @@ def _take_out(path: Path, database: Path) -> CollectionCopy:
         if file.read(16) != _SQLITE:
             what = f"is damaged: {member or 'what it holds'} is no database"
             raise ReviewLogError(str(path), [what], _FETCH_AGAIN)
-    return CollectionCopy(database, member)
+    return CollectionCopy(database, member, has_meta)
 
 
 def _what_it_is_instead(start: bytes) -> str:
@@ -131,6 +143,8 @@ def _copy_with_logs(path: Path, database: Path) -> None:
     """
     for _ in range(_COPY_ATTEMPTS):
         before = _stamps(path)
+        if sum(size for _, size in before.values()) > _BYTES_AT_MOST:
+            raise _too_large(str(path), "is (with the changes beside it)")
         for name in before:
             suffix = name.removeprefix(path.name)
             shutil.copyfile(path.with_name(name), database.with_name(database.name + suffix))
@@ -144,17 +158,32 @@ def _copy_with_logs(path: Path, database: Path) -> None:
 
 def _stamps(path: Path) -> dict[str, tuple[int, int]]:
     """Time of change and size of a database and of the logs it has."""
-    beside = [path.with_name(path.name + suffix) for suffix in _LOGS]
-    files = [path, *(log for log in beside if log.exists())]
-    return {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
+    stamps = {}
+    for file in [path, *(path.with_name(path.name + suffix) for suffix in _LOGS)]:
+        try:
+            found = file.lstat()
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            what = f"cannot be read together with {file.name} beside it, which is no regular file"
+            raise ReviewLogError(str(path), [what], "Move that away: SQLite does not write such.")
+        stamps[file.name] = (found.st_mtime_ns, found.st_size)
+    return stamps
 
 
-def _unpack(path: Path, file: IO[bytes], database: Path) -> str:
-    """Write the newest collection of a package to `database`; say which member it was."""
+def _unpack(path: Path, file: IO[bytes], database: Path) -> tuple[str, bool]:
+    """Write the newest collection of a package to `database`.
+
+    Returns
+    -------
+    (str, bool)
+        The name of the member, and whether the package says its version.
+    """
     source = str(path)
     try:
         with zipfile.ZipFile(file) as package:
             member = _newest_member(source, package)
+            has_meta = "meta" in package.namelist()
             with package.open(member) as content:
                 if member.filename == _MEMBERS[0]:
                     _decompress(source, content, database)
@@ -167,7 +196,7 @@ def _unpack(path: Path, file: IO[bytes], database: Path) -> str:
     except NotImplementedError as error:
         what = f"is packed in a way that Anki does not use ({error})"
         raise ReviewLogError(source, [what], _EXPORT_AGAIN) from error
-    return member.filename
+    return member.filename, has_meta
 
 
 def _newest_member(source: str, package: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -214,7 +243,12 @@ def _write(source: str, content: IO[bytes] | zstandard.ZstdDecompressionReader, 
         while chunk := content.read(_CHUNK):
             written += len(chunk)
             if written > _BYTES_AT_MOST:
-                what = f"unpacks to more than {_BYTES_AT_MOST / 2**30:g} GiB"
-                hint = "No review log is that large; do you trust where the file comes from?"
-                raise ReviewLogError(source, [what], hint)
+                raise _too_large(source, "unpacks to")
             file.write(chunk)
+
+
+def _too_large(source: str, verb: str) -> ReviewLogError:
+    """Say that a collection is larger than any real one."""
+    what = f"{verb} more than {_BYTES_AT_MOST / 2**30:g} GiB"
+    hint = "No review log is that large; do you trust where the file comes from?"
+    return ReviewLogError(source, [what], hint)

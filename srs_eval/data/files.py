@@ -29,16 +29,20 @@ _KINDS = {
 
 
 def existing(path: str | Path) -> Path:
-    """Expand a path and check that something is there.
+    """Expand a path and check that a file or folder is there.
 
     Raises
     ------
     ReviewLogError
-        If not, naming what comes closest to it.
+        If not, naming what comes closest to it; also for pipes and devices, on which reading
+        may never end.
     """
     found = Path(path).expanduser()
-    if found.exists():
+    if found.is_file() or found.is_dir():
         return found
+    if found.exists():
+        what = "is a pipe, socket or device, not a regular file"
+        raise ReviewLogError(str(path), [what], "Write the data to a file and give its path.")
     folder = next(parent for parent in found.absolute().parents if parent.is_dir())
     missing = found.absolute().relative_to(folder).parts[0]
     near = difflib.get_close_matches(missing, [entry.name for entry in folder.iterdir()])

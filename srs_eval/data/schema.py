@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ def reviews_from_columns(
     deck: Any = None,
     preset: Any = None,
     left_out: Mapping[str, int] | None = None,
+    notes: Sequence[str] = (),
     row_name: Callable[[int], str] | None = None,
     column_names: Mapping[str, str] | None = None,
 ) -> Reviews:
@@ -61,6 +62,8 @@ def reviews_from_columns(
         Whole numbers: deck of the card and preset of the deck, -1 where not known.
     left_out : mapping of str to int, optional
         Rows of the source that are not reviews, counted by reason.
+    notes : sequence of str
+        Remarks on the log for the person.
     row_name : callable, optional
         Names row i (from 0) in errors; by default ``row i+1``.
     column_names : mapping of str to str, optional
@@ -113,6 +116,7 @@ def reviews_from_columns(
         deck=whole.get("deck"),
         preset=whole.get("preset"),
         left_out=dict(left_out or {}),
+        notes=tuple(notes),
     )
 
 

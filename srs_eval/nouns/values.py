@@ -74,6 +74,8 @@ class Reviews:
         What people call decks and presets, by ``deck`` and ``preset``, as far as it is known.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
+    notes : sequence of str
+        Remarks of the source on this log, printed with the results.
     whole_days : bool
         Whether `elapsed` counts whole days: short logs do not tell by their numbers.
     """
@@ -94,6 +96,7 @@ class Reviews:
     deck: IntArray | None = None
     preset: IntArray | None = None
     titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def __len__(self) -> int:
         """Count the reviews."""

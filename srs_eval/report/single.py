@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from srs_eval.comparison.percent import AgainstBaseline
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
-from srs_eval.nouns import Fit, FitStatus, Metric
+from srs_eval.nouns import Fit, FitStatus, Metric, User
 from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
@@ -37,6 +37,7 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
         f"{users:,} of {asked_for:,} users complete; fits: {_fits(evaluation)}"
     ]
     lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
+    lines += _notes(evaluation.notes)
     lines += _reasons(evaluation)
     if users and not brief:
         lines += ["", _panel_table(panel, evaluation)]
@@ -68,6 +69,13 @@ def told(fit: Fit) -> str:
 def _fits(evaluation: Evaluation) -> str:
     counts = {status: evaluation.count(status) for status in get_args(FitStatus)}
     return ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+
+
+def _notes(notes: Sequence[tuple[User, str]]) -> list[str]:
+    """Write the remarks on the logs of the first users, and count the others."""
+    shown = [f"note: user {user}: {note}" for user, note in notes[:_REASONS_SHOWN]]
+    more = len(notes) - len(shown)
+    return shown + ([f"note: {more:,} more in summary.json"] if more else [])
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:

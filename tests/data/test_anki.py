@@ -1,5 +1,6 @@
 """Collections made, reviewed and exported by Anki itself, read by `AnkiCollection`."""
 
+import json
 import random
 import sqlite3
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki_calendar import day_start
 from srs_eval.data.anki_database import open_collection
 from srs_eval.errors import ReviewLogError
 
@@ -218,6 +220,53 @@ def test_a_deck_package_holds_the_reviews_of_the_cards_in_it(
     assert_matches(AnkiCollection(package).read("deck"), [r for r in revlog if r[1] in cards])
 
 
+def test_a_deck_package_of_older_versions_has_the_setting_of_a_fresh_collection(
+    anki_library, student, revlog, tmp_path
+):
+    """Make of a legacy package what Anki 2.1 exported for people with version 2."""
+    options = anki_library.ExportAnkiPackageOptions(
+        with_scheduling=True, with_deck_configs=True, with_media=False, legacy=True
+    )
+    newer, older = tmp_path / "newer.apkg", tmp_path / "older.apkg"
+    student.col.export_anki_package(out_path=str(newer), options=options, limit=None)
+    inner = tmp_path / "inner"
+    with zipfile.ZipFile(newer) as package:
+        inner.write_bytes(package.read("collection.anki21"))
+        with closing(sqlite3.connect(inner)) as database, database:
+            (conf,) = database.execute("select conf from col").fetchone()
+            fresh = {k: v for k, v in json.loads(conf).items() if k != "sched2021"}
+            conf = json.dumps({**fresh, "schedVer": 1})
+            database.execute("update col set conf = ?", (conf,))
+        with zipfile.ZipFile(older, "w") as made:
+            made.writestr("collection.anki2", package.read("collection.anki2"))
+            made.writestr("collection.anki21", inner.read_bytes())
+    cards = set(student.cards(""))
+    log = AnkiCollection(older).read("older")
+    assert_matches(log, [row for row in revlog if row[1] in cards])
+    assert "version 2" in log.notes[0]
+
+
+def test_answers_are_renumbered_as_anki_does_it_when_it_upgrades(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "old.anki2")
+    student.add_notes(6)
+    student.study(at_most=25, weights=(2, 2, 8, 0))
+    student.col.db.execute("update revlog set ease = ease - 1 where ease > 2 and type in (0, 2)")
+    # Version 1 has no state of its own for relearning.
+    student.col.db.execute("update cards set type = 2 where type = 3")
+    student.col.set_config("schedVer", 1)
+    student.col.set_config("sched2021", val=False)
+    student.reopen()
+    before = AnkiCollection(student.path).read("old")
+    student.col.upgrade_to_v2_scheduler()
+    student.reopen()
+    after = AnkiCollection(student.path).read("old")
+    student.col.close()
+    assert "version 1" in before.notes[0]
+    assert "version 2" in after.notes[0]
+    assert before.rating.tolist() == after.rating.tolist()
+    assert set(before.rating.tolist()) == {1, 3}
+
+
 def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
     next_day = student.col._backend.sched_timing_today().next_day_at
     source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
@@ -236,8 +285,14 @@ def test_the_rollover_hour_of_the_preferences_is_used(anki_library, tmp_path, ho
     next_day = student.col._backend.sched_timing_today().next_day_at
     student.col.close()
     with open_collection(student.path) as collection:
-        start = collection.day_start(rollover_hour=None, utc_offset_minutes=local_minutes())
-    assert start == next_day % 86_400
+        start = day_start(
+            str(student.path),
+            *collection.settings(),
+            version=2,
+            rollover_hour=None,
+            utc_offset_minutes=local_minutes(),
+        )
+    assert start.second == next_day % 86_400
 
 
 def test_the_data_set_builder_would_see_the_same_rows(student, revlog, tmp_path):

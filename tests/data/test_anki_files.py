@@ -10,52 +10,15 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from anki_files import DAY, ROWS, START, collection, package, with_decks
 
 from srs_eval.data import anki_package
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.errors import ConfigError, ReviewLogError
 
-DAY = 86_400
-# 2021-03-01, 02:00 UTC
-START = 1_614_564_000
-# id, cid, ease, factor, time, type: a card learnt, reviewed after 30 hours and 10 days later
-ROWS = [
-    (START * 1000, 5, 3, 0, 4000, 0),
-    ((START + 600) * 1000, 5, 3, 0, 3000, 0),
-    ((START + 30 * 3600) * 1000, 5, 1, 2500, 9000, 1),
-    ((START + 11 * DAY) * 1000, 5, 4, 2300, 2000, 1),
-]
-
-
-def collection(path, rows=ROWS, *, settings=None, created=START, table=False):
-    """Write a collection with the two tables a review log needs."""
-    settings = settings or {}
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("create table col (id, crt, conf)")
-        conf = "" if table else json.dumps(settings)
-        database.execute("insert into col values (1, ?, ?)", (created, conf))
-        database.execute("create table notes (id)")
-        database.executemany("insert into notes values (?)", [(1,), (2,)])
-        columns = "id integer primary key, cid, usn, ease, ivl, lastIvl, factor, time, type"
-        database.execute(f"create table revlog ({columns})")
-        insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
-        database.executemany(insert, rows)
-        if table:
-            database.execute("create table config (key text primary key, val blob)")
-            stored = [(key, json.dumps(value).encode()) for key, value in settings.items()]
-            database.executemany("insert into config values (?, ?)", stored)
-    return path
-
 
 def database_bytes(tmp_path, **options):
     return collection(tmp_path / "made.anki2", **options).read_bytes()
-
-
-def package(path, **members):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for name, content in members.items():
-            zipped.writestr(name.replace("__", "."), content)
-    return path
 
 
 def read(path, **options):
@@ -135,7 +98,7 @@ def test_an_hour_without_a_time_zone_asks_for_one(tmp_path):
 
 def test_a_setting_of_the_wrong_kind_is_named(tmp_path):
     path = collection(tmp_path / "a.anki2", settings={"schedVer": 2, "rollover": "four"})
-    assert "rollover is 'four'" in message(path)
+    assert "rollover is 'four'" in message(path, utc_offset_minutes=0)
 
 
 def test_settings_that_are_not_json_are_reported(tmp_path):
@@ -170,7 +133,7 @@ def test_what_is_in_a_file_counts_and_not_its_ending(tmp_path, name):
 
 
 def test_the_newest_collection_of_a_package_is_read(tmp_path):
-    plain = database_bytes(tmp_path)
+    plain = database_bytes(tmp_path, settings={"schedVer": 2})
     stub = b"never looked at"
     # As Anki writes it: a stream that does not declare how long its content is.
     compressed = zstandard.ZstdCompressor(write_content_size=False).compress(plain)
@@ -477,20 +440,6 @@ def test_a_config_lists_every_option_at_its_default():
         f.name: "???" if f.default is MISSING else f.default for f in fields(AnkiCollection)
     }
     assert OmegaConf.to_container(config) == defaults
-
-
-def with_decks(path, *, texts=None, kinds=()):
-    """Add cards and decks to a collection, the decks as text or as a table."""
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("create table cards (id, did, odid)")
-        database.executemany("insert into cards values (?, ?, ?)", [(5, 30, 0), (6, 1, 40)])
-        if texts is not None:
-            database.execute("alter table col add column decks")
-            database.execute("update col set decks = ?", (texts,))
-        if kinds:
-            database.execute("create table decks (id, kind)")
-            database.executemany("insert into decks values (?, ?)", kinds)
-    return path
 
 
 def test_decks_of_a_collection_are_read_from_text_or_table(tmp_path):

@@ -18,8 +18,8 @@ ROW = st.tuples(
 
 def select(rows):
     cid, kind, ease, factor, valid = np.array(rows, np.int64).reshape(-1, 5).T
-    time = np.full(len(cid), 700)
-    log = Revlog(id=np.arange(len(cid)), cid=cid, ease=ease, factor=factor, time=time, type=kind)
+    same = np.full(len(cid), 700)
+    log = Revlog(np.arange(len(cid)), cid, ease, ivl=same, factor=factor, time=same, type=kind)
     return select_reviews(log, valid.astype(bool))
 
 
