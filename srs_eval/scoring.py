@@ -42,6 +42,8 @@ class ScoredUser:
         missing: the others would be other reviews than those other algorithms are scored on.
     predictions : Predictions or None
         Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+    forgotten : int
+        Scored reviews that were forgotten; 0 where any fold is missing.
     """
 
     user: User
@@ -51,6 +53,7 @@ class ScoredUser:
     rows: str
     values: tuple[float, ...]
     predictions: Predictions | None = None
+    forgotten: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -115,6 +118,8 @@ class Evaluation:
         Reviews in the logs, scored or not.
     interval_over : str
         What was resampled for the intervals: ``users``, or ``cards`` of a single user.
+    forgotten : int
+        Scored reviews that were forgotten.
     notes : tuple of (User, str)
         Remarks of the source on the logs, each with its user.
     thresholds : tuple of dict
@@ -130,6 +135,7 @@ class Evaluation:
     data_fingerprint: str
     interval_over: str
     notes: tuple[tuple[User, str], ...] = ()
+    forgotten: int = 0
     thresholds: tuple[Mapping[str, float], ...] = ()
 
     @property
@@ -151,12 +157,21 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     """Score what was predicted for one user; nothing is fitted again."""
     predictions = evaluation.predictions
     reviews, rows, values = 0, "", (math.nan,) * len(panel.names)
+    forgotten = 0
     if predictions is not None and all(fit.predicts for fit in evaluation.fits):
         values = tuple(panel.score(predictions).values())
         rows = rows_fingerprint(predictions)
         reviews = len(predictions)
+        forgotten = reviews - int(np.count_nonzero(predictions.recalled))
     return ScoredUser(
-        evaluation.user, evaluation.fits, evaluation.log, reviews, rows, values, predictions
+        evaluation.user,
+        evaluation.fits,
+        evaluation.log,
+        reviews,
+        rows,
+        values,
+        predictions,
+        forgotten,
     )
 
 
@@ -203,6 +218,7 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers
         data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
         interval_over="users" if together.of_single_user is None else "cards and days",
         notes=tuple((user.user, note) for user in users for note in user.log.notes),
+        forgotten=sum(user.forgotten for user in users),
         thresholds=together.thresholds,
     )
 

@@ -202,7 +202,7 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
     done = here("algo=hlr", *CSV, "data.path=logs", *QUIET, "hydra.run.dir=out")
     assert done.status == 1
     assert "1 of 3 users complete; fits: 5 ok, 1 skipped, 1 failed" in done.out
-    assert "failed: user ben: " in done.out
+    assert f"failed: {Path('logs', 'ben.csv')}: " in done.out
     assert "skipped: user cat: " in done.out
     scores = columns_of(here.folder / "out" / "scores.parquet")
     assert scores["user"] == ["ann", "ben"]

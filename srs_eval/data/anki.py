@@ -22,8 +22,10 @@ from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CLOCK_TOLERANCE_S = DAY_SECONDS
+_LARGEST_FACTOR = 2**31
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
 _ROWS_QUOTED = 3
+_CHARACTERS_QUOTED = 60
 _NOT_KNOWN = -1
 
 
@@ -150,10 +152,7 @@ class AnkiCollection:
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
-        notes = (
-            f"version {scheduler.version} of Anki's scheduler ({scheduler.reason})",
-            str(start),
-        )
+        notes = (str(scheduler), str(start))
         return replace(reviews, deck=deck, preset=preset, titles=titles, notes=notes)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
@@ -166,7 +165,10 @@ class AnkiCollection:
             ),
             "cid": (revlog.cid > 0, "the number of a card"),
             "ease": ((revlog.ease >= 0) & (revlog.ease <= 4), "0 to 4"),
-            "factor": (revlog.factor >= 0, "a number, 0 or more"),
+            "factor": (
+                (revlog.factor > -_LARGEST_FACTOR) & (revlog.factor < _LARGEST_FACTOR),
+                "a number of at most 32 bits",
+            ),
             "time": ((revlog.time >= 0) & (revlog.time <= _CENTURY_MS), "0 ms to 100 years"),
             "type": ((revlog.type >= 0) & (revlog.type <= 5), "0 to 5"),
         }
@@ -186,9 +188,9 @@ class AnkiCollection:
 
 def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> str:
     """Quote the first rows whose value in a column is impossible."""
+    values = {row_id: repr(collection.raw_value(column, row_id)) for row_id in ids[:_ROWS_QUOTED]}
     quoted = ", ".join(
-        f"row with id {row_id} has {collection.raw_value(column, row_id)!r}"
-        for row_id in ids[:_ROWS_QUOTED]
+        f"row with id {row_id} has {value[:_CHARACTERS_QUOTED]}" for row_id, value in values.items()
     )
     further = len(ids) - _ROWS_QUOTED
     more = f" and {further} further row{'s' * (further > 1)}" if further > 0 else ""

@@ -29,18 +29,18 @@ _SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset
 _TABLES_READ = ("revlog", "col", "config", "cards", "decks", "notes")
 _COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
 # What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
-NOT_A_NUMBER = -(2**63)
+_NOT_A_NUMBER = -(2**63)
 _SELECT = f"""
 select
   id,
-  case typeof(cid) when 'integer' then cid else {NOT_A_NUMBER} end,
-  case typeof(ease) when 'integer' then ease else {NOT_A_NUMBER} end,
+  case typeof(cid) when 'integer' then cid else {_NOT_A_NUMBER} end,
+  case typeof(ease) when 'integer' then ease else {_NOT_A_NUMBER} end,
   case typeof(ivl) when 'integer' then ivl else 0 end,
   case when typeof(factor) in ('integer', 'real') then cast(factor as integer)
-    else {NOT_A_NUMBER} end,
+    else {_NOT_A_NUMBER} end,
   case when typeof(time) in ('integer', 'real') then cast(time as integer)
-    else {NOT_A_NUMBER} end,
-  case typeof(type) when 'integer' then type else {NOT_A_NUMBER} end
+    else {_NOT_A_NUMBER} end,
+  case typeof(type) when 'integer' then type else {_NOT_A_NUMBER} end
 from revlog order by id
 """
 
@@ -126,7 +126,7 @@ class Collection:
 
     def raw_value(self, column: str, row_id: int) -> Any:
         """Read one value of the review table as it is stored."""
-        query = f"select {column} from revlog where id = ?"
+        query = f"select {column} from revlog not indexed where id = ?"
         return self.connection.execute(query, (row_id,)).fetchone()[0]
 
     def count_notes(self) -> int:
@@ -180,11 +180,9 @@ class Collection:
             elif text in self._columns_of("col"):
                 with suppress(ReviewLogError):
                     (stored,) = self.connection.execute(f"select {text} from col").fetchone()
-                    named = self._object_in_json(text, stored).items()
-                    rows = [(_number(key), facts) for key, facts in named]
-                    rows = [
-                        (key, facts.get("name")) for key, facts in rows if isinstance(facts, dict)
-                    ]
+                    facts = self._object_in_json(text, stored)
+                    named = {key: each for key, each in facts.items() if isinstance(each, dict)}
+                    rows = [(_number(key), each.get("name")) for key, each in named.items()]
             found[group] = {
                 number: name.replace("\x1f", "::")
                 for number, name in rows

@@ -49,7 +49,9 @@ class Scheduler:
 
     def __str__(self) -> str:
         """Write it the way it is printed."""
-        return f"answers read as of version {self.version} of Anki's scheduler ({self.reason})"
+        return (
+            f"ratings read as those of version {self.version} of Anki's scheduler ({self.reason})"
+        )
 
     def renumber(self, revlog: Revlog) -> Revlog:
         """Give answers the numbers of four buttons, as Anki does when it upgrades a collection."""

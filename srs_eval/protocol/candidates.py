@@ -6,7 +6,7 @@ Every protocol of this package begins with these rules, and goes on with a split
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ _FEWEST_TARGETS = 6
 _AGAIN = 1
 _SECONDS_PER_DAY = 86_400
 _SHORTEST_SECONDS = 1.0
+_FIRST_OF_CARD = "the first of their card"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,14 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
     earlier_days = cards.earlier(later_day)
-    scored = later_day & ~_after_unusual_interval(histories, cards, later_day & (earlier_days == 0))
-    _require_enough(reviews, int(np.count_nonzero(scored)))
+    unusual = _after_unusual_interval(histories, cards, later_day & (earlier_days == 0))
+    scored = later_day & ~unusual
+    left_out = {
+        _FIRST_OF_CARD: histories.elapsed_days < 0,
+        "on the day of the card's review before": histories.elapsed_days == 0,
+        "of cards whose first interval is rare in this log": later_day & unusual,
+    }
+    _require_enough(reviews, histories, scored, left_out)
     nth_review = 1 + earlier_days + later_day
     lapses = cards.earlier(later_day & (histories.rating == _AGAIN))
     last_rating = cards.last(histories.rating)
@@ -117,7 +124,12 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     later_day = histories.elapsed_days > 0
     since_answer = _seconds_since_answer(histories)
     targets = np.flatnonzero(since_answer > 0)
-    _require_enough(reviews, len(targets))
+    first = histories.elapsed_days < 0
+    left_out = {
+        _FIRST_OF_CARD: first,
+        "within a second of the answer before": ~first & (since_answer <= 0),
+    }
+    _require_enough(reviews, histories, since_answer > 0, left_out)
     seconds = since_answer if answer_time else _until_asked(since_answer, histories.duration_ms)
     return Candidates(
         reviews=_on_a_clock(histories, seconds / _SECONDS_PER_DAY, whole_days=False),
@@ -153,12 +165,41 @@ def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolAr
     return cards.any(unusual)
 
 
-def _require_enough(reviews: Reviews, targets: int) -> None:
-    if targets < _FEWEST_TARGETS:
-        raise FitSkipped(
-            f"user {reviews.user}: only {targets} of {len(reviews)} reviews can be "
-            f"scored, {_FEWEST_TARGETS} are needed for {FOLDS} folds"
-        )
+def _require_enough(
+    reviews: Reviews, histories: Reviews, scored: BoolArray, left_out: Mapping[str, BoolArray]
+) -> None:
+    """Raise if too few reviews can be scored, with the number that each rule leaves out.
+
+    Parameters
+    ----------
+    histories : Reviews
+        The log without what comes after the longest history.
+    scored : bool [len(histories)]
+        Reviews that can be scored.
+    left_out : mapping of str to bool [len(histories)]
+        The others, by the rule that leaves them out.
+    """
+    targets = int(np.count_nonzero(scored))
+    if targets >= _FEWEST_TARGETS:
+        return
+    counts = {rule: int(np.count_nonzero(rows)) for rule, rows in left_out.items()}
+    counts[f"after the {_LONGEST_HISTORY}th of their card"] = len(reviews) - len(histories)
+    reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items() if count)
+    raise FitSkipped(
+        f"user {reviews.user}: only {targets} of {len(reviews):,} reviews can be scored, "
+        f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}"
+        f"{_more_in_seconds(histories, targets)}"
+    )
+
+
+def _more_in_seconds(histories: Reviews, targets: int) -> str:
+    """Name the protocol that has no outliers and scores same-day reviews, if it scores more."""
+    if histories.elapsed_seconds is None:
+        return ""
+    in_seconds = int(np.count_nonzero(histories.elapsed_seconds > 0))
+    if in_seconds < _FEWEST_TARGETS or in_seconds <= targets:
+        return ""
+    return f"; protocol=srs_benchmark_secs could score {in_seconds:,}"
 
 
 def _seconds_since_answer(reviews: Reviews) -> FloatArray:

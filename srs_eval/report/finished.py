@@ -135,7 +135,7 @@ def _as_json(scored: ScoredUser) -> dict[str, Any]:
 def _from_json(content: Mapping[str, Any]) -> ScoredUser:
     whole = {
         "fits": tuple(tables.fit_from(fit) for fit in content["fits"]),
-        "log": ReviewLog(**content["log"]),
+        "log": ReviewLog(**{**content["log"], "notes": tuple(content["log"]["notes"])}),
         "values": tuple(content["values"]),
     }
     return ScoredUser(**{**content, **whole})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import get_args
 
 from srs_eval.comparison.percent import AgainstBaseline
@@ -14,6 +15,8 @@ from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
 ENOUGH_USERS = 30
+ENOUGH_REVIEWS = 100
+ENOUGH_OF_A_KIND = 10
 
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
@@ -32,13 +35,15 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     """
     users, reviews = evaluation.users_scored, evaluation.reviews_scored
     asked_for = len({fit.user for fit in evaluation.fits})
+    scored = f"scored {reviews:,} of {evaluation.reviews_read:,} reviews"
     lines = [
-        f"scored {reviews:,} of {evaluation.reviews_read:,} reviews; "
+        f"{scored if evaluation.reviews_read else 'no reviews could be read'}; "
         f"{users:,} of {asked_for:,} users complete; fits: {_fits(evaluation)}"
     ]
     lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
     lines += _notes(evaluation.notes)
     lines += _reasons(evaluation)
+    lines += _too_few(evaluation) if users else []
     if users and not brief:
         lines += ["", _panel_table(panel, evaluation)]
         if 1 < users < ENOUGH_USERS:
@@ -62,8 +67,12 @@ def percent_text(against: AgainstBaseline) -> str:
 
 def told(fit: Fit) -> str:
     """Give the reason of a fit, with its user and fold named once."""
-    where = _where(fit)
-    return f"{where}: {_bare(fit)}" if _bare(fit) else where
+    where, reason = _where(fit), _bare(fit)
+    if not reason:
+        return where
+    named = PurePath(reason.split(":\n")[0].split(": ")[0])
+    # The file of a user has the user's name already.
+    return reason if fit.fold < 0 and named.stem == str(fit.user) else f"{where}: {reason}"
 
 
 def _fits(evaluation: Evaluation) -> str:
@@ -76,6 +85,18 @@ def _notes(notes: Sequence[tuple[User, str]]) -> list[str]:
     shown = [f"note: user {user}: {note}" for user, note in notes[:_REASONS_SHOWN]]
     more = len(notes) - len(shown)
     return shown + ([f"note: {more:,} more in summary.json"] if more else [])
+
+
+def _too_few(evaluation: Evaluation) -> list[str]:
+    """Warn where the scores depend on a handful of reviews."""
+    reviews, forgotten = evaluation.reviews_scored, evaluation.forgotten
+    if reviews >= ENOUGH_REVIEWS and ENOUGH_OF_A_KIND <= forgotten <= reviews - ENOUGH_OF_A_KIND:
+        return []
+    return [
+        f"Too few reviews: {reviews:,} were scored and {forgotten:,} of them forgotten. Below "
+        f"{ENOUGH_REVIEWS} reviews, or {ENOUGH_OF_A_KIND} forgotten or recalled ones, scores and "
+        "intervals say next to nothing about an algorithm"
+    ]
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:

@@ -412,6 +412,8 @@ def test_an_empty_collection_says_so(tmp_path):
     empty = collection(tmp_path / "b.anki2", []).read_bytes()
     path = package(tmp_path / "a.apkg", collection__anki21=empty)
     assert "Include scheduling information" in message(path)
+    whole = package(tmp_path / "a.colpkg", collection__anki21=empty)
+    assert "Include scheduling" not in message(whole), "there is no such box for collections"
 
 
 def test_a_log_without_any_review_gives_the_reasons(tmp_path):

@@ -13,6 +13,7 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitSkipped
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 PROTOCOL = SrsBenchmark()
@@ -159,6 +160,31 @@ def test_a_user_with_too_few_reviews_is_skipped_with_the_numbers(reviews):
     )
     with pytest.raises(FitSkipped, match=rf"user ann: only 0 of {reviews} reviews.*6 are needed"):
         PROTOCOL(log, same_day=False)
+
+
+def test_a_skipped_user_is_told_which_rule_left_out_how_many():
+    # Fourteen cards: no interval is common enough. One review on the first day, 130 on one card.
+    card = [*range(14), 0, *range(14), *([99] * 130)]
+    day = [*([0] * 15), *range(1, 15), *range(20, 150)]
+    log = reviews_from_columns(user="ann", source="log", card=card, rating=[3] * 159, day=day)
+    with pytest.raises(FitSkipped) as caught:
+        PROTOCOL(log, same_day=False)
+    said = str(caught.value).split("left out: ")[1]
+    assert said == (
+        "15 the first of their card, 1 on the day of the card's review before, "
+        "141 of cards whose first interval is rare in this log, 2 after the 128th of their card"
+    )
+
+
+def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more():
+    day = np.arange(10)
+    seconds = np.where(day == 0, -1, 86_400)
+    columns = {"card": [1] * 10, "rating": [3] * 10, "day": day, "elapsed_seconds": seconds}
+    log = reviews_from_columns(user="ann", source="log", **columns)
+    with pytest.raises(FitSkipped, match=r"protocol=srs_benchmark_secs could score 9$"):
+        PROTOCOL(log, same_day=False)
+    task = SrsBenchmarkSecs()(log, same_day=True)
+    assert sum(len(fold.test) for fold in task.folds) + len(task.folds[0].train) == 9
 
 
 def test_six_scored_reviews_are_enough_and_five_are_not():
