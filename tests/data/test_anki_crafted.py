@@ -7,6 +7,8 @@ import re
 import socket
 import sqlite3
 import struct
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 from contextlib import closing
@@ -18,6 +20,7 @@ from anki_files import ROWS, START, change, collection, package, with_decks
 from srs_eval.data import anki_package, temporary, untrusted_database
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki_decks import preset_of_deck
+from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
 
 ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r)"
@@ -144,7 +147,9 @@ def test_what_lies_beside_counts_for_the_largest_size(tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
 def test_a_pipe_socket_or_device_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.anki2")
-    assert "no regular file" not in refusal(tmp_path / "pipe.anki2")
+    assert "not a regular file" in refusal(tmp_path / "pipe.anki2")
+    with pytest.raises(ReviewLogError, match="not a regular file"):
+        ReviewTable(tmp_path / "pipe.anki2").users()
     (tmp_path / "link.anki2").symlink_to("/dev/zero")
     assert "not a regular file" in refusal(tmp_path / "link.anki2")
     with socket.socket(socket.AF_UNIX) as bound:
@@ -280,6 +285,25 @@ class TestTemporaryFolders:
     def test_copies_of_killed_processes_are_removed_at_the_next_start(self, folder, tmp_path):
         self.left_behind(folder)
         assert len(read(collection(tmp_path / "a.anki2"))) == 4
+        assert list(folder.iterdir()) == []
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows cannot lock folders")
+    def test_the_copy_of_another_process_stays_until_it_is_killed(self, folder):
+        code = (
+            "import sys, time, tempfile; from srs_eval.data.temporary import temporary_folder\n"
+            f"tempfile.tempdir = {str(folder)!r}\n"
+            "with temporary_folder() as used:\n"
+            "    (used / 'collection.anki2').write_bytes(b'content')\n"
+            "    print('ready', flush=True); time.sleep(600)"
+        )
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            temporary.remove_leftovers()
+            assert len(list(folder.iterdir())) == 1
+            process.kill()
+        assert len(list(folder.iterdir())) == 1
+        temporary.remove_leftovers()
         assert list(folder.iterdir()) == []
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows cannot lock folders")
