@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 
 from srs_eval.errors import ConfigError
+from srs_eval.local_paths import uri_problem
 from srs_eval.option_files import options
 from srs_eval.report.command_words import carry_out, exit_with
 from srs_eval.report.console import say
@@ -119,6 +120,8 @@ def _asked(words: list[str]) -> tuple[str, Path]:
         raise ConfigError(f"{wrong}; there is {_KIND}, as in {PROGRAM} {_KIND} half_day")
     if len(words) not in (2, 3):
         raise ConfigError(f"write {PROGRAM} {_KIND} NAME, and if you like a FOLDER")
+    if len(words) == 3 and uri_problem(words[2]):
+        raise ConfigError(f"{words[2]}: {uri_problem(words[2])}")
     return words[1], Path(words[2] if len(words) == 3 else _distribution(words[1])).expanduser()
 
 

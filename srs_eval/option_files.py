@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
@@ -24,6 +25,7 @@ ENTRY_POINTS = "srs_eval.conf"
 # What Hydra names as the provider of the options in a person's own folders.
 OWN = "own"
 _WIDTH = 96
+_MOST_VALUES = 100_000  # in one file of options
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +223,45 @@ def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:
 def _loaded(file: Path) -> Any:
     """Load a file; one that cannot be read says so when it is chosen, and is no news before."""
     try:
+        if too_large(file):
+            return OmegaConf.create({})
         return OmegaConf.load(file)
-    except YAMLError:
+    except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
         return OmegaConf.create({})
+
+
+def too_large(file: Path) -> bool:
+    """Whether the text of a file stands for very much more, by aliases of aliases."""
+    text = file.read_text(encoding="utf-8")
+    return "*" in text and _size(yaml.compose(text, yaml.SafeLoader), {}) > _MOST_VALUES
+
+
+def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
+    """Count the values of a node, those of an alias each time it is used."""
+    if node is None or isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = _MOST_VALUES  # inside itself
+        parts = (
+            [part for pair in node.value for part in pair]
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
+        known[id(node)] = 1 + sum(_size(part, known) for part in parts)
+    return known[id(node)]
+
+
+def file_problems(folders: Iterable[Path]) -> list[str]:
+    """Name the files in a person's own folders of options that must not be loaded."""
+    found = []
+    depths = ("*.yaml", "*/*.yaml", "*/*/*.yaml")  # groups may be in groups, as hydra/launcher
+    for file in (file for folder in folders for depth in depths for file in folder.glob(depth)):
+        try:
+            if too_large(file):
+                found.append(f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases")
+        except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
+            continue  # that is told when it is chosen
+    return found
 
 
 def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
@@ -237,7 +275,7 @@ def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
 
 def _description(file: Path) -> str:
     """Take the comment on top of an option's file, and its arguments."""
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     top = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = [line.lstrip("# ") for line in lines[:top] if "@package" not in line]
     content: Any = OmegaConf.to_container(_loaded(file))

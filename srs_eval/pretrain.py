@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from srs_eval import settings
+from srs_eval.building import build
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
+from srs_eval.local_paths import uri_problem
 from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Reviews, Source
 from srs_eval.option_files import defaults
 from srs_eval.report.command_words import NotUnderstood, carry_out, exit_with
@@ -52,6 +54,7 @@ def _pretrain(words: list[str]) -> int:
     problems = settings.mistakes(overrides)
     if len(paths) != 1 or not paths[0].endswith(".safetensors"):
         problems.append("write weights=FILE.safetensors, where the weights are to go")
+    problems += [f"weights={path}: {uri_problem(path)}" for path in paths if uri_problem(path)]
     if problems:
         raise NotUnderstood(problems)
     path = Path(paths[0]).expanduser()
@@ -78,7 +81,7 @@ def pretrained(overrides: list[str]) -> Any:
     choices = {**defaults(), "tracking": "none", **given}
     cfg = settings.composed([*overrides, "tracking=none"])
     content = settings.resolved(cfg, choices)
-    built = settings.build(cfg, choices)
+    built = build(cfg, choices)
     algorithm = built["algo"]
     if not hasattr(algorithm, "pretrain"):
         raise ConfigError(f"algo={choices['algo']} learns nothing from other users")

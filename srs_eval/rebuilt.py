@@ -1,27 +1,26 @@
 """Objects built again from what a run has kept of its options.
 
-What was kept may come from a stranger, so that only classes are called, and only those that
-have what is asked for: nothing is unpickled, and no function is called by its name. What a reader
-is itself made of is built only where it is one of a few classes of srs_eval.
+What was kept may come from a stranger. Nothing is unpickled, `srs_eval.targets` checks what is
+called, and only srs_eval and packages that were installed as its plug-ins are imported for it.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import entry_points
 from typing import Any, cast
 
 import numpy as np
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, Composite, MemoryModel, Part, Reviews, Source, User
+from srs_eval.targets import TARGET, Builder
 
-TARGET = "_target_"
-# What readers of srs_eval are made of: classes that hold names, and do nothing.
-PARTS = ("srs_eval.data.table_options.Columns",)
-_ALGORITHM = ("fit", "same_day")
+_OWN = "srs_eval"
+_PLUG_INS = "srs_eval.conf"
 _NO_ROWS = np.empty(0, np.int64)
 
 
@@ -33,7 +32,7 @@ def rebuilt_source(options: Mapping[str, Any]) -> Source:
     ConfigError
         If `options` do not name one that can be imported.
     """
-    return cast(Source, _built(options, ("users", "read"), PARTS))
+    return cast(Source, _build(options, Source))
 
 
 def rebuilt_model(
@@ -63,7 +62,7 @@ def rebuilt_model(
     ConfigError
         If the algorithm is not there, or does not take parameters as they are.
     """
-    kind = _class(str(options.get(TARGET)), _ALGORITHM)
+    kind = _BUILDER.find(str(options.get(TARGET)), Algorithm)
     if hasattr(kind, "assembled"):
         return _assembled(options, parameters, parts, whole_days=whole_days)
     lacking = {"fit", "parameters"} - {*options, *inspect.signature(kind).parameters}
@@ -125,60 +124,23 @@ def _option(options: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _algorithm(options: Mapping[str, Any]) -> Algorithm:
-    """Build an algorithm, of plain values and of other algorithms."""
-    return cast(Algorithm, _built(options, _ALGORITHM, nested=_ALGORITHM))
+    return cast(Algorithm, _build(options, Algorithm))
 
 
-def _built(
-    options: Mapping[str, Any],
-    needed: Sequence[str],
-    parts: Sequence[str] = (),
-    nested: Sequence[str] = (),
-) -> Any:
-    """Build an object that has what is needed.
-
-    It is made of plain values, of the classes `parts`, and of classes that have what is
-    `nested`, if that is given.
-    """
-    kind = _class(str(options.get(TARGET)), needed)
-    return _called(kind, options, parts, nested)
+def _may_import(module: str) -> bool:
+    """Whether a module is known: srs_eval, an installed plug-in, or imported before."""
+    top = module.partition(".")[0]
+    plug_ins = {entry.module.partition(".")[0] for entry in entry_points(group=_PLUG_INS)}
+    return module in sys.modules or top in {_OWN, *plug_ins}
 
 
-def _called(
-    kind: Any, options: Mapping[str, Any], parts: Sequence[str], nested: Sequence[str]
-) -> Any:
-    arguments = {
-        name: _part(value, parts, nested) for name, value in options.items() if name != TARGET
-    }
-    try:
-        return kind(**arguments)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{options[TARGET]}: {error}") from error
+_BUILDER = Builder(_may_import)
 
 
-def _part(value: Any, parts: Sequence[str], nested: Sequence[str]) -> Any:
-    """Build what an object is made of; plain values are what they are."""
-    if isinstance(value, list | tuple):
-        return [_part(item, parts, nested) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    if TARGET not in value:
-        return {name: _part(item, parts, nested) for name, item in value.items()}
-    if value[TARGET] not in parts and not nested:
-        raise ConfigError(f"{value[TARGET]}, which others are made of, is not rebuilt")
-    needed = () if value[TARGET] in parts else nested
-    return _called(_class(value[TARGET], needed), value, parts, nested)
-
-
-def _class(target: str, needed: Sequence[str]) -> Any:
-    module, _, name = target.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{target} cannot be imported: {error}") from error
-    if not isinstance(found, type) or not all(hasattr(found, word) for word in needed):
-        raise ConfigError(f"{target} is not a class with {', '.join(needed)}")
-    return found
+def _build(options: Mapping[str, Any], kind: type) -> Any:
+    if TARGET not in options:
+        raise ConfigError(f"there is no {TARGET}, the class to build")
+    return _BUILDER.build(options, kind)
 
 
 def _no_reviews(*, whole_days: bool) -> Reviews:

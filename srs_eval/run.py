@@ -25,6 +25,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from srs_eval import option_files, settings
+from srs_eval.errors import ConfigError
+from srs_eval.hydra_section import refused_before, section_problems
 from srs_eval.report.console import complain, facts, say
 from srs_eval.sweeping.progress import running_trial
 
@@ -78,6 +80,7 @@ class RememberFolder(Callback):
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.attempt import attempt  # heavy: not for --help and completion
+    from srs_eval.building import build
     from srs_eval.plan import make_plan
 
     hydra_config = HydraConfig.get()
@@ -94,10 +97,14 @@ def job(cfg: DictConfig) -> float:
     _tell_once(option_files.hidden(choices, folders))
 
     def plan() -> Plan:
+        # options that were swept over may differ from those the command began with
+        refused = section_problems(HydraConfig.instance().cfg)
+        if refused:
+            raise ConfigError("\n".join(refused))
         content = settings.resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
-        built = settings.build(cfg, choices)
+        built = build(cfg, choices)
         usual = option_files.values("algo", choices["algo"], folders)
         return make_plan(
             built,
@@ -151,16 +158,16 @@ def command(words: list[str]) -> int:
         for group in asked:
             say(facts(option_files.described(group, folders)))
         return 0
-    if given.help and not (given.config_path or given.config_name):
+    if given.help:
         say(option_files.help_page(folders))
         return 0
     flags = [word for word in words if word not in given.overrides]
     given.overrides = [
         settings.literally(word, is_sweep=given.multirun) for word in given.overrides
     ]
-    problems = _flag_problems(parser.format_usage(), unknown)
-    # the words of a completion are no overrides, and another configuration has other keys
-    if not (given.shell_completion or given.config_path or given.config_name):
+    problems = _flag_problems(parser.format_usage(), unknown) + _refused_flags(given)
+    problems += option_files.file_problems(folders)
+    if not given.shell_completion:  # whose words are no overrides
         problems += settings.mistakes(given.overrides, folders)
     if problems:
         return _not_understood(problems)
@@ -174,6 +181,17 @@ def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
         f"{word}: no such flag" + (f"; did you mean {meant[0]}?" if meant else "")
         for word, meant in close.items()
     ]
+
+
+def _refused_flags(given: Namespace) -> list[str]:
+    other = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
+    refused = {
+        "--experimental-rerun": "would run what is in a pickle; repeat the command instead",
+        "--config-path": other,
+        "--config-name": other,
+    }
+    flags = {flag: flag.removeprefix("--").replace("-", "_") for flag in refused}
+    return [f"{flag}: {refused[flag]}" for flag, name in flags.items() if vars(given)[name]]
 
 
 def _not_understood(problems: list[str]) -> int:
@@ -193,6 +211,9 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     status = 0
     try:
         with _as_hydra_reads_it(words), option_files.also_in(folders):
+            refused = refused_before(given.overrides, folders) if _runs(given) else []
+            if refused:
+                return _not_understood(refused)
             entry()
     except SystemExit as end:  # --help and the like, and a run that was asked to stop
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -200,8 +221,11 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         status = _not_understood([settings.explain(error, given.overrides, folders)])
     except (YAMLError, ValueError) as error:
         status = _not_understood([str(error)])
+    except RecursionError:
+        status = _not_understood(["an option refers to itself, or is nested too deeply"])
     except OSError as error:
-        complain(f"cannot write the output folder: {error.strerror}: {error.filename}")
+        named = "" if error.filename is None else f": {error.filename}"
+        complain(f"cannot write the output folder: {error.strerror or error}{named}")
         status = 1
     except KeyboardInterrupt:
         status = 130
@@ -217,6 +241,11 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
 
         status = max(status, report_jobs(folder, is_sweep=_command.is_sweep))
     return status
+
+
+def _runs(given: Namespace) -> bool:
+    """Whether anything is to be run, rather than shown."""
+    return not (given.cfg or given.info or given.hydra_help or given.shell_completion)
 
 
 @contextmanager

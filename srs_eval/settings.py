@@ -1,9 +1,8 @@
-"""The command's options: what is allowed, what is built of them, and what was meant."""
+"""The command's options: what is allowed, and what was meant."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,24 +12,17 @@ from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, QuotedString, Sweep
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
-from hydra.utils import instantiate
+from hydra.errors import HydraException, MissingConfigException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.option_files import (
-    arguments,
-    conf_folder,
-    defaults,
-    in_lines,
-    options,
-    paths,
-)
+from srs_eval.errors import ConfigError
+from srs_eval.option_files import arguments, conf_folder, defaults, in_lines, options
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
 _SHORT_LIST = 80  # characters
+_LONG_WORD = 500
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
     "data.path",
@@ -83,46 +75,12 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError("\n".join(lines))
-    content: Any = OmegaConf.to_container(cfg, resolve=True)
+    try:
+        content: Any = OmegaConf.to_container(cfg, resolve=True)
+    except (OmegaConfBaseException, RecursionError) as error:
+        reason = "refers to itself" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"the settings cannot be resolved: {reason}") from error
     return {str(key): value for key, value in content.items()}
-
-
-def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Build the object each group names, saying everything that is wrong at once."""
-    built, problems = {}, []
-    for group in BUILT_GROUPS:
-        option = f"{group}={choices[group]}"
-        if "_target_" not in (cfg[group] or {}):
-            problems.append(f"{option}: its file has no _target_, the class or function to call")
-            continue
-        try:
-            built[group] = instantiate(cfg[group], _convert_="all")
-        except InstantiationException as error:
-            problems.append(f"{option}: {_refusal(error, cfg[group])}")
-        except SrsEvalError as error:
-            problems.append(f"{option}: {error}")
-    if problems:
-        raise ConfigError("\n".join(problems))
-    return built
-
-
-def _refusal(error: InstantiationException, option: DictConfig) -> str:
-    """Say what an object complained about, without the layers around it."""
-    cause: BaseException = error
-    while cause.__cause__ is not None and not isinstance(cause, SrsEvalError):
-        cause = cause.__cause__
-    if isinstance(cause, SrsEvalError):
-        return str(cause)
-    reason = str(cause).partition("\n")[0]
-    target = re.match(r"Error locating target '([^']*)'", str(error))
-    if target:
-        return f"cannot import {target[1]} ({reason})"
-    surplus = re.search(r"unexpected keyword argument '(\w+)'", reason)
-    if surplus:
-        known = [path for path in paths(option) if path != surplus[1]]
-        there_are = f"; there are {', '.join(known)}" if known else ""
-        return f"there is no argument {surplus[1]!r}{_meant(surplus[1], known) or there_are}"
-    return reason
 
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
@@ -141,7 +99,7 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
     parsed: dict[str, Override] = {}
     for word in overrides:
         try:
-            parsed[word] = OverridesParser.create().parse_override(word)
+            parsed[word] = _parsed(word)
         except HydraException as error:
             found.append(_unreadable(word, error, folders))
     chosen = _chosen(parsed.values())
@@ -163,7 +121,7 @@ def literally(word: str, *, is_sweep: bool) -> str:
         return word
     path = Path(value).expanduser()
     try:
-        override = OverridesParser.create().parse_override(word)
+        override = _parsed(word)
     except HydraException:
         is_text = not value.startswith(("'", '"'))
     else:
@@ -189,12 +147,21 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] 
     return "\n".join(lines)
 
 
+def _parsed(word: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(word)
+    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
+        raise HydraException(str(error)) from error
+
+
 def _unreadable(word: str, error: HydraException, folders: Sequence[Path]) -> str:
     if word in GROUPS:
         return f"{word}: write {word}=OPTION{_there_are(options(word, folders))}"
     if "=" not in word:
         return f"{word}: write KEY=VALUE, such as algo=lstm"
     key, _, value = word.partition("=")
+    if len(word) > _LONG_WORD:
+        return f"{word[:_LONG_WORD]}…: cannot be read; it has {len(word):,} characters"
     return (
         f"{word}: cannot be read ({str(error).splitlines()[0]}); "
         f"close every bracket, or quote text twice: '{key}=\"{value}\"'"
@@ -270,10 +237,13 @@ def _wrong_type(word: str, override: Override) -> list[str]:
     key, value = override.key_or_group, override.value()
     if override.is_sweep_override():
         return []
+    field_type = Settings.__dataclass_fields__[key].type
+    if field_type == "bool" and isinstance(value, int | float) and value not in (0, 1):
+        return [f"{word}: expected {_EXPECTED['bool']}"]
     try:
         OmegaConf.merge(OmegaConf.structured(Settings), {key: value})
     except OmegaConfBaseException:
-        kind = str(Settings.__dataclass_fields__[key].type).partition(" | ")[0]
+        kind = str(field_type).partition(" | ")[0]
         return [f"{word}: expected {_EXPECTED.get(kind, kind)}"]
     return []
 

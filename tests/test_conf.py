@@ -13,6 +13,7 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from srs_eval import settings
+from srs_eval.building import build
 from srs_eval.errors import ConfigError, ReviewLogError
 
 ROOT = Path(__file__).parents[1]
@@ -54,13 +55,13 @@ def test_an_option_is_built_or_asks_for_what_it_needs(path):
     cfg, choices = compose(path), dict.fromkeys(settings.BUILT_GROUPS, "default")
     choices[path.parent.name] = path.stem
     if not OmegaConf.missing_keys(cfg):
-        assert settings.build(cfg, choices)[path.parent.name] is not None
+        assert build(cfg, choices)[path.parent.name] is not None
         return
     with pytest.raises(ConfigError, match=rf"data={path.stem} needs data\.path="):
         settings.resolved(cfg, choices)
     cfg = copy.deepcopy(cfg)
     cfg.data.path = "there/is/no such file"
-    source = settings.build(cfg, choices)["data"]
+    source = build(cfg, choices)["data"]
     with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):
         source.read(source.users()[0])
 
@@ -104,7 +105,7 @@ def test_an_option_says_what_it_is_in_its_first_lines(path):
 def test_the_default_panel_is_the_panel_of_the_function_score():
     from srs_eval.metrics.panel import default_panel
 
-    built = settings.build(settings.composed(["tracking=none"]), dict.fromkeys(settings.GROUPS, ""))
+    built = build(settings.composed(["tracking=none"]), dict.fromkeys(settings.GROUPS, ""))
     assert built["panel"].names == default_panel().names
 
 

@@ -38,12 +38,16 @@ MAY_IMPORT = {
     "evaluate": {"nouns", "errors", "predictions", "metrics"},
     "scoring": FACTS | {"metrics", "evaluate"},
     "compute": {"nouns", "errors"},
-    "tracking": {"nouns", "errors"},
-    "rebuilt": {"nouns", "errors"},
+    "tracking": {"nouns", "errors", "local_paths"},
+    "local_paths": set(),
+    "targets": {"nouns", "errors"},
+    "hydra_section": {"errors", "local_paths", "option_files", "targets"},
+    "rebuilt": {"nouns", "errors", "targets"},
+    "building": {"nouns", "errors", "metrics", "compute", "tracking", "targets"},
     "mlflow_plugins": {"nouns", "errors", "metrics", "report", "tracking", "rebuilt"},
     "comparison": FACTS | {"metrics"},
-    "report": SCORED | {"comparison"},
-    "sweeping": {"errors", "report", "tracking"},
+    "report": SCORED | {"comparison", "local_paths"},
+    "sweeping": {"errors", "report", "targets", "tracking"},
     "plan": {"nouns", "errors", "metrics", "comparison", "compute", "tracking", "sweeping"},
     "learned_model": SCORED | {"plan", "comparison", "tracking", "rebuilt"},
     "log_items": SCORED | {"plan", "comparison", "tracking", "report", "learned_model"},
@@ -51,22 +55,27 @@ MAY_IMPORT = {
     "job": SCORED | {"all_users", "plan", "comparison", "tracking", "report", "log_items"},
     "attempt": {"errors", "plan", "report", "job", "sweeping"},
     "option_files": {"errors"},
-    "pretrain": {"nouns", "errors", "settings", "option_files", "report"},
+    "pretrain": {"nouns", "errors", "local_paths", "building", "settings", "option_files", "report"},
     "settings": {"errors", "option_files"},
-    "new": {"errors", "option_files", "report"},
+    "new": {"errors", "local_paths", "option_files", "report"},
     "compare": {"errors", "comparison", "report", "tracking"},
     "handover": {"nouns", "errors", "algorithms", "report"},
     "export": {"nouns", "errors", "report", "handover"},
-    "run": {"attempt", "plan", "report", "settings", "option_files", "sweeping"},
+    "run": {"errors", "attempt", "building", "hydra_section", "plan", "report", "settings"}
+    | {"option_files", "sweeping"},
     "project_words": {"report"},
     "__main__": {"run"},
     "__init__": {"checks", "metrics", "report"},
 }
 # Libraries that are slow to load or easily replaced, and who may import them.
 AT_HOME = {
-    "hydra": ("run.py", "settings.py", "sweeping/", "mlflow_plugins/hydra_callback.py"),
+    "hydra": (
+        *("run.py", "settings.py", "hydra_section.py", "sweeping/"),
+        "mlflow_plugins/hydra_callback.py",
+    ),
     "omegaconf": (
-        *("run.py", "settings.py", "option_files.py", "sweeping/"),
+        *("run.py", "building.py", "settings.py", "option_files.py", "sweeping/"),
+        "hydra_section.py",
         "mlflow_plugins/hydra_callback.py",
     ),
     "optuna": ("sweeping/",),
@@ -94,7 +103,7 @@ MAY_IMPORT_LATE = {
 }
 MAY_CATCH_EVERYTHING = {
     *("evaluate.py", "attempt.py", "compute/processes.py"),
-    *("trying_out.py", "worker.py"),
+    *("targets.py", "trying_out.py", "worker.py"),
 }
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 

@@ -8,7 +8,7 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from srs_eval import option_files, settings
+from srs_eval import building, option_files, settings
 from srs_eval.errors import ConfigError
 from srs_eval.plan import make_plan
 
@@ -37,7 +37,7 @@ def plan_of():
         others = [word for word in words if word.split("=")[0] not in CHOICES]
         cfg = settings.composed([*words_of(choices), *others])
         content = settings.resolved(cfg, choices)
-        built = settings.build(cfg, choices)
+        built = building.build(cfg, choices)
         usual = option_files.values("algo", choices["algo"])
         return make_plan(
             built, content, choices, usual=usual, folder=folder, sweep_folder=sweep_folder
@@ -152,7 +152,7 @@ def test_what_only_a_person_can_know_is_asked_for_by_name():
 def test_an_object_complains_in_its_own_words():
     cfg = settings.composed([*words_of(CHOICES), "data.users=0"])
     with pytest.raises(ConfigError) as raised:
-        settings.build(cfg, CHOICES)
+        building.build(cfg, CHOICES)
     text = str(raised.value)
     assert text.startswith("data=synthetic: data.users=0: expected a whole number")
     assert "Error in call to target" not in text
@@ -163,7 +163,7 @@ def test_everything_that_cannot_be_built_is_said_at_once():
     choices = CHOICES | {"algo": "constant", "compute": "processes"}
     words = [*words_of(choices), "algo.p=2", "data.users=0", "data.seed=-1", "compute.workers=0"]
     with pytest.raises(ConfigError) as raised:
-        settings.build(settings.composed(words), choices)
+        building.build(settings.composed(words), choices)
     for problem in ("algo=constant: ", "p=2", "data.users=0", "data.seed=-1", "compute.workers=0"):
         assert problem in str(raised.value)
 
@@ -176,10 +176,10 @@ def test_an_option_that_names_nothing_that_exists_is_told_apart_from_one_that_fa
     broken.data.colour = "red"
     del broken.compute._target_
     with pytest.raises(ConfigError) as raised:
-        settings.build(broken, CHOICES)
+        building.build(broken, CHOICES)
     text = str(raised.value)
     assert "algo=fsrs6: cannot import no_such_package.Model" in text
-    assert "data=synthetic: there is no argument 'colour'" in text
+    assert "SyntheticUsers: there is no argument 'colour'" in text
     assert "compute=serial: its file has no _target_" in text
 
 

@@ -12,7 +12,11 @@ from srs_eval.nouns import User
 Selection = User | Sequence[User] | None
 
 _NAMES_QUOTED = 8
-_RANGE = re.compile(r"(\d+)\s*-\s*(\d+)")
+# Longer rows of digits are names: no data set numbers its users so.
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_RANGE = re.compile(rf"({_NUMBER.pattern})\s*-\s*({_NUMBER.pattern})")
+_MOST = 1_000_000
+_QUOTED = 40  # characters
 
 
 def wanted_users(users: Selection) -> tuple[User, ...] | None:
@@ -26,7 +30,7 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     Raises
     ------
     ConfigError
-        If a range runs backwards, or nobody is selected.
+        If a range runs backwards, or nobody or more than a million users are selected.
 
     Examples
     --------
@@ -42,7 +46,13 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     for part in parts:
         pieces = [part] if isinstance(part, int) else [piece.strip() for piece in part.split(",")]
         for piece in pieces:
-            chosen.update(dict.fromkeys(_spelled_out(piece)))
+            spelled_out = _spelled_out(piece)
+            if len(chosen) + len(spelled_out) > _MOST:
+                raise ConfigError(
+                    f"data.users={str(part)[:_QUOTED]}: at most {_MOST:,} users can be named; "
+                    "leave it out (null) for all users"
+                )
+            chosen.update(dict.fromkeys(spelled_out))
     if not chosen:
         raise ConfigError("data.users selects nobody; leave it out (null) for all users")
     return tuple(chosen)
@@ -97,7 +107,7 @@ def _spelled_out(piece: User) -> Sequence[User]:
     """Users that one part of a selection stands for."""
     if isinstance(piece, int):
         return [piece]
-    if piece.isdecimal():
+    if _NUMBER.fullmatch(piece):
         return [int(piece)]
     match = _RANGE.fullmatch(piece)
     if match is None:

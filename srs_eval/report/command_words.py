@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.local_paths import uri_problem
 from srs_eval.report.console import complain, facts, say
 
 _FLAGS = ("--help", "--version")
@@ -145,6 +146,8 @@ def sort_words(
         elif sign and (key in keys or f"{key.partition('.')[0]}.KEY" in keys):
             options[key] = value
             problems += _wrong_value(key, value, choices.get(key, ()))
+            if key == "out" and uri_problem(value):
+                problems.append(f"{word}: {uri_problem(value)}")
         elif word.startswith("-"):
             problems.append(f"{word}: no such flag{_meant(word, _FLAGS)}")
         elif sign and not path.exists():

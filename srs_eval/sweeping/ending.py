@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from optuna.trial import FrozenTrial, TrialState
 
@@ -16,6 +15,7 @@ from srs_eval.report.console import complain, facts
 from srs_eval.sweeping.best import Overlay
 from srs_eval.sweeping.identity import sweep_id
 from srs_eval.sweeping.search import Found, written
+from srs_eval.targets import Builder
 from srs_eval.tracking.items import (
     ArtifactFile,
     Description,
@@ -25,7 +25,7 @@ from srs_eval.tracking.items import (
     TableRows,
     Value,
 )
-from srs_eval.tracking.tracker import RunInfo
+from srs_eval.tracking.tracker import RunEnd, RunInfo, Tracker
 
 _STATES = {
     TrialState.COMPLETE: "complete",
@@ -82,9 +82,10 @@ def keep_in_tracker(ending: Ending) -> None:
     name = f"sweep of {choices.algo} on {choices.data}"
     tags = {"kind": "sweep", "sweep_id": sweep_id(ending.found.folder), "data": str(choices.data)}
     try:
-        tracker = instantiate(OmegaConf.to_container(ending.config.tracking, resolve=True))
+        options: Any = OmegaConf.to_container(ending.config.tracking, resolve=True)
+        tracker = Builder().build(options, Tracker)
         tracker.start(RunInfo(name, tags))
-        end = "failed"
+        end: RunEnd = "failed"
         try:
             tracker.log(_items(ending))
             end = "finished"

@@ -9,12 +9,17 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from srs_eval.errors import ConfigError
+from srs_eval.local_paths import uri_problem
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+# Further stores that MLflow knows by itself, and the entry point of those that are installed.
+_OTHERS = ("http", "https", "databricks", "databricks-uc", "uc")
+_STORES = "mlflow.tracking_store"
 UI_PORT = 5000
 
 
@@ -93,7 +98,15 @@ def store_address(
             f"tracking.uri={uri}: MLflow no longer keeps runs in plain folders. "
             "Write sqlite:///PATH/mlflow.db instead."
         )
+    if _scheme(uri) not in {*DATABASES, *_OTHERS, *(e.name for e in entry_points(group=_STORES))}:
+        raise ConfigError(
+            f"tracking.uri={uri}: MLflow keeps no runs there. "
+            "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME; "
+            "files alone can go elsewhere, with tracking.artifacts=URI."
+        )
     scheme, _, rest = uri.partition(":///")
+    if uri_problem(rest):
+        raise ConfigError(f"tracking.uri={uri}: {rest} {uri_problem(rest)}")
     if scheme != "sqlite" or not rest:
         return StoreAddress(uri, _absolute(artifacts, folder))
     database = (folder / rest.partition("?")[0]).absolute()
@@ -109,7 +122,7 @@ def ui_command(address: StoreAddress) -> str | None:
     command : str, optional
         None where a server already shows the pages.
     """
-    if address.is_server or address.uri.partition(":")[0].partition("+")[0] not in DATABASES:
+    if address.is_server or _scheme(address.uri) not in DATABASES:
         return None
     # A password belongs neither on a screen nor in a shell history.
     hidden = address.shown != address.uri
@@ -119,6 +132,11 @@ def ui_command(address: StoreAddress) -> str | None:
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false "
         f"{program} ui --workers 1 --backend-store-uri {uri} --port {UI_PORT}"
     )
+
+
+def _scheme(uri: str) -> str:
+    """Kind of a store, such as ``postgresql`` in ``postgresql+psycopg2://HOST/NAME``."""
+    return uri.partition(":")[0].partition("+")[0]
 
 
 def _absolute(artifacts: str | None, folder: Path) -> str | None:

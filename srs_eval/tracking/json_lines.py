@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from srs_eval.errors import TrackingError
+from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.local_paths import uri_problem
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
@@ -32,6 +33,8 @@ class JsonLines:
     """
 
     def __init__(self, *, file: str = "items.jsonl") -> None:
+        if uri_problem(file):
+            raise ConfigError(f"tracking.file={file}: {uri_problem(file)}")
         self.file = file
         self._path: Path | None = None
 

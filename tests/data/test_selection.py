@@ -49,3 +49,17 @@ def test_a_misspelt_user_gets_a_suggestion():
 
 def test_long_lists_are_cut_short():
     assert listed(range(0, 40, 2)) == "0, 2, 4, 6, 8, 10, 12, 14 and more"
+
+
+@pytest.mark.parametrize(
+    "users", ["1-999999999", "1-600000,700000-1300000", ["1-999999", 5, "2000000-2000001"]]
+)
+def test_a_range_that_no_data_set_has_is_refused_before_it_is_written_out(users):
+    with pytest.raises(ConfigError, match="at most 1,000,000 users"):
+        wanted_users(users)
+
+
+def test_a_million_users_can_be_named_and_a_number_of_a_thousand_digits_is_a_name():
+    assert len(wanted_users("1-1000000")) == 1_000_000
+    assert wanted_users("9" * 5000) == ("9" * 5000,)
+    assert wanted_users(f"1-{'9' * 5000}") == (f"1-{'9' * 5000}",)

@@ -15,6 +15,7 @@ import pytest
 from mlflow import MlflowClient
 
 from srs_eval import settings
+from srs_eval.building import build
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.log_items import _reader
@@ -55,16 +56,16 @@ def test_the_reader_of_a_run_can_be_had_again(uri: str) -> None:
     ("options", "told"),
     [
         ({"_target_": "os.system", "command": "true"}, "not a class"),
-        ({"_target_": "subprocess.Popen", "args": "true"}, "not a class with users, read"),
-        ({"_target_": "no.such.thing"}, "cannot be imported"),
+        ({"_target_": "subprocess.Popen", "args": "true"}, "it has no location, name, read, users"),
+        ({"_target_": "no.such.thing"}, "no is not imported"),
         ({"_target_": "srs_eval.data.synthetic.SyntheticUsers", "people": 1}, "people"),
-        ({}, "cannot be imported"),
+        ({}, "there is no _target_"),
         *(
-            ({"_target_": "srs_eval.data.table.ReviewTable", "path": "x", **inside}, "not rebuilt")
-            for inside in (
-                {"columns": {"_target_": "subprocess.Popen", "args": "true"}},
-                {"columns": {"card": {"_target_": "builtins.print"}}},
-                {"users": [{"_target_": "srs_eval.data.synthetic.SyntheticUsers"}]},
+            ({"_target_": "srs_eval.data.table.ReviewTable", "path": "x", **inside}, told)
+            for inside, told in (
+                ({"columns": {"_target_": "subprocess.Popen", "args": "true"}}, "subclass of"),
+                ({"columns": {"card": {"_target_": "builtins.print"}}}, "not a class"),
+                ({"users": [{"_target_": "srs_eval.data.synthetic.SyntheticUsers"}]}, "annotate"),
             )
         ),
     ],
@@ -121,7 +122,7 @@ def test_each_reader_there_is_can_be_had_again_from_another_folder(
     words = [f"data={option}", *write_logs(here)[option]]
     choices = dict.fromkeys(settings.BUILT_GROUPS, option)
     cfg = settings.composed(["tracking=none", *words])
-    source = settings.build(cfg, choices)["data"]
+    source = build(cfg, choices)["data"]
     content = settings.resolved(cfg, choices)["data"]
     users = source.users()
     read = [source.read(user) for user in users]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from srs_eval import settings
+from srs_eval.building import build
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.pretrain import command
 
@@ -24,7 +25,7 @@ def test_weights_are_written_and_nobody_they_have_seen_is_scored(
     cfg = settings.composed(
         ["algo=gru", *LOGS, "data.users=4", f"algo.weights={path}", "tracking=none"]
     )
-    built = settings.build(cfg, dict.fromkeys(settings.BUILT_GROUPS, ""))
+    built = build(cfg, dict.fromkeys(settings.BUILT_GROUPS, ""))
     evaluate = EvaluateUser(built["data"], built["algo"], built["protocol"], seed=0, curves=0)
     statuses = [
         {fit.status: fit.reason for fit in evaluate(user).fits} for user in built["data"].users()
@@ -57,8 +58,11 @@ def test_help_tells_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
 class Shy:
     """Can be pretrained, and does not say where what it has learned is."""
 
-    same_day = False
+    same_day = online = sees_truth = False
     lessons = 0
+
+    def fit(self, reviews: object, rows: object, rng: object) -> None:
+        """Never called."""
 
     def pretrain(self, users: object, rng: object) -> "Shy":
         type(self).lessons += 1

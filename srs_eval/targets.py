@@ -1,0 +1,307 @@
+"""Objects built from options: what ``_target_`` names is checked before it is called.
+
+A target must be a class with everything the protocol of its place asks for, such as `fit` where an
+algorithm goes, or one of the functions in `FUNCTIONS`. A target inside the arguments of another
+must fit the annotation of that argument. Only then is it called, with its arguments by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.nouns import Metric
+
+TARGET = "_target_"
+# Words by which Hydra would call a target in other ways.
+_OF_HYDRA = ("_args_", "_convert_", "_partial_", "_recursive_")
+# Functions that may be named in place of a class, and what they return some of.
+FUNCTIONS: Mapping[str, type] = {
+    "srs_eval.metrics.threshold.confusion_statistics": Metric,
+    "srs_eval.metrics.threshold.threshold_biases": Metric,
+}
+# Plain types in annotations: what they are called, and the types of values they take.
+_PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    str: ("text", (str,)),
+    Path: ("a path", (str,)),
+    type(None): ("null", (type(None),)),
+}
+# What stands in annotations beside the classes that are meant.
+_GENERAL = ("builtins", "collections", "collections.abc", "types", "typing")
+
+MayImport = Callable[[str], bool]
+
+
+def anything(module: str) -> bool:
+    """Allow every module: for options that the person who runs the command has chosen."""
+    del module
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds objects from options.
+
+    Parameters
+    ----------
+    may_import : callable
+        Whether a module may be imported, given its name; asked before anything is imported.
+    """
+
+    may_import: MayImport = anything
+
+    def build(self, options: Mapping[str, Any], kind: type) -> Any:
+        """Check everything that is named, then call it.
+
+        Parameters
+        ----------
+        options : mapping
+            The target and its arguments: plain values, lists, mappings, and further targets.
+        kind : type
+            The protocol that the target's class must have, or the class it must derive from.
+
+        Raises
+        ------
+        ConfigError
+            If a target does not fit, or refuses its arguments.
+        """
+        self.check(options, kind)
+        return _call(options)
+
+    def check(self, options: Mapping[str, Any], *kinds: type) -> None:
+        """Check what is named, and call nothing.
+
+        Raises
+        ------
+        ConfigError
+            If a target is of none of the kinds, or has other arguments.
+        """
+        target = str(options[TARGET])
+        owner = self.find(target, *kinds)
+        given = {name: value for name, value in options.items() if name != TARGET}
+        _expect_known(target, owner, given)
+        for name, value in given.items():
+            self._check_value(value, owner, name)
+            if not (isinstance(value, Mapping) and TARGET in value):
+                _expect_value(target, _hint(owner, name), name, value)
+
+    def find(self, target: str, *kinds: type) -> Any:
+        """Import what a target names, and check that it is one of several kinds.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such thing, or it is of another kind.
+        """
+        module, _, name = target.rpartition(".")
+        words = [*module.split("."), name]
+        if not all(word.isidentifier() and not word.startswith("__") for word in words):
+            raise ConfigError(f"{TARGET}: {target!r} is not the dotted name of a class")
+        if not self.may_import(module):
+            raise ConfigError(
+                f"{target}: {words[0]} is not imported, because it is neither srs_eval nor an "
+                "installed package with an entry point srs_eval.conf; if you trust it, import it "
+                "first"
+            )
+        try:
+            found = getattr(import_module(module), name)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - modules run when imported
+            raise ConfigError(f"cannot import {target} ({_reason(error)})") from error
+        problem = _misfit(found, kinds)
+        if problem:
+            raise ConfigError(f"{target} {problem}")
+        return found
+
+    def _check_value(self, value: Any, owner: Any, name: str) -> None:
+        if isinstance(value, list | tuple):
+            for item in value:
+                self._check_value(item, owner, name)
+        elif isinstance(value, Mapping) and TARGET in value:
+            self.check(value, *_annotated(owner, name))
+        elif isinstance(value, Mapping):
+            for item in value.values():
+                self._check_value(item, owner, name)
+
+
+def _call(value: Any) -> Any:
+    """Call checked targets, the innermost first; plain values stay as they are."""
+    if isinstance(value, list | tuple):
+        return [_call(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    made = {name: _call(item) for name, item in value.items()}
+    if TARGET not in value:
+        return made
+    target = str(made.pop(TARGET))
+    module, _, name = target.rpartition(".")
+    try:
+        return getattr(sys.modules[module], name)(**made)
+    except SrsEvalError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+        raise ConfigError(f"{target}: {_reason(error)}") from error
+
+
+def _misfit(found: Any, kinds: tuple[type, ...]) -> str:
+    """Say why something is of none of the kinds; an empty text if it is of one."""
+    if not isinstance(found, type):
+        known = FUNCTIONS.get(f"{_module_of(found)}.{getattr(found, '__qualname__', '')}")
+        return "" if known in kinds else "is not a class"
+    reasons = [_lacks(found, kind) for kind in kinds]
+    return "" if "" in reasons else "; ".join(reasons)
+
+
+def _lacks(found: type, kind: type) -> str:
+    if not getattr(kind, "_is_protocol", False):
+        derived = issubclass(found, kind)
+        return "" if derived else f"is not a subclass of {_module_of(kind)}.{kind.__qualname__}"
+    declared = _declared(found)
+    missing = [name for name in _members(kind) if name not in declared]
+    missing += [name for name in _members(kind) if _refuses_keywords(found, kind, name)]
+    if not missing:
+        return ""
+    return (
+        f"cannot be used here: it has no {', '.join(missing)} as in "
+        f"{_module_of(kind)}.{kind.__qualname__}"
+    )
+
+
+def _members(protocol: type) -> list[str]:
+    """Names of everything that a protocol asks for."""
+    bases = [base for base in protocol.__mro__ if base.__dict__.get("_is_protocol", False)]
+    names = [name for base in bases for name in (*vars(base), *inspect.get_annotations(base))]
+    return sorted({name for name in names if name == "__call__" or not name.startswith("_")})
+
+
+def _declared(found: type) -> set[str]:
+    """Names that instances have: of the class, or assigned in its `__init__`."""
+    names: set[str] = set()
+    for base in found.__mro__:
+        code = getattr(vars(base).get("__init__"), "__code__", None)
+        names.update(vars(base), inspect.get_annotations(base), code.co_names if code else ())
+    return names
+
+
+def _refuses_keywords(found: type, protocol: type, name: str) -> bool:
+    """Whether a method does not take what the protocol gives by keyword."""
+    theirs, ours = getattr(found, name, None), getattr(protocol, name, None)
+    if not (inspect.isfunction(theirs) and inspect.isfunction(ours)):
+        return False
+    given = inspect.signature(ours).parameters.values()
+    taken = inspect.signature(theirs).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        return False
+    return any(each.kind is each.KEYWORD_ONLY and each.name not in taken for each in given)
+
+
+def _annotated(owner: Any, name: str) -> tuple[type, ...]:
+    """Classes and protocols that the annotation of an argument names.
+
+    Raises
+    ------
+    ConfigError
+        If there is no annotation, or none that says of which class the argument is.
+    """
+    kinds = tuple(dict.fromkeys(_classes(_hint(owner, name))))
+    if not kinds:
+        raise ConfigError(
+            f"{name}: {_module_of(owner)}.{owner.__qualname__} does not say which class goes "
+            "there; annotate the argument with a class or a protocol"
+        )
+    return kinds
+
+
+def _hint(owner: Any, name: str) -> Any:
+    """Evaluate the annotation of an argument; None where there is none."""
+    for place in _annotated_places(owner):
+        hints = inspect.get_annotations(place)
+        if name in hints:
+            return _resolved(hints[name], place, name)
+    return None
+
+
+def _annotated_places(owner: Any) -> Iterator[Any]:
+    """Where arguments may be annotated: in `__init__`, or in the class if that was generated."""
+    if not isinstance(owner, type):
+        yield owner
+        return
+    for base in owner.__mro__:
+        generated = getattr(vars(base).get("__dataclass_params__"), "init", False)
+        if generated:
+            yield from base.__mro__
+        elif "__init__" in vars(base):
+            yield vars(base)["__init__"]
+
+
+def _resolved(hint: Any, place: Any, name: str) -> Any:
+    """Evaluate an annotation where it was written."""
+    module = sys.modules.get(_module_of(place))
+    holder = SimpleNamespace(__annotations__={name: hint})
+    try:
+        return get_type_hints(holder, globalns=vars(module) if module else {})[name]
+    except (NameError, AttributeError, TypeError, SyntaxError) as error:
+        raise ConfigError(f"{name}: its annotation {hint} cannot be read ({error})") from error
+
+
+def _classes(hint: Any) -> Iterator[type]:
+    inside = get_args(hint)
+    for each in inside:
+        yield from _classes(each)
+    if not inside and isinstance(hint, type) and hint.__module__ not in _GENERAL:
+        yield hint
+
+
+def _expect_known(target: object, called: Any, arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not exist, and say which do."""
+    hydras = [name for name in arguments if name in _OF_HYDRA]
+    if hydras:
+        raise ConfigError(f"{target}: leave out {', '.join(hydras)}; arguments go by their names")
+    try:
+        parameters = inspect.signature(called).parameters
+    except ValueError:  # written in C
+        return
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    known = [name for name, each in parameters.items() if each.kind is not each.POSITIONAL_ONLY]
+    surplus = [name for name in arguments if name not in known]
+    if surplus:
+        near = difflib.get_close_matches(surplus[0], known, n=1)
+        listed = f"; there are {', '.join(known)}" if known else ""
+        meant = f"; did you mean {near[0]!r}?" if near else listed
+        raise ConfigError(f"{target}: there is no argument {surplus[0]!r}{meant}")
+
+
+def _expect_value(target: object, hint: Any, name: str, value: Any) -> None:
+    """Refuse a plain value where the annotation says that another is meant."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not all(part in _PLAIN for part in parts):
+        return
+    expected = " or ".join(dict.fromkeys(_PLAIN[part][0] for part in parts))
+    if type(value) not in {taken for part in parts for taken in _PLAIN[part][1]}:
+        quoted = f", as in '{name}=\"{value}\"'" if "text" in expected or Path in parts else ""
+        raise ConfigError(f"{target}: {name}={value}: expected {expected}{quoted}")
+    if Path in parts and isinstance(value, str):
+        if not value.strip():
+            raise ConfigError(f"{target}: {name}={value}: is empty; name a file or folder")
+        if value.endswith(("/", os.sep)) and os.path.isfile(value.rstrip("/" + os.sep)):
+            raise ConfigError(f"{target}: {name}={value}: is a file, and no folder")
+
+
+def _module_of(found: Any) -> str:
+    return str(getattr(found, "__module__", ""))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
