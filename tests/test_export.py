@@ -523,3 +523,35 @@ def test_help_names_every_key_and_loads_nothing_heavy() -> None:
     assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
     assert all(f"  {key}=" in done.stdout for key in KEYS)
     assert set(ENDINGS) == set(FORMATS)
+
+
+@pytest.mark.parametrize(
+    "name", ["fits.parquet", "scores.parquet", "summary.json", ".hydra/config.yaml"]
+)
+def test_a_run_folder_that_is_damaged_is_told_and_never_a_traceback(
+    copied: Callable[..., Path], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, rng = copied(), np.random.default_rng(13)
+    whole = (folder / name).read_bytes()
+    for _ in range(25):
+        content = bytearray(whole)
+        for at in rng.integers(len(content), size=rng.integers(1, 9)):
+            content[at] = rng.integers(256)
+        (folder / name).write_bytes(content[: rng.choice([len(content), rng.integers(9999)])])
+        status = command([str(folder), "to=json", "user=1"])
+        told = capsys.readouterr().err
+        assert status in (0, 1, 2)
+        assert "Traceback" not in told
+        assert status == 0 or len(told) < 2000
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "3", '{"tags": [1]}', '{"tags": 1}', ""])
+def test_a_summary_that_is_something_else_is_told(
+    copied: Callable[..., Path], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copied()
+    (folder / "summary.json").write_text(text, encoding="utf-8")
+    assert command([str(folder), "to=json", "user=1"]) in (0, 2)
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    assert str(folder) in told or "cannot be read" not in told

@@ -103,6 +103,10 @@ class Run:
         return found
 
 
+# What is raised where a file is damaged, besides Arrow's own errors.
+_DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+
+
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
     """Name the file that cannot be read, and say why in one line.
@@ -114,7 +118,7 @@ def reading(file: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (*_DAMAGED, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
 
@@ -135,13 +139,13 @@ def load_run(folder: Path) -> Run:
         users, digests, reviews = (
             table.column(name).to_pylist() for name in ("user", "rows", "reviews")
         )
-    whole = np.array([digest != "" for digest in digests], np.bool_)
+        whole = np.array([digest != "" for digest in digests], np.bool_)
+        scores = {
+            name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
+            for name in table.column_names
+            if name not in ("user", "rows", "reviews")
+        }
     kept = [number for number, is_whole in enumerate(whole) if is_whole]
-    scores = {
-        name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
-        for name in table.column_names
-        if name not in ("user", "rows", "reviews")
-    }
     return Run(
         name=label,
         place=folder,

@@ -18,6 +18,11 @@ from srs_eval.report.files import FITS, SCORES, SUMMARY, load_fits, read_json
 
 _CONFIG = Path(".hydra") / "config.yaml"
 _NAMED_AT_MOST = 10
+# What readers of files raise where a file is damaged.
+_UNREADABLE = (
+    *(pa.ArrowException, yaml.YAMLError, OSError, ValueError, TypeError, LookupError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,9 @@ class RunFolder:
         self.folder = folder
         try:
             self._fits = _by_user(load_fits(folder))
-            self._summary = read_json(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
+            there = (folder / SUMMARY).is_file()
+            self._summary = dict(read_json(folder / SUMMARY)) if there else {}
+            self._version = str(dict(self._summary.get("tags", {})).get("version.srs-eval", ""))
             config = yaml.safe_load((folder / _CONFIG).read_text("utf-8"))
             self._options: dict[str, Any] = dict(config["algo"])
             self._scores = _log_losses(folder / SCORES)
@@ -108,8 +115,11 @@ class RunFolder:
                 f"{folder}: there is no {_CONFIG}, which tells what was fitted; was the run made "
                 "with hydra.output_subdir=null?"
             ) from error
-        except (pa.ArrowException, ValueError, TypeError, KeyError, yaml.YAMLError) as error:
-            raise ConfigError(f"{folder}: cannot be read: {error}") from error
+        except _UNREADABLE as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(
+                f"{folder}: cannot be read ({type(error).__name__}: {reason})"
+            ) from error
         if not self._fits:
             raise ConfigError(f"{folder}: the run has fitted nothing")
 
@@ -166,7 +176,7 @@ class RunFolder:
             options=self._options,
             log_loss=log_loss,
             scored=scored,
-            package_version=str(self._summary.get("tags", {}).get("version.srs-eval", "")),
+            package_version=self._version,
         )
 
     @staticmethod

@@ -160,7 +160,7 @@ def _read_once(path: Path, _changed: tuple[int, int]) -> Weights:
             settings=card["settings"],
             version=card["version"],
         )
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(
             f"weights {path}: these are not weights with their card ({type(error).__name__}: "
             f"{error})"
