@@ -47,8 +47,9 @@ def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[st
         except KeyError as error:  # Hydra copies variables while it composes
             return [f"hydra.job.env_copy: there is no variable {error}"]
         found = section_problems(config)
-        params: Any = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}
-        words = [*overrides, *(f"{key}={value}" for key, value in params.items())]
+        params = OmegaConf.select(config, "hydra.sweeper.params")
+        swept = params.items() if isinstance(params, DictConfig) and not found else ()
+        words = [*overrides, *(f"{key}={value}" for key, value in swept)]
         for word in _chosen_by_sweep(words, folders):
             found += section_problems(_composed([*overrides, word]))
     return list(dict.fromkeys(found))
@@ -115,10 +116,13 @@ def _plug_ins(section: Mapping[str, Any]) -> Iterator[str]:
     Those themselves have to be of hydra_plugins, which Hydra sees to.
     """
     for kind in ("sweeper", "launcher"):
+        if not isinstance(section[kind], Mapping):
+            yield f"hydra.{kind}={section[kind]}: choose one with hydra/{kind}=NAME"
         for path, key, value in _below(section[kind], f"hydra.{kind}"):
             if key == TARGET and path != f"hydra.{kind}":
                 yield f"{path}: {value} is not built inside a {kind}"
-    if section["sweeper"].get("at_end") not in (None, _AT_END):
+    sweeper = section["sweeper"]
+    if isinstance(sweeper, Mapping) and sweeper.get("at_end") not in (None, _AT_END):
         yield f"hydra.sweeper.at_end: only {_AT_END} or null"
 
 

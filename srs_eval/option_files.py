@@ -223,14 +223,12 @@ def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:
 def _loaded(file: Path) -> Any:
     """Load a file; one that cannot be read says so when it is chosen, and is no news before."""
     try:
-        if too_large(file):
-            return OmegaConf.create({})
-        return OmegaConf.load(file)
+        return OmegaConf.create({}) if _is_bomb(file) else OmegaConf.load(file)
     except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
         return OmegaConf.create({})
 
 
-def too_large(file: Path) -> bool:
+def _is_bomb(file: Path) -> bool:
     """Whether the text of a file stands for very much more, by aliases of aliases."""
     text = file.read_text(encoding="utf-8")
     return "*" in text and _size(yaml.compose(text, yaml.SafeLoader), {}) > _MOST_VALUES
@@ -251,17 +249,38 @@ def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
-def file_problems(folders: Iterable[Path]) -> list[str]:
-    """Name the files in a person's own folders of options that must not be loaded."""
-    found = []
+def bombs(folders: Iterable[Path]) -> list[str]:
+    """Name the files in a person's own folders that must not even be loaded."""
+    return [
+        f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases"
+        for file in _own_files(folders)
+        if not _fault(file) and _is_bomb(file)
+    ]
+
+
+def unreadable(folders: Iterable[Path]) -> list[str]:
+    """Name the files in a person's own folders that are no options, and say why."""
+    faults = {file: _fault(file) for file in _own_files(folders)}
+    return [f"{file}: cannot be read: {fault}" for file, fault in faults.items() if fault]
+
+
+def _own_files(folders: Iterable[Path]) -> list[Path]:
     depths = ("*.yaml", "*/*.yaml", "*/*/*.yaml")  # groups may be in groups, as hydra/launcher
-    for file in (file for folder in folders for depth in depths for file in folder.glob(depth)):
-        try:
-            if too_large(file):
-                found.append(f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases")
-        except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
-            continue  # that is told when it is chosen
-    return found
+    return sorted(file for folder in folders for depth in depths for file in folder.glob(depth))
+
+
+def _fault(file: Path) -> str:
+    """Say why a file is no mapping of values; an empty text if it is one."""
+    try:
+        content = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        return f"it is no UTF-8 text ({error.reason} at byte {error.start})"
+    except RecursionError:
+        return "it is nested too deeply"
+    except (YAMLError, OSError) as error:
+        return str(error).replace("\n", " ")
+    is_mapping = content is None or isinstance(content, yaml.MappingNode)
+    return "" if is_mapping else "it holds no keys"
 
 
 def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:

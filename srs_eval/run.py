@@ -166,7 +166,7 @@ def command(words: list[str]) -> int:
         settings.literally(word, is_sweep=given.multirun) for word in given.overrides
     ]
     problems = _flag_problems(parser.format_usage(), unknown) + _refused_flags(given)
-    problems += option_files.file_problems(folders)
+    problems += option_files.bombs(folders)
     if not given.shell_completion:  # whose words are no overrides
         problems += settings.mistakes(given.overrides, folders)
     if problems:
@@ -220,10 +220,14 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         status = _not_understood([settings.explain(error, given.overrides, folders)])
     except (YAMLError, ValueError) as error:
-        status = _not_understood([str(error)])
+        status = _not_understood(option_files.unreadable(folders) or [str(error)])
     except RecursionError:
-        status = _not_understood(["an option refers to itself, or is nested too deeply"])
+        itself = ["an option refers to itself, or is nested too deeply"]
+        status = _not_understood(option_files.unreadable(folders) or itself)
     except OSError as error:
+        unreadable = option_files.unreadable(folders) if error.errno is None else []
+        if unreadable:  # which the loader of option files tells so
+            return _not_understood(unreadable)
         named = "" if error.filename is None else f": {error.filename}"
         complain(f"cannot write the output folder: {error.strerror or error}{named}")
         status = 1

@@ -70,16 +70,17 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     """Resolve a configuration; refuse one that lacks values only the person can know."""
-    missing = sorted(OmegaConf.missing_keys(cfg))
+    try:
+        missing = sorted(OmegaConf.missing_keys(cfg))
+        content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
+    except (OmegaConfBaseException, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        key = getattr(error, "full_key", None) or "the settings"
+        raise ConfigError(f"{key} cannot be resolved: {reason}") from error
     if missing:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError("\n".join(lines))
-    try:
-        content: Any = OmegaConf.to_container(cfg, resolve=True)
-    except (OmegaConfBaseException, RecursionError) as error:
-        reason = "refers to itself" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(f"the settings cannot be resolved: {reason}") from error
     return {str(key): value for key, value in content.items()}
 
 

@@ -117,7 +117,7 @@ class Builder:
             )
         try:
             found = getattr(import_module(module), name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - modules run when imported
+        except (Exception, SystemExit) as error:  # modules run when imported
             raise ConfigError(f"cannot import {target} ({_reason(error)})") from error
         problem = _misfit(found, kinds)
         if problem:
@@ -150,7 +150,7 @@ def _call(value: Any) -> Any:
         return getattr(sys.modules[module], name)(**made)
     except SrsEvalError:
         raise
-    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+    except Exception as error:  # a plug-in may raise anything
         raise ConfigError(f"{target}: {_reason(error)}") from error
 
 
@@ -286,16 +286,19 @@ def _expect_known(target: object, called: Any, arguments: Mapping[str, Any]) -> 
 def _expect_value(target: object, hint: Any, name: str, value: Any) -> None:
     """Refuse a plain value where the annotation says that another is meant."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if not all(part in _PLAIN for part in parts):
+    plain = [part for part in parts if part in _PLAIN]
+    objects = [part for part in parts if getattr(part, "_is_protocol", False)]
+    if len(plain) + len(objects) < len(parts):
         return
-    expected = " or ".join(dict.fromkeys(_PLAIN[part][0] for part in parts))
-    if type(value) not in {taken for part in parts for taken in _PLAIN[part][1]}:
+    described = [_PLAIN[part][0] for part in plain] + [f"{name}={{{TARGET}: …}}"] * bool(objects)
+    expected = " or ".join(dict.fromkeys(described))
+    if type(value) not in {taken for part in plain for taken in _PLAIN[part][1]}:
         quoted = f", as in '{name}=\"{value}\"'" if "text" in expected or Path in parts else ""
         raise ConfigError(f"{target}: {name}={value}: expected {expected}{quoted}")
     if Path in parts and isinstance(value, str):
         if not value.strip():
             raise ConfigError(f"{target}: {name}={value}: is empty; name a file or folder")
-        if value.endswith(("/", os.sep)) and os.path.isfile(value.rstrip("/" + os.sep)):
+        if value.endswith(("/", os.sep)) and Path(value).is_file():
             raise ConfigError(f"{target}: {name}={value}: is a file, and no folder")
 
 

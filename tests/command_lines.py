@@ -30,7 +30,16 @@ VALUES = (
     *("\x1b[31m", "\ud800", "a\nb", "a,b", "1-3", "3-1", "1-999999999", "*", "?", "???", "/", "."),
     *("..", "/dev/null", "/dev/zero", "s3://b/k", "file:///tmp/x", "C:\\x", "~nobody/x", "ok.csv"),
     *("ok.csv/", "nothing.csv", "${seed}", "${nope}", "${oc.env:NOPE}", "${oc.env:HOME}", "${"),
-    *("${now:%Y}", "${hydra:job.num}", "${oc.decode:'['}", "\\", "x" * 5000, "[" * 2000, "%s", "$(x)"),
+    *(
+        "${now:%Y}",
+        "${hydra:job.num}",
+        "${oc.decode:'['}",
+        "\\",
+        "x" * 5000,
+        "[" * 2000,
+        "%s",
+        "$(x)",
+    ),
     *("../../x", "import os", "avg", "mlflow", "serial", "range(1,3)", "choice(1,2)", "glob(*)"),
     *("interval(0,1)", "tag(a,1)", "sort(2,1)", "int(x)", "@file", "a=b", "--x", "#", "yes", "1:2"),
 )
@@ -44,23 +53,73 @@ KEYS = (
     *("+algo._target_", "+algo._partial_", "+algo.x", "compute.workers", "tracking.uri"),
     *("tracking.experiment", "tracking.file", "tracking.view", "panel.metrics", "panel.pooled"),
     *("+panel.metrics.x", "panel.metrics.log_loss", "~panel.metrics.log_loss", "protocol.base"),
-    *("protocol.share", "protocol.refits", "hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir"),
+    *(
+        "protocol.share",
+        "protocol.refits",
+        "hydra.run.dir",
+        "hydra.sweep.dir",
+        "hydra.sweep.subdir",
+    ),
     *("hydra.job.name", "hydra.job.chdir", "hydra.mode", "hydra.verbose", "hydra.output_subdir"),
     *("hydra.searchpath", "hydra/launcher", "hydra/sweeper", "hydra/job_logging", "hydra.help"),
     *("+hydra.callbacks.x", "hydra.callbacks", "+hydra.job.env_set.A", "hydra.job.env_copy"),
-    *("hydra.sweeper.params", "hydra.sweeper.max_batch_size", "hydra", "", "=", ".", "~algo", "+", "_"),
+    *(
+        "hydra.sweeper.params",
+        "hydra.sweeper.max_batch_size",
+        "hydra",
+        "",
+        "=",
+        ".",
+        "~algo",
+        "+",
+        "_",
+    ),
     *("~seed", "++seed", "+seed", "@x", "a.b.c", "algo@x", "data@algo", "é"),
 )
 OPTIONS = (
     *("algo=hlr", "algo=constant", "algo=ensemble", "algo=per_group", "algo=fsrs6", "data=csv"),
-    *("data=anki", "data=revlogs_10k", "compute=processes", "tracking=jsonl", "protocol=validation"),
+    *(
+        "data=anki",
+        "data=revlogs_10k",
+        "compute=processes",
+        "tracking=jsonl",
+        "protocol=validation",
+    ),
     *("protocol=srs_benchmark_refit", "panel=default", "data.path=ok.csv", "sweep=lstm_size"),
-    *("hydra/sweeper=srs_eval_optuna", "hydra.sweeper.n_trials=1", "-m", "--config-dir=options"),
+    *(
+        "hydra/sweeper=srs_eval_optuna",
+        "hydra.sweeper.n_trials=1",
+        "-m",
+        "--config-dir=options",
+        "--config-dir=bombs",
+    ),
     *("algo=bomb", "algo=latin", "algo=deep", "algo=loop", "algo=scalar", "algo=evil", "algo=list"),
     *("experiment=bomb", "experiment=recursive", "algo=?", "experiment=?", "sweep=?", "--cfg=job"),
-    *("--cfg=all", "--resolve", "--info", "--info=defaults", "--package=algo", "--help", "--hydra-help"),
-    *("--run", "--shell-completion=x", "--config-dir", "--config-dir=ok.csv", "--config-dir=nowhere"),
-    *("--config-path=/", "--config-name=x", "--experimental-rerun=ok.csv", "-x", "--", "-", "--multi"),
+    *(
+        "--cfg=all",
+        "--resolve",
+        "--info",
+        "--info=defaults",
+        "--package=algo",
+        "--help",
+        "--hydra-help",
+    ),
+    *(
+        "--run",
+        "--shell-completion=x",
+        "--config-dir",
+        "--config-dir=ok.csv",
+        "--config-dir=nowhere",
+    ),
+    *(
+        "--config-path=/",
+        "--config-name=x",
+        "--experimental-rerun=ok.csv",
+        "-x",
+        "--",
+        "-",
+        "--multi",
+    ),
 )
 _BOMB = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
@@ -104,9 +163,10 @@ def prepare(folder: Path) -> None:
     rows = "".join(f"{n % 5},{3 - 2 * (n % 7 == 3)},{n // 2}\n" for n in range(60))
     (folder / "ok.csv").write_text("card,rating,day\n" + rows, encoding="utf-8")
     for group in ("algo", "experiment"):
-        (folder / "options" / group).mkdir(parents=True)
         for name, text in _FILES.items():
-            (folder / "options" / group / f"{name}.yaml").write_bytes(text.encode("latin-1"))
+            place = folder / ("bombs" if name in ("bomb", "recursive") else "options") / group
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{name}.yaml").write_bytes(text.encode("latin-1"))
 
 
 def command_line(rng: random.Random) -> list[str]:
@@ -119,7 +179,7 @@ def command_line(rng: random.Random) -> list[str]:
 
 
 def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
-    """Run a command line in this process, for so many seconds at most."""
+    """Run a command line in this process, for so many seconds of work at most."""
     text, began, status = io.StringIO(), time.perf_counter(), 1
     kind = ""
     try:
@@ -129,7 +189,7 @@ def attempt(words: Sequence[str], *, seconds: int = 30) -> Ended:
         status = end.code if isinstance(end.code, int) else 1
     except _Hang:
         kind = "hang"
-    except BaseException:
+    except Exception:  # noqa: BLE001 - that is what is looked for
         kind = "traceback"
         text.write(traceback.format_exc())
     if not kind and "Traceback" in text.getvalue():
@@ -160,14 +220,22 @@ def _mutation(rng: random.Random, words: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def _limit(seconds: int) -> Iterator[None]:
+    """Stop after so many seconds of work, or ten times as many of waiting."""
+
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame
         raise _Hang
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    limits = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, 10 * seconds),
+    }
+    before = {number: signal.signal(number, stop) for number in limits}
+    for timer, limit in limits.values():
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in limits.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])

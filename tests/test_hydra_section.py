@@ -21,7 +21,7 @@ OVERLAYS = {
     f"callbacks: {{x: {{_target_: srs_eval.run.RememberFolder, a: {CALL}}}}}": "hydra.callbacks.x",
     f"sweeper: {{params: {{a: {CALL}}}}}": "hydra.sweeper.params.a",
     f"launcher: {{a: [{CALL}]}}": "hydra.launcher.a",
-    f"hydra_logging: {{formatters: {{x: {{(): distutils.spawn.spawn, cmd: [touch, PWNED]}}}}}}": (
+    "hydra_logging: {formatters: {x: {(): distutils.spawn.spawn, cmd: [touch, PWNED]}}}": (
         "hydra.hydra_logging"
     ),
     "job_logging: {handlers: {x: {class: distutils.spawn.spawn}}}": "hydra.job_logging",

@@ -95,6 +95,9 @@ class Panel:
         """Open up the families and refuse names that would not work."""
         given = self.metrics
         opened = tuple(_opened(given.values() if isinstance(given, Mapping) else given))
+        strange = [repr(metric) for metric in opened if not callable(metric)]
+        if strange:
+            raise ConfigError(f"panel.metrics: {', '.join(strange)}: expected metrics")
         object.__setattr__(self, "metrics", opened)
         _refuse_names([metric.name for metric in opened])
 
@@ -235,7 +238,7 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
 def _opened(metrics: Iterable[Metric | Family]) -> Iterator[Metric]:
     """Go through metrics and the members of families."""
     for entry in metrics:
-        if isinstance(entry, Sequence):
+        if isinstance(entry, Sequence) and not isinstance(entry, str):
             yield from entry
         else:
             yield entry
