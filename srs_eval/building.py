@@ -41,7 +41,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
             problems.append(f"{option}: its file has no {TARGET}, the class to build")
             continue
         try:
-            built[group] = Builder().build(content, kind)
+            built[group] = Builder().build(content, kind, group)
         except SrsEvalError as error:
             problems.append(f"{option}: {error}")
     if problems:

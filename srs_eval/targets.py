@@ -62,7 +62,7 @@ class Builder:
 
     may_import: MayImport = anything
 
-    def build(self, options: Mapping[str, Any], kind: type) -> Any:
+    def build(self, options: Mapping[str, Any], kind: type, key: str = "") -> Any:
         """Check everything that is named, then call it.
 
         Parameters
@@ -71,16 +71,18 @@ class Builder:
             The target and its arguments: plain values, lists, mappings, and further targets.
         kind : type
             The protocol that the target's class must have, or the class it must derive from.
+        key : str
+            Where the options are in the configuration, for messages.
 
         Raises
         ------
         ConfigError
             If a target does not fit, or refuses its arguments.
         """
-        self.check(options, kind)
+        self.check(options, kind, key=key)
         return _call(options)
 
-    def check(self, options: Mapping[str, Any], *kinds: type) -> None:
+    def check(self, options: Mapping[str, Any], *kinds: type, key: str = "") -> None:
         """Check what is named, and call nothing.
 
         Raises
@@ -93,9 +95,10 @@ class Builder:
         given = {name: value for name, value in options.items() if name != TARGET}
         _expect_known(target, owner, given)
         for name, value in given.items():
-            self._check_value(value, owner, name)
+            place = f"{key}.{name}" if key else name
+            self._check_value(value, owner, name, place)
             if not (isinstance(value, Mapping) and TARGET in value):
-                _expect_value(target, _hint(owner, name), name, value)
+                _expect_value(_hint(owner, name), place, value)
 
     def find(self, target: str, *kinds: type) -> Any:
         """Import what a target names, and check that it is one of several kinds.
@@ -124,15 +127,16 @@ class Builder:
             raise ConfigError(f"{target} {problem}")
         return found
 
-    def _check_value(self, value: Any, owner: Any, name: str) -> None:
+    def _check_value(self, value: Any, owner: Any, name: str, place: str) -> None:
+        """Check the targets inside an argument."""
         if isinstance(value, list | tuple):
             for item in value:
-                self._check_value(item, owner, name)
+                self._check_value(item, owner, name, place)
         elif isinstance(value, Mapping) and TARGET in value:
-            self.check(value, *_annotated(owner, name))
+            self.check(value, *_annotated(owner, name), key=place)
         elif isinstance(value, Mapping):
-            for item in value.values():
-                self._check_value(item, owner, name)
+            for key, item in value.items():
+                self._check_value(item, owner, name, f"{place}.{key}")
 
 
 def _call(value: Any) -> Any:
@@ -218,7 +222,7 @@ def _annotated(owner: Any, name: str) -> tuple[type, ...]:
     if not kinds:
         raise ConfigError(
             f"{name}: {_module_of(owner)}.{owner.__qualname__} does not say which class goes "
-            "there; annotate the argument with a class or a protocol"
+            "there; annotate the argument with a class or a protocol that its module imports"
         )
     return kinds
 
@@ -246,13 +250,13 @@ def _annotated_places(owner: Any) -> Iterator[Any]:
 
 
 def _resolved(hint: Any, place: Any, name: str) -> Any:
-    """Evaluate an annotation where it was written."""
+    """Evaluate an annotation where it was written; None if it names what is not there."""
     module = sys.modules.get(_module_of(place))
     holder = SimpleNamespace(__annotations__={name: hint})
     try:
         return get_type_hints(holder, globalns=vars(module) if module else {})[name]
-    except (NameError, AttributeError, TypeError, SyntaxError) as error:
-        raise ConfigError(f"{name}: its annotation {hint} cannot be read ({error})") from error
+    except (NameError, AttributeError, TypeError, SyntaxError):
+        return None  # such as a class imported for type checkers only
 
 
 def _classes(hint: Any) -> Iterator[type]:
@@ -283,7 +287,7 @@ def _expect_known(target: object, called: Any, arguments: Mapping[str, Any]) -> 
         raise ConfigError(f"{target}: there is no argument {surplus[0]!r}{meant}")
 
 
-def _expect_value(target: object, hint: Any, name: str, value: Any) -> None:
+def _expect_value(hint: Any, name: str, value: Any) -> None:
     """Refuse a plain value where the annotation says that another is meant."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = [part for part in parts if part in _PLAIN]
@@ -294,12 +298,12 @@ def _expect_value(target: object, hint: Any, name: str, value: Any) -> None:
     expected = " or ".join(dict.fromkeys(described))
     if type(value) not in {taken for part in plain for taken in _PLAIN[part][1]}:
         quoted = f", as in '{name}=\"{value}\"'" if "text" in expected or Path in parts else ""
-        raise ConfigError(f"{target}: {name}={value}: expected {expected}{quoted}")
+        raise ConfigError(f"{name}={value!r}: expected {expected}{quoted}")
     if Path in parts and isinstance(value, str):
         if not value.strip():
-            raise ConfigError(f"{target}: {name}={value}: is empty; name a file or folder")
+            raise ConfigError(f"{name}={value!r}: is empty; name a file or folder")
         if value.endswith(("/", os.sep)) and Path(value).is_file():
-            raise ConfigError(f"{target}: {name}={value}: is a file, and no folder")
+            raise ConfigError(f"{name}={value!r}: is a file, and no folder")
 
 
 def _module_of(found: Any) -> str:

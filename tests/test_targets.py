@@ -134,8 +134,11 @@ def test_a_module_that_cannot_be_imported_is_told(workplace: Path, text: str) ->
 
 PARTS = """
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from srs_eval.nouns import Algorithm
+
+if TYPE_CHECKING:
+    from nowhere import Number
 
 class Kernel(Protocol):
     def weigh(self, days): ...
@@ -154,7 +157,7 @@ class Derived(Base):
 class Smooth(Algorithm):
     kernel: "Kernel | None"
     bases: list[Base] = ()
-    free = None
+    size: "Number" = 1
     def fit(self, reviews, rows, rng): ...
 
 class Plain:
@@ -183,8 +186,9 @@ def parts(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_parts_of_plug_ins_are_checked_by_their_annotations(parts: str) -> None:
     flat, derived = {"_target_": f"{parts}.Flat"}, {"_target_": f"{parts}.Derived"}
     smooth = Builder().build(
-        {"_target_": f"{parts}.Smooth", "kernel": flat, "bases": [derived]}, Algorithm
+        {"_target_": f"{parts}.Smooth", "kernel": flat, "bases": [derived], "size": 2}, Algorithm
     )
+    assert smooth.size == 2
     assert type(smooth.kernel).__name__ == "Flat"
     assert type(smooth.bases[0]).__name__ == "Derived"
     for wrong in ({"kernel": derived}, {"kernel": None, "bases": [flat]}):
