@@ -48,7 +48,7 @@ def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[st
             return [f"hydra.job.env_copy: there is no variable {error}"]
         found = section_problems(config)
         params = OmegaConf.select(config, "hydra.sweeper.params")
-        swept = params.items() if isinstance(params, DictConfig) and not found else ()
+        swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
         words = [*overrides, *(f"{key}={value}" for key, value in swept)]
         for word in _chosen_by_sweep(words, folders):
             found += section_problems(_composed([*overrides, word]))
