@@ -43,7 +43,16 @@ from srs_eval.training_checks import (
     check_fit_ignores_test_rows,
     check_pretraining_users_are_refused,
 )
-from srs_eval.trying_out import SEED, Check, a_check, curve_of, fit, learned, other_times
+from srs_eval.trying_out import (
+    SEED,
+    Check,
+    a_check,
+    curve_of,
+    fit,
+    learned,
+    other_times,
+    prediction,
+)
 
 __all__ = [
     "CheckFailed",
@@ -116,9 +125,9 @@ def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) 
     """
     if algorithm.sees_truth or reviews.truth is None:
         return
-    expected = fit(algorithm, reviews, fold.train).predict(reviews, fold.test)
+    expected = prediction(fit(algorithm, reviews, fold.train), reviews, fold.test)
     changed = renamed(replace(reviews, truth=1.0 - reviews.truth))
-    found = fit(algorithm, changed, fold.train).predict(changed, fold.test)
+    found = prediction(fit(algorithm, changed, fold.train), changed, fold.test)
     expect_same(algorithm, expected, found, fold.test, _READS_TRUTH, tolerance=0.0)
 
 
@@ -140,7 +149,7 @@ def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     ]
     kept = [array.copy() for _, array in given]
     model = learned(algorithm, known, fold.train)
-    model.predict(reviews, fold.test)
+    prediction(model, reviews, fold.test)
     curve = curve_of(model)
     if curve is not None:
         curve(reviews, fold.test, elapsed)
@@ -166,7 +175,7 @@ def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Revi
         If the shape or type is wrong, or a number is missing, 0, 1 or outside.
     """
     model = fit(algorithm, reviews, fold.train)
-    p = model.predict(reviews, fold.test)
+    p = prediction(model, reviews, fold.test)
     expect_learned_values(algorithm, model)
     expect_probabilities(algorithm, p, (len(fold.test),), "predict")
 
@@ -189,7 +198,7 @@ def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: R
     elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
     p = curve(reviews, fold.test, elapsed)
     expect_probabilities(algorithm, p, elapsed.shape, "predict_at")
-    expected = model.predict(reviews, fold.test)
+    expected = prediction(model, reviews, fold.test)
     expect_same(algorithm, expected, p[:, 1], fold.test, _OTHER_CURVE)
 
 

@@ -12,7 +12,9 @@ Where the protocol refits often (``task.warm_start``), an algorithm that has ``r
 given the model of the fold before, to start from. What the functions below add is bookkeeping:
 a status for every fit, a sample of forgetting curves, and the facts about each scored review
 that metrics need. They cut the log off after the last row in question, so that there is nothing
-later to be seen. And where a search watches, it is shown the model after each step of a fit.
+later to be seen. Row numbers and times are handed over as copies, and predictions are copied when
+they are returned: an algorithm may write into either, and use its output array again. And where
+a search watches, it is shown the model after each step of a fit.
 """
 
 from __future__ import annotations
@@ -174,16 +176,17 @@ class EvaluateUser:
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
     ) -> MemoryModel:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
-        to_train, rng = cuts.after(fold.train), self._rng(task.reviews.user, fold)
+        to_train, rows = cuts.after(fold.train), fold.train.copy()
+        rng = self._rng(task.reviews.user, fold)
         refit = getattr(self.algorithm, "refit", None)
         if task.warm_start and previous is not None and refit is not None:
-            fitted: MemoryModel = refit(to_train, fold.train, rng, previous)
+            fitted: MemoryModel = refit(to_train, rows, rng, previous)
             return fitted
         in_steps = getattr(self.algorithm, "fit_in_steps", None)
         if self.watch is None or in_steps is None:
-            return self.algorithm.fit(to_train, fold.train, rng)
+            return self.algorithm.fit(to_train, rows, rng)
         model: MemoryModel | None = None
-        for step, model in enumerate(in_steps(to_train, fold.train, rng), start=1):
+        for step, model in enumerate(in_steps(to_train, rows, rng), start=1):
             self.watch(step, self._predict(model, task, fold, cuts))
         if model is None:
             raise FitError("fit_in_steps yields no model")
@@ -191,7 +194,7 @@ class EvaluateUser:
 
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
-        p = np.asarray(model.predict(cuts.after(fold.test), fold.test))
+        p = np.array(model.predict(cuts.after(fold.test), fold.test.copy()))
         _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
         return _predictions(task, fold, p)
 
@@ -218,7 +221,7 @@ class EvaluateUser:
         elapsed[:, : len(times)] = times
         weight = np.zeros((size, _CURVE_TIMES))
         weight[:, : len(times)] = weights
-        curve = np.asarray(predict_at(reviews, rows, elapsed[:, : len(times)]))
+        curve = np.array(predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
         _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
         p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
         p[:, : len(times)] = curve

@@ -185,7 +185,7 @@ def _expect_same_curve(
         return np.empty(0)
     rows = np.unique(np.r_[rng.choice(seen, rng.integers(_CURVES)), seen[-1]])
     elapsed = other_times(futures[0], rows, rng)
-    bad, good = (np.asarray(curve(future, rows, elapsed)) for future in futures)
+    bad, good = (curve(future, rows, elapsed) for future in futures)
     there = np.repeat(rows[:, None], elapsed.shape[1], axis=1)
     expect_same(algorithm, bad, good, there, _PEEKED)
     higher: FloatArray = (good - bad)[-1]

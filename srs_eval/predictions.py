@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srs_eval.nouns import BoolArray, Curves, IntArray, Predictions, Reviews, User
 
@@ -69,6 +71,25 @@ def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Pred
         if (column := getattr(predictions, name)) is not None
     }
     return replace(predictions, **columns)
+
+
+def read_only(predictions: Predictions) -> Predictions:
+    """View predictions as arrays that cannot be written into: metrics share them."""
+    columns = {
+        name: _locked(column)
+        for name in ("user", *_PER_REVIEW)
+        if (column := getattr(predictions, name)) is not None
+    }
+    curves = predictions.curves
+    if curves is not None:
+        curves = Curves(**{f.name: _locked(getattr(curves, f.name)) for f in fields(Curves)})
+    return replace(predictions, curves=curves, **columns)
+
+
+def _locked(column: NDArray[Any]) -> NDArray[Any]:
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 def rows_fingerprint(predictions: Predictions) -> str:

@@ -19,7 +19,7 @@ from srs_eval.errors import FitError, FitSkipped, SrsEvalError
 from srs_eval.expectations import CheckFailed, expect_learned_values, expect_same, named
 from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, Reviews
 from srs_eval.tampering import answered, renamed
-from srs_eval.trying_out import a_check, fit, learned, predicted
+from srs_eval.trying_out import a_check, curve_of, fit, learned, predicted, prediction
 from srs_eval.worker import NotImportable, WorkerDied, call_elsewhere
 
 _LONG = 5000
@@ -44,9 +44,10 @@ def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> Non
     """
     with _told(algorithm, "without any row to predict", "Return an empty array"):
         model = fit(algorithm, reviews, fold.train)
-        _expect_numbers(algorithm, model.predict(reviews, _NO_ROWS), (0,), "without rows")
-        if hasattr(model, "predict_at"):
-            p = model.predict_at(reviews, _NO_ROWS, np.empty((0, 3)))
+        _expect_numbers(algorithm, prediction(model, reviews, _NO_ROWS), (0,), "without rows")
+        curve = curve_of(model)
+        if curve is not None:
+            p = curve(reviews, _NO_ROWS, np.empty((0, 3)))
             _expect_numbers(algorithm, p, (0, 3), "without rows")
     lesson = (
         "Fall back to what you would say of anybody, or raise FitSkipped('no training reviews')"
@@ -56,7 +57,7 @@ def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> Non
             model = learned(algorithm, reviews, _NO_ROWS)
         except FitSkipped:
             return
-        p = model.predict(reviews, fold.test)
+        p = prediction(model, reviews, fold.test)
     _expect_numbers(algorithm, p, (len(fold.test),), "after a fit without a training row")
 
 
@@ -77,14 +78,14 @@ def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Re
         "power, divide by nothing that may be 0"
     )
     with _told(algorithm, "on cards of 1, 2 and 5,000 reviews", lesson):
-        p = fit(algorithm, reviews, fold.train).predict(rare, ends)
+        p = prediction(fit(algorithm, reviews, fold.train), rare, ends)
     _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {lesson}")
     with _told(algorithm, "after a fit to a few reviews", lesson):
         try:
             model = learned(algorithm, rare, scored[:_FEW])
         except FitSkipped:
             return
-        p = model.predict(rare, scored[_FEW:_FIRST])
+        p = prediction(model, rare, scored[_FEW:_FIRST])
     _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {lesson}")
 
 
@@ -150,8 +151,8 @@ def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews
             f"{named(algorithm)}: cannot be built from the parameters it has learned ({error}). "
             "Take every value that a fit can come to, and fit nothing where fit='default'"
         ) from error
-    expected = model.predict(reviews, fold.test)
-    found = rebuilt.predict(reviews, fold.test)
+    expected = prediction(model, reviews, fold.test)
+    found = prediction(rebuilt, reviews, fold.test)
     expect_same(algorithm, expected, found, fold.test, _NOT_ALL)
 
 
@@ -218,8 +219,9 @@ def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
     row = int(fold.train[-1])
     answers = np.arange(row + 1, len(reviews))
     rng = np.random.default_rng(row)
-    model.predict(answered(reviews, answers, ~reviews.recalled[answers], rng), fold.test)
-    return model.predict(reviews, fold.test)
+    other = answered(reviews, answers, ~reviews.recalled[answers], rng)
+    prediction(model, other, fold.test)
+    return prediction(model, reviews, fold.test)
 
 
 def _rare_log(*, whole_days: bool) -> Reviews:

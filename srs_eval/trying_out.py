@@ -117,6 +117,14 @@ def ways_to_learn(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> tuple[L
     return from_nothing, from_before
 
 
+def prediction(model: MemoryModel, reviews: Reviews, rows: IntArray) -> FloatArray:
+    """Copy what a model predicts, as evaluations do.
+
+    The model may return the same array every time, which would then be compared with itself.
+    """
+    return np.array(model.predict(reviews, rows))
+
+
 def predicted(
     algorithm: Algorithm, model: MemoryModel, reviews: Reviews, rows: IntArray
 ) -> FloatArray:
@@ -128,7 +136,7 @@ def predicted(
         If there are others, or a review was asked for that the log does not have.
     """
     try:
-        p = model.predict(reviews, rows)
+        p = prediction(model, reviews, rows)
     except LookupError as error:
         raise CheckFailed(
             f"{named(algorithm)}: predicting rows up to {rows.max(initial=-1)} asked for a review "
@@ -139,9 +147,11 @@ def predicted(
 
 
 def curve_of(model: MemoryModel) -> Curve | None:
-    """Find the forgetting curve of a model that has one."""
-    curve: Curve | None = getattr(model, "predict_at", None)
-    return curve
+    """Find the forgetting curve of a model that has one; what it returns is a copy."""
+    predict_at: Curve | None = getattr(model, "predict_at", None)
+    if predict_at is None:
+        return None
+    return lambda reviews, rows, elapsed: np.array(predict_at(reviews, rows, elapsed))
 
 
 def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:

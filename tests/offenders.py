@@ -4,7 +4,7 @@ It is a module of its own so that other packages can be tried with it where no c
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -105,6 +105,122 @@ class ReadsTheBatchItIsTestedIn(Honest):
 class CurveReadsItsOwnRating(Honest):
     def curve(self, reviews, rows, elapsed):
         return forgetting(elapsed) - 0.01 * reviews.recalled[rows, None]
+
+
+class OneArray:
+    """An output array that is used again for every prediction."""
+
+    def __init__(self):
+        self.memory = np.empty(100_000)
+
+    def holding(self, values):
+        out = self.memory[: values.size].reshape(values.shape)
+        out[:] = values
+        return out
+
+
+class ReadsItsOwnRatingIntoOneArray(ReadsItsOwnRating):
+    """Predictions that share memory are equal whatever was predicted."""
+
+    def fit(self, reviews, rows, rng):
+        array = OneArray()
+        return Model(lambda reviews, rows: array.holding(self.predicted(reviews, rows)))
+
+
+class ReadsItsOwnDurationIntoOneArray(ReadsItsOwnRatingIntoOneArray):
+    predicted = ReadsItsOwnDuration.predicted
+
+
+class CurveReadsItsOwnRatingIntoOneArray(Honest):
+    def fit(self, reviews, rows, rng):
+        return CurvedModel(self.predicted, curve=self.into(OneArray()))
+
+    def into(self, array):
+        def curve(reviews, rows, elapsed):
+            return array.holding(forgetting(elapsed) - 0.01 * reviews.recalled[rows, None])
+
+        return curve
+
+
+_SHARED_BY_MODELS = OneArray()
+
+
+class SharesOneArrayAmongItsModels(Honest):
+    """Honest: predictions are copied before the next model makes others."""
+
+    memory: ClassVar[OneArray] = _SHARED_BY_MODELS
+
+    def fit(self, reviews, rows, rng):
+        if not len(rows):
+            raise FitSkipped("no training reviews")
+        level = reviews.recalled[rows].mean()
+        return CurvedModel(
+            lambda reviews, rows: self.out(level * forgetting(reviews.elapsed[rows])),
+            parameters=(level,),
+            curve=lambda reviews, rows, elapsed: self.out(level * forgetting(elapsed)),
+        )
+
+    def refit(self, reviews, rows, rng, previous):
+        return self.fit(reviews, rows, rng)
+
+    def fit_in_steps(self, reviews, rows, rng):
+        yield self.fit(reviews, rows[: len(rows) // 2], rng)
+        yield self.fit(reviews, rows, rng)
+
+    def out(self, values):
+        return self.memory.holding(values)
+
+
+class TakesAnArrayForEachPrediction(SharesOneArrayAmongItsModels):
+    """The same without a shared array."""
+
+    def out(self, values):
+        return values
+
+
+class WritesLaterIntoWhatItReturned(SharesOneArrayAmongItsModels):
+    """Puts the answers into earlier predictions once it learns them; a copy does not mind."""
+
+    returned: ClassVar[list] = []
+
+    def fit(self, reviews, rows, rng):
+        model = super().fit(reviews, rows, rng)
+
+        def predicted(later, tested):
+            p = model.predict(later, tested)
+            self.returned.append((tested, p))
+            return p
+
+        for tested, p in self.returned:
+            known = tested < len(reviews)
+            p[known] = np.where(reviews.recalled[tested[known]], 0.999, 0.001)
+        return replace(model, predicted=predicted)
+
+    def out(self, values):
+        return values
+
+
+class ShufflesItsTrainingRows(SharesOneArrayAmongItsModels):
+    """Changes what it was given, as trainers with mini-batches do by accident."""
+
+    def fit(self, reviews, rows, rng):
+        model = super().fit(reviews, np.sort(rows), rng)
+        rng.shuffle(rows)
+
+        def predicted(reviews, rows):
+            p = model.predict(reviews, rows)
+            rows[:] = rows[::-1]
+            return p
+
+        def curve(reviews, rows, elapsed):
+            p = model.predict_at(reviews, rows, elapsed)
+            elapsed[:] = 1.0
+            return p
+
+        return replace(model, predicted=predicted, curve=curve)
+
+    def out(self, values):
+        return values
 
 
 class LeaksATenMillionthOfItsOutcome(Honest):
@@ -733,6 +849,9 @@ HONEST = [
     HasAParameterThatIsNotANumber,
     HasAnArrayOfParameters,
     HasPredictionsInSinglePrecision,
+    SharesOneArrayAmongItsModels,
+    TakesAnArrayForEachPrediction,
+    WritesLaterIntoWhatItReturned,
     LearnsWhileTestedAndSaysSo,
     Continues,
     Learned,
@@ -741,6 +860,10 @@ HONEST = [
 CAUGHT = [
     (ReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
     (ReadsItsOwnDuration, check_blind_to_the_future, "earlier reviews"),
+    (ReadsItsOwnRatingIntoOneArray, check_blind_to_the_future, "earlier reviews"),
+    (ReadsItsOwnDurationIntoOneArray, check_blind_to_the_future, "earlier reviews"),
+    (CurveReadsItsOwnRatingIntoOneArray, check_blind_to_the_future, "earlier reviews"),
+    (ShufflesItsTrainingRows, check_inputs_not_mutated, "train rows, test rows, elapsed"),
     (ReadsALaterReviewOfAnotherCard, check_blind_to_the_future, "earlier reviews"),
     (ReadsWhetherThereIsAReviewAfterwards, check_blind_to_the_future, "earlier reviews"),
     (ReadsTheAverageOfTheWholeLog, check_blind_to_the_future, "over the whole log"),

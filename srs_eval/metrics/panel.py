@@ -54,6 +54,7 @@ from srs_eval.metrics.threshold import (
 )
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Metric, Predictions
+from srs_eval.predictions import read_only
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
 
@@ -141,12 +142,13 @@ class Panel:
             If anything is NaN, out of range or of the wrong shape.
         """
         check_predictions(predictions)
-        return exact_sketch(predictions, self) if len(predictions) else None
+        return exact_sketch(read_only(predictions), self) if len(predictions) else None
 
     def of(self, sketch: Sketch | None, predictions: Predictions) -> dict[str, float]:
         """Compute every metric from a sketch of the predictions, or from themselves."""
         if sketch is None:
             return dict.fromkeys(self.names, math.nan)
+        predictions = read_only(predictions)
         return {
             metric.name: finite(
                 metric.of(sketch) if isinstance(metric, SketchMetric) else metric(predictions)

@@ -70,7 +70,7 @@ class CurvesOfCards:
             {
                 "card": np.repeat(names, len(asked)),
                 "days": np.tile(asked, len(names)),
-                "recall": np.asarray(p, np.float64).ravel(),
+                "recall": np.array(p, np.float64).ravel(),
             }
         )
 

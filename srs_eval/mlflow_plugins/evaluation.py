@@ -126,8 +126,8 @@ def predicted(model: Any, features: Any, column: str | int | None) -> Array:
             )
         if column is not None and column not in names:
             raise ScoreError(f"the model returns {', '.join(map(str, names))}, not {column!r}")
-        return np.asarray(answer[names[-1] if column is None else column])
-    values = np.asarray(answer)
+        return np.array(answer[names[-1] if column is None else column])
+    values = np.array(answer)
     if values.ndim == 2:
         if column is None and values.shape[1] > 2:
             raise ScoreError(f"the model returns {values.shape[1]} columns; say which is meant")
