@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -73,9 +74,9 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
             plan.protocol,
             seed=plan.seed,
             curves=plan.curves_per_user,
-            watch=watch,
         ),
         plan.panel,
+        watched=watch is not None,
     )
     folds = plan.protocol.folds
     with tqdm(
@@ -88,18 +89,17 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
     ) as bar:
         todo = [user for user in users if user not in done]
 
-        def tick() -> None:
-            bar.update()
+        def tick(*step: Any) -> None:
+            if step and watch is not None:
+                watch(*step)
+            else:
+                bar.update()
 
         crashed = partial(_crashed, plan.panel)
-        if watch is None:
-            results = plan.compute.map(work, todo, on_crash=crashed, tick=tick)
-        else:  # in this process, where the search can be asked
-            results = (work(user, tick) for user in todo)
-        for scored in results:
+        for scored in plan.compute.map(work, todo, on_crash=crashed, tick=tick):
             kept.save(number[scored.user], scored)
             done[scored.user] = scored.put_away()
-            bar.update(len(done) * folds - bar.n)
+            bar.update(max(len(done) * folds - bar.n, 0))
             if watch is None:
                 told = _report_progress(plan, users, done, told)
     return [done[user] for user in users]

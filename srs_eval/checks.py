@@ -41,6 +41,7 @@ from srs_eval.tampering import columns_of, cut_after, renamed
 from srs_eval.training_checks import (
     check_deterministic,
     check_fit_ignores_test_rows,
+    check_nothing_outlives_a_fit,
     check_pretraining_users_are_refused,
 )
 from srs_eval.trying_out import (
@@ -65,6 +66,7 @@ __all__ = [
     "check_inputs_not_mutated",
     "check_last_step_is_the_fit",
     "check_learning_while_tested_is_declared",
+    "check_nothing_outlives_a_fit",
     "check_parameters_rebuild_the_model",
     "check_predict_at_equals_predict",
     "check_pretraining_users_are_refused",
@@ -208,6 +210,7 @@ _CHECKS: tuple[Check, ...] = (
     check_learning_while_tested_is_declared,
     check_truth_is_not_read,
     check_deterministic,
+    check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
     check_probabilities_in_range,
     check_predict_at_equals_predict,

@@ -13,6 +13,8 @@ from typing import Any
 
 from srs_eval.comparison.runs import is_run
 from srs_eval.compute.interface import Compute
+from srs_eval.compute.processes import Processes
+from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
@@ -132,7 +134,7 @@ def make_plan(
         protocol=built["protocol"],
         panel=built["panel"],
         tracker=built["tracking"],
-        compute=built["compute"],
+        compute=_apart(built["compute"]) if sweep_folder is not None else built["compute"],
         seed=content["seed"],
         curves_per_user=content["curves_per_user"],
         figures=content["figures"],
@@ -151,6 +153,15 @@ def make_plan(
         baseline=_finished_run(content.get("baseline"), folder),
         trial=trial,
     )
+
+
+def _apart(compute: Compute) -> Compute:
+    """Evaluate a job of a sweep in processes of its own.
+
+    What an algorithm keeps outside its models (in a module, in a class) ends with them, so that no
+    job learns from the test rows of another.
+    """
+    return Processes(workers=1) if isinstance(compute, Serial) else compute
 
 
 def _wrong_objective(panel: Panel, option: str, trial: RunningTrial) -> list[str]:

@@ -67,14 +67,22 @@ class ScoredUser:
 
 @dataclass(frozen=True, slots=True)
 class EvaluateAndScore:
-    """Evaluate a user and score what came of it, where the work is done."""
+    """Evaluate a user and score the predictions, in the process that does the work.
+
+    Parameters
+    ----------
+    watched : bool
+        Whether `tick` is also called with the step and the predictions after each step of a fit.
+    """
 
     evaluate: EvaluateUser
     panel: Panel
+    watched: bool = False
 
-    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> ScoredUser:
+    def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
         """Evaluate one user, calling `tick` after each fold."""
-        return score_user(self.evaluate(user, tick), self.panel)
+        evaluate = replace(self.evaluate, watch=tick) if self.watched else self.evaluate
+        return score_user(evaluate(user, tick), self.panel)
 
 
 @dataclass(frozen=True, slots=True)

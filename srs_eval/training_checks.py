@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import replace
+
 import numpy as np
 
 from srs_eval.errors import FitSkipped
 from srs_eval.expectations import CheckFailed, Sides, expect_same, named
 from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
-from srs_eval.tampering import cut_after, other_future, renamed
+from srs_eval.tampering import answered, cut_after, other_future, renamed
 from srs_eval.trying_out import SEED, Learn, a_check, learned, predicted, ways_to_learn
+
+# Share of recalls among random outcomes, and how far new cards are moved from known ones.
+_RECALLED = 0.7
+_NEW_CARDS = 10**6
 
 
 @a_check("Learn from `rows` only, and from reviews before the last of them")
@@ -56,6 +63,36 @@ def check_deterministic(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> N
         expect_same(algorithm, expected, again, fold.test, _NOT_FROZEN, tolerance=0.0)
         refitted = predicted(algorithm, learn(known), reviews, fold.test)
         expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
+
+
+@a_check("Keep what was learned in the model that `fit` returns")
+def check_nothing_outlives_a_fit(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that a fit leaves nothing behind for another fit of the same user.
+
+    The training rows are learned from, then the whole log, then the training rows again, all
+    under one name, as by two jobs after each other. The test rows have random cards and outcomes,
+    so that nothing kept from earlier checks stands in for them.
+
+    Raises
+    ------
+    CheckFailed
+        If the last fit predicts otherwise than the first.
+    """
+    rng = np.random.default_rng(secrets.randbits(64))
+    known = int(fold.train[-1]) + 1
+    later = np.arange(known, len(reviews))
+    log = answered(reviews, later, rng.random(len(later)) < _RECALLED, rng)
+    log = replace(log, card=log.card + rng.integers(_NEW_CARDS))
+    before = replace(cut_after(log, known - 1), user=log.user)
+    everything = replace(fold, train=np.r_[fold.train, fold.test])
+    ways = zip(
+        ways_to_learn(algorithm, log, fold), ways_to_learn(algorithm, log, everything), strict=True
+    )
+    for learn, learn_all in ways:
+        expected = predicted(algorithm, learn(before), log, fold.test)
+        predicted(algorithm, learn_all(log), log, fold.test)
+        found = predicted(algorithm, learn(before), log, fold.test)
+        expect_same(algorithm, expected, found, fold.test, _REMEMBERS, tolerance=0.0)
 
 
 @a_check("Keep what users are called, or how their logs begin, with what was learned from them")
@@ -112,6 +149,11 @@ def _unhurt(algorithm: Algorithm, learn: Learn, training: Reviews) -> MemoryMode
 FITTED_ON_TEST = (
     "moved when the reviews after the last training row were changed before the fit. "
     "Learn from `rows` only: look for statistics over all of `reviews`"
+)
+_REMEMBERS = (
+    "differs after a fit to more of the same log in between. Keep what was learned in the model "
+    "that `fit` returns, not in the module, the class, the algorithm or a file: another job would "
+    "have learned from its test rows"
 )
 _NOT_FROZEN = (
     "differs when the same model is asked twice. Draw random numbers in `fit` only, and keep "

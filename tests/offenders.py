@@ -3,8 +3,11 @@
 It is a module of its own so that other packages can be tried with it where no checkout is.
 """
 
+import json
 import os
+import tempfile
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +22,7 @@ from srs_eval.checks import (
     check_inputs_not_mutated,
     check_last_step_is_the_fit,
     check_learning_while_tested_is_declared,
+    check_nothing_outlives_a_fit,
     check_parameters_rebuild_the_model,
     check_predict_at_equals_predict,
     check_probabilities_in_range,
@@ -604,6 +608,67 @@ class KeepsTheLongestLogOfAUser(Honest):
         return np.where(kept[rows], 0.9, 0.6)
 
 
+_LAPSES: dict = {}
+_OUTCOMES: dict = {}
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+class KeepsATableOfCards(Honest):
+    """Difficulties of cards in the module: an accident, which a second job gains by."""
+
+    def fit(self, reviews, rows, rng):
+        for card, recalled in zip(reviews.card[rows], reviews.recalled[rows], strict=True):
+            right, wrong = _LAPSES.get(card, (0, 0))
+            _LAPSES[card] = right + recalled, wrong + (not recalled)
+        return super().fit(reviews, rows, rng)
+
+    def predicted(self, reviews, rows):
+        counts = np.array([_LAPSES.get(card, (0, 0)) for card in reviews.card[rows]])
+        return (9 + counts[:, 0]) / (10 + counts.sum(axis=1))
+
+    def curve(self, reviews, rows, elapsed):
+        return np.tile(self.predicted(reviews, rows)[:, None], elapsed.shape[1])
+
+
+class KeepsTheLatestTableOfCards(KeepsATableOfCards):
+    """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
+
+    def fit(self, reviews, rows, rng):
+        for card in np.unique(reviews.card[rows]):
+            _LAPSES.pop(card, None)
+        return super().fit(reviews, rows, rng)
+
+
+class KeepsOutcomesOfAllLogs(Honest):
+    def outcomes(self):
+        return _OUTCOMES
+
+    def keep(self, outcomes):
+        _OUTCOMES.update(outcomes)
+
+    def fit(self, reviews, rows, rng):
+        seen = zip(reviews.card[rows], reviews.day[rows], reviews.recalled[rows], strict=True)
+        self.keep({f"{card} {day}": bool(recalled) for card, day, recalled in seen})
+        return Model(self.predicted)
+
+    def predicted(self, reviews, rows):
+        known, p = self.outcomes(), forgetting(reviews.elapsed[rows])
+        for at, (card, day) in enumerate(zip(reviews.card[rows], reviews.day[rows], strict=True)):
+            recalled = known.get(f"{card} {day}")
+            p[at] = p[at] if recalled is None else 0.999 if recalled else 0.001
+        return p
+
+
+class KeepsOutcomesInAFile(KeepsOutcomesOfAllLogs):
+    file: ClassVar[Path] = Path(_FOLDER.name) / "outcomes.json"
+
+    def outcomes(self):
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def keep(self, outcomes):
+        self.file.write_text(json.dumps(self.outcomes() | outcomes))
+
+
 class KeepsAnswersByTheLengthOfTheLog(KeepsTheLongestLogOfAUser):
     """Whichever log comes first says what is predicted for all others of its length."""
 
@@ -891,6 +956,10 @@ CAUGHT = [
     (AStepKnowsItsOutcomes, check_last_step_is_the_fit, "earlier reviews"),
     (AStepLearnsFromTestRows, check_last_step_is_the_fit, "before the fit"),
     (TheLastStepPeeksInLogsItWasNotFittedTo, check_last_step_is_the_fit, "the last step"),
+    (KeepsATableOfCards, check_nothing_outlives_a_fit, "more of the same log"),
+    (KeepsTheLatestTableOfCards, check_nothing_outlives_a_fit, "more of the same log"),
+    (KeepsOutcomesOfAllLogs, check_nothing_outlives_a_fit, "more of the same log"),
+    (KeepsOutcomesInAFile, check_nothing_outlives_a_fit, "more of the same log"),
     (KeepsAnswersByTheLengthOfTheLog, check_goes_to_a_worker, "in a worker process"),
     (KeepsItsSettingElsewhere, check_goes_to_a_worker, "outside of the object"),
     (EndsAWorker, check_goes_to_a_worker, "the process ended"),

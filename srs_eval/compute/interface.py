@@ -10,7 +10,8 @@ from srs_eval.nouns import User
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
-Tick = Callable[[], None]
+# Called without arguments after each fold, and with what a search is told after each step.
+Tick = Callable[..., None]
 OnCrash = Callable[[User, str], Result]
 
 
@@ -35,6 +36,7 @@ class Compute(Protocol):
         on_crash : callable
             Makes the result of a user whose worker process died, given the reason.
         tick : callable
-            Called as work proceeds, for a progress bar.
+            Called as work proceeds, for a progress bar, with the arguments it has there. What it
+            raises ends the work.
         """
         ...

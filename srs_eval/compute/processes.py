@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
@@ -24,6 +25,13 @@ from srs_eval.nouns import User
 
 Result = TypeVar("Result")
 
+_GO_ON = "go on"
+# Loaded before workers are forked, each a copy of a process that has run no algorithm. They are
+# loaded because imports take seconds; modules of others are not, whatever they do when loaded.
+_OURS = tuple(
+    f"srs_eval.{part}"
+    for part in ("run", "scoring", "data", "protocol", "metrics", "engine", "algorithms")
+)
 _DIED = "its worker process died (killed, or out of memory)"
 
 
@@ -50,11 +58,10 @@ class Processes:
         self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
         """Yield each user's result as it is done."""
-        del tick  # steps within a user are not seen from here
         died: list[User] = []
-        yield from _share(work, users, self.workers or _available_cores(), died)
+        yield from _share(work, users, self.workers or _available_cores(), died, tick)
         died_again: list[User] = []
-        yield from _share(work, died, 1, died_again)
+        yield from _share(work, died, 1, died_again, tick)
         for user in died_again:
             yield on_crash(user, _DIED)
 
@@ -65,7 +72,7 @@ def _available_cores() -> int:
 
 
 def _share(
-    work: Work[Result], users: Sequence[User], workers: int, died: list[User]
+    work: Work[Result], users: Sequence[User], workers: int, died: list[User], tick: Tick
 ) -> Iterator[Result]:
     """Yield results as they come; users whose worker died are added to `died`.
 
@@ -86,13 +93,20 @@ def _share(
                 return
             ready = set(wait(list(busy)))
             for connection in [each for each in busy if each in ready]:
-                process, user = busy.pop(connection)
+                process, user = busy[connection]
                 try:
-                    answer = connection.recv_bytes()
+                    is_result, answer = connection.recv()
                 except (EOFError, OSError):
                     died.append(user)
+                    del busy[connection]
                     connection.close()
                     continue
+                if not is_result:
+                    tick(*answer)
+                    if answer:
+                        _hand_over(connection, _GO_ON)
+                    continue
+                del busy[connection]
                 following = next(todo, None)
                 if following is None:
                     connection.close()  # which tells the worker to end
@@ -113,6 +127,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
         context: Any = multiprocessing.get_context("spawn")
     else:  # not fork: libraries that have started threads do not survive it
         context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
         _start_server_deaf_to_interrupts()
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
@@ -145,13 +160,21 @@ def _serve(connection: Connection) -> None:
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         work = connection.recv()
         while True:
-            connection.send_bytes(_answer(work, connection.recv()))
+            user = connection.recv()
+            connection.send((True, _answer(work, user, partial(_tick, connection))))
 
 
-def _answer(work: Work[Any], user: User) -> bytes:
+def _tick(connection: Connection, *step: object) -> None:
+    """Report progress to the parent; after a step, wait: it may end the work instead."""
+    connection.send((False, step))
+    if step:
+        connection.recv()
+
+
+def _answer(work: Work[Any], user: User, tick: Tick) -> bytes:
     """Do the work for a user; a fault of the program goes on where the results are awaited."""
     try:
-        return pickle.dumps((work(user), None))
+        return pickle.dumps((work(user, tick), None))
     except Exception as error:  # noqa: BLE001 - it is raised again in the other process
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
         return pickle.dumps((None, _portable(error)))

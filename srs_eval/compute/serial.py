@@ -14,7 +14,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """Evaluate users in order, in this process: the easiest to debug."""
+    """Evaluate users in order, in this process: the easiest to debug.
+
+    The jobs of a sweep are evaluated by `Processes` with one worker instead, so that they share
+    no state.
+    """
 
     def map(
         self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick

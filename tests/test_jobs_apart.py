@@ -1,0 +1,78 @@
+"""Jobs of a sweep share no state: what one has learned from its test rows helps no other."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from commands import QUIET, SMALL, Here
+
+from srs_eval.compute.processes import Processes
+from srs_eval.errors import Pruned
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+def test_cards_learned_in_a_job_are_unknown_in_the_next(here):
+    (here.folder / "own/algo").mkdir(parents=True)
+    text = "_target_: offenders.KeepsATableOfCards\n"
+    (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")
+    words = ("--config-dir=own", "algo=cards", "panel=quick", *SMALL, *QUIET)
+    alone = here(*words, "hydra.run.dir=alone")
+    sweep = here("-m", *words, "seed=0,1", "hydra.sweep.dir=out")
+    assert (alone.status, sweep.status) == (0, 0), alone.text + sweep.text
+    folders = [here.folder / "alone", *sorted((here.folder / "out").glob("*_cards"))]
+    assert len(folders) == 3
+    p = [pq.read_table(folder / "predictions.parquet")["p"].to_numpy() for folder in folders]
+    np.testing.assert_array_equal(p[0], p[1])
+    np.testing.assert_array_equal(p[1], p[2])
+
+
+class ShowsSteps:
+    """Work whose steps are shown to the parent, which may end it."""
+
+    def __call__(self, user, tick):
+        tick()
+        for step in (1, 2, 3):
+            tick(step, (user, os.getpid()))
+        tick()
+        return user, os.getpid()
+
+
+def shown(workers, users, most=3):
+    seen = []
+
+    def tick(*step):
+        seen.append(step)
+        if step and step[0] > most:
+            raise Pruned("not worth going on with")
+
+    mapped = Processes(workers=workers).map(
+        ShowsSteps(), users, on_crash=lambda user, reason: reason, tick=tick
+    )
+    return seen, mapped
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_steps_in_a_worker_are_shown_where_the_search_is(workers):
+    seen, mapped = shown(workers, ["a", "b", "c"])
+    process = dict(mapped)
+    assert sorted(process) == ["a", "b", "c"]
+    assert os.getpid() not in process.values()
+    for user, pid in process.items():
+        steps = [step for step, *what in filter(None, seen) if what == [(user, pid)]]
+        assert steps == [1, 2, 3]
+    assert seen.count(()) == 6
+
+
+def test_a_search_ends_a_worker_by_an_error_after_a_step():
+    seen, mapped = shown(1, ["a", "b"], most=1)
+    with pytest.raises(Pruned, match="not worth going on with"):
+        list(mapped)
+    assert [step for step, _ in filter(None, seen)] == [1, 2]
