@@ -82,7 +82,7 @@ def score(
     Raises
     ------
     ScoreError
-        If the predictions cannot be scored; every problem is named.
+        If there are no predictions, or they cannot be scored; every problem is named.
 
     Examples
     --------
@@ -102,12 +102,15 @@ def score(
     if nameless:
         raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
     predictions = _predictions(columns)
+    if not len(predictions):
+        left_out = f": all {length} have a missing value, see nan_policy" if length else ""
+        raise ScoreError(f"there are no reviews to score{left_out}")
     if panel is None:
         panel = default_panel(thresholds=DEFAULT_THRESHOLDS if thresholds is None else thresholds)
     sketch = panel.sketch(predictions)
     counts: dict[str, float] = {"n": len(predictions), "n_dropped": length - len(predictions)}
     scores = panel.of(sketch, predictions)
-    alike = _alike(columns) if resamples and len(predictions) else ()
+    alike = _alike(columns) if resamples else ()
     found = [columns[name] for name in alike]
     counted = None if sketch is None else sketch.tally
     options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}

@@ -71,11 +71,12 @@ def floor_of(counted: Tally) -> float:
     if not n > 0:
         return math.nan
     counted = counted.compact
-    variance = counted.count * counted.p * (1 - counted.p) / n**2
-    noise = _Noise.of(onto_grid(counted.p, variance, NODES + 1))
+    variance = counted.count * counted.p * (1 - counted.p)
+    noise = _Noise.of(onto_grid(counted.p, variance / n**2, NODES + 1))
     # However wide the kernel, the noise of the mean is left; and at most that of each review.
     spread = np.sqrt(counted.p * (1 - counted.p)) @ counted.count / n
-    lowest = sigma = math.sqrt(2 / math.pi * float(variance.sum()))
+    # Roots are taken first: of predictions near the smallest number, nothing else may be taken off.
+    lowest = sigma = math.sqrt(2 / math.pi) * math.sqrt(float(variance.sum())) / n
     # The noise left shrinks with the bandwidth, as one over its square root or slower. So
     # each of these steps at least cuts the distance to the floor by three.
     for _ in range(MOST_STEPS):

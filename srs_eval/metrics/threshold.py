@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
+from decimal import Decimal
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -24,9 +25,7 @@ from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
-NEARBY = 0.02
-# Predictions at just that distance do not count, in whatever precision they were rounded.
-ROUNDING = 1e-6
+NEARBY = Decimal("0.02")
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
@@ -120,9 +119,25 @@ class ThresholdSums:
         p, recalled = predictions.p, predictions.recalled
         predicted = p >= p.dtype.type(self.threshold)
         exact = p.astype(np.float64, copy=False)
-        near = np.abs(exact - self.threshold) < NEARBY - ROUNDING
+        low, high = (p.dtype.type(bound) for bound in nearby(self.threshold))
+        near = (p > low) & (p < high)
         every = np.ones(len(p), np.bool_)
         return predicted, predicted & recalled, recalled, every, near * (exact - recalled), near
+
+
+def nearby(threshold: float) -> tuple[float, float]:
+    """Bounds between which predictions are near a threshold, themselves not included.
+
+    They are decimal numbers: 0.1 and 0.02 more is 0.12, as it would not be in binary. Like the
+    threshold, they are then rounded to the precision of the predictions.
+
+    Examples
+    --------
+    >>> nearby(0.7)
+    (0.68, 0.72)
+    """
+    middle = Decimal(repr(float(threshold)))
+    return float(middle - NEARBY), float(middle + NEARBY)
 
 
 def _counts(totals: FloatArray) -> ConfusionCounts:
@@ -191,7 +206,7 @@ class ThresholdBias(SketchMetric):
     Parameters
     ----------
     threshold : float, in [0, 1]
-        Predictions less than 0.02 from it count.
+        Predictions less than 0.02 from it count: see `nearby`.
     """
 
     threshold: float

@@ -76,21 +76,21 @@ def test_missing_values_in_any_column_can_be_left_out():
     assert scores["brier"] == pytest.approx((0.1**2 + 0.6**2) / 2)
 
 
-def test_nothing_is_scored_as_nothing():
-    scores = score([], [])
-    assert scores.pop("n") == scores.pop("n_dropped") == 0
-    assert all(math.isnan(value) for value in scores.values())
-
-
-def test_everything_missing_is_scored_as_nothing():
-    scores = score([math.nan, math.nan], [1, 0], nan_policy="omit")
-    assert (scores["n"], scores["n_dropped"]) == (0, 2)
-    assert math.isnan(scores["log_loss"])
+def test_one_review_is_scored_as_far_as_it_can_be():
+    scores = score([0.5], [1], user=["ann"], card=[1], day=[2])
+    assert (scores["n"], scores["log_loss"]) == (1, pytest.approx(math.log(2)))
+    assert math.isnan(scores["auc"])
+    assert math.isnan(scores["normalized_entropy"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
+        (([], []), {}, "there are no reviews to score$"),
+        (([], []), {"user": [], "nan_policy": "omit"}, "there are no reviews to score$"),
+        (([math.nan] * 2, [1, 0]), {"nan_policy": "omit"}, "all 2 have a missing value"),
+        ((P, RECALLED), {"user": [None] * 4, "nan_policy": "omit"}, "all 4 have a missing"),
+        (([math.nan, 0.5], [1, 0]), {}, "p is NaN at position 0"),
         ((P, RECALLED), {"nan_policy": "ignore"}, "expected 'raise' or 'omit'"),
         ((P, RECALLED[:2]), {}, "recalled has shape \\(2,\\), but p has \\(4,\\)"),
         ((P, RECALLED[:2]), {"nan_policy": "omit"}, "equal lengths"),

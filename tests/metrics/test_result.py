@@ -49,11 +49,6 @@ def test_it_says_how_many_reviews_were_left_out():
     assert str(result).splitlines()[0] == "2 reviews, 1 left out"
 
 
-def test_nothing_prints_too():
-    lines = str(score([], [])).splitlines()
-    assert lines[0] == "0 reviews"
-
-
 def test_a_frame_has_a_row_for_each_score(result):
     frame = result.to_frame()
     assert list(frame.columns) == ["score", "lo", "hi", "better"]

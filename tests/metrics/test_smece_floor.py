@@ -55,13 +55,21 @@ def test_more_reviews_lower_it_as_the_cube_root():
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=30))
 def test_it_lies_between_the_noise_of_the_mean_and_that_of_each_review(p):
     variance = np.array(p) * (1 - np.array(p))
-    low = math.sqrt(2 / math.pi * variance.sum()) / len(p)
+    low = math.sqrt(2 / math.pi) * math.sqrt(variance.sum()) / len(p)
     high = math.sqrt(2 / math.pi) * np.sqrt(variance).mean()
     assert low * (1 - 1e-12) <= smece_floor(p) <= high * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("p", [5e-324, 1e-310, 2.2e-308, 1e-160])
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_equal_predictions_near_the_smallest_number_have_the_noise_of_their_mean(p, n):
+    expected = math.sqrt(2 / math.pi) * math.sqrt(p) * math.sqrt(1 - p) / math.sqrt(n)
+    assert smece_floor([p] * n) == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+# Numbers whose difference to 1 is one too: 1 - 1e-17 is 1, which has no noise.
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@given(st.lists(st.integers(0, 2**53).map(lambda k: k / 2**53), min_size=1, max_size=30))
 def test_both_ends_are_alike(p):
     assert smece_floor(1 - np.array(p)) == pytest.approx(smece_floor(p), rel=1e-4, abs=1e-9)
 

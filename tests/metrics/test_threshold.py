@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.threshold import (
+    DEFAULT_THRESHOLDS,
+    NEARBY,
     STATISTICS,
     ConfusionCounts,
     ThresholdBias,
@@ -87,6 +90,17 @@ def test_predictions_at_exactly_the_distance_of_0_02_are_not_nearby(dtype):
     (row,) = rows(np.array([0.88, 0.92, 0.8801, 0.9199], dtype), np.array([True, False] * 2))
     assert row["nearby"] == 2
     assert row["bias"] == pytest.approx(0.9 - 0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
+def test_predictions_next_to_the_edge_of_what_is_nearby_fall_on_their_side(dtype, threshold):
+    edges = [dtype(str(Decimal(str(threshold)) + way)) for way in (-NEARBY, NEARBY)]
+    inside = [np.nextafter(edge, dtype(threshold)) for edge in edges]
+    outside = [np.nextafter(edge, 2 * edge - dtype(threshold)) for edge in edges]
+    for p, expected in ((edges, 0), (outside, 0), (inside, 2)):
+        (row,) = rows(np.array(p, dtype), np.array([True, False]), (threshold,))
+        assert row["nearby"] == expected
 
 
 def test_the_bias_nearby_is_taken_in_double_precision():
