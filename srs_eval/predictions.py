@@ -75,7 +75,7 @@ def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Pred
 
 def read_only(predictions: Predictions) -> Predictions:
     """View predictions as arrays that cannot be written into: metrics share them."""
-    columns = {
+    columns: dict[str, Any] = {
         name: _locked(column)
         for name in ("user", *_PER_REVIEW)
         if (column := getattr(predictions, name)) is not None

@@ -122,7 +122,11 @@ class Nn17(PooledPretraining):
     (Mish) say what recall really is, how difficulty moves, what stability is left after a lapse,
     and how much it grows otherwise. 39 parameters: 28 in the networks, 8 first stabilities and
     difficulties, 3 of the theoretical growth. Reads days between reviews, ratings and lapses;
-    does not read same-day reviews; not online. Source: the public benchmark (srs-benchmark,
+    does not read same-day reviews; not online. The public code takes cards for new while all cards
+    of a batch have the state (1, 1), as after a first Again with untrained first states; here only
+    a card's first review is new, so that no prediction depends on the batch (predictions of a card
+    that begins with Again differ by up to 0.071 from those of the public code for that card alone).
+    Source: the public benchmark (srs-benchmark,
     2024), after Woźniak's descriptions of SM-17 (https://supermemo.guru/wiki/Algorithm_SM-17).
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
