@@ -21,6 +21,8 @@ DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _OTHERS = ("http", "https", "databricks", "databricks-uc", "uc")
 _STORES = "mlflow.tracking_store"
 UI_PORT = 5000
+# Long enough for thirty first uses of a store at once on a busy machine.
+LOCK_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,14 @@ class StoreAddress:
         Where new experiments keep their files; None leaves it to the server.
     database : Path, optional
         The file of a sqlite store.
+    timeout : float
+        Seconds to wait for a database that another process has locked.
     """
 
     uri: str
     artifacts: str | None = None
     database: Path | None = None
+    timeout: float = LOCK_SECONDS
 
     @property
     def is_server(self) -> bool:
@@ -65,6 +70,7 @@ def store_address(
     uri: str | None,
     artifacts: str | None = None,
     *,
+    timeout: float = LOCK_SECONDS,
     folder: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> StoreAddress:
@@ -78,14 +84,18 @@ def store_address(
     artifacts : str, optional
         Folder or URI for the files of new experiments. By default ``mlartifacts`` beside
         a sqlite file, and the server's own choice everywhere else.
+    timeout : float
+        Seconds to wait for a database that another process has locked.
     folder : Path, optional
         What relative paths start from: the working directory unless given.
 
     Raises
     ------
     ConfigError
-        If the URI is none that MLflow can keep runs in.
+        If the URI is none that MLflow can keep runs in, or the timeout is negative.
     """
+    if not timeout >= 0:
+        raise ConfigError(f"tracking.timeout={timeout}: seconds, 0 or more")
     folder = Path.cwd() if folder is None else folder.absolute()
     uri = uri or environment.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
     if "://" not in uri and uri != "databricks":
@@ -108,10 +118,10 @@ def store_address(
     if uri_problem(rest):
         raise ConfigError(f"tracking.uri={uri}: {rest} {uri_problem(rest)}")
     if scheme != "sqlite" or not rest:
-        return StoreAddress(uri, _absolute(artifacts, folder))
+        return StoreAddress(uri, _absolute(artifacts, folder), timeout=timeout)
     database = (folder / rest.partition("?")[0]).absolute()
     beside = artifacts or str(database.parent / "mlartifacts")
-    return StoreAddress(_sqlite_uri(database), _absolute(beside, folder), database)
+    return StoreAddress(_sqlite_uri(database), _absolute(beside, folder), database, timeout)
 
 
 def ui_command(address: StoreAddress) -> str | None:

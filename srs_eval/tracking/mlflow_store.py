@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import requests
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, ViewType
 from mlflow.exceptions import MlflowException
@@ -21,7 +21,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.address import StoreAddress
+from srs_eval.tracking.locked import is_lock, wait_when_locked
 from srs_eval.tracking.process import process_is_gone
+from srs_eval.tracking.sqlite_file import prepare
 from srs_eval.tracking.view import VIEW_TAG, encode_view, experiment_note, view_state
 
 NOTE_TAG = "mlflow.note.content"
@@ -29,8 +31,6 @@ NOTE_TAG = "mlflow.note.content"
 DIGEST_LENGTH = 36
 # Or the UI opens the experiment with its menus for chat bots.
 KIND_TAG = ("mlflow.experimentKind", "custom_model_development")
-# Migrations of a fresh store take 3 to 10 seconds on a slow disk.
-LOCK_SECONDS = 120
 # What comes through from below MLflow besides its own.
 MLFLOW_ERRORS = (
     MlflowException,
@@ -48,6 +48,9 @@ def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
     try:
         yield
     except MLFLOW_ERRORS as error:
+        known = _known_reason(error, address)
+        if known is not None:
+            raise TrackingError(f"MLflow could not {doing} at {address.shown}:\n  {known}") from error
         first_line = str(error).strip().partition("\n")[0][:400]
         raise TrackingError(
             f"MLflow could not {doing} at {address.shown}.\n"
@@ -57,26 +60,31 @@ def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
 
 
 def open_store(address: StoreAddress) -> MlflowClient:
-    """Connect to a store, and create it if it is a sqlite file that is not there yet.
+    """Connect to a store, and create it if it is not there yet.
 
-    Several processes that find a fresh sqlite file would each run MLflow's migrations on
-    it and fail; here the first does it while the others wait at a file lock.
+    Several processes that find an empty database would each create MLflow's tables in it and
+    fail; here the first does it while the others wait at a file lock.
     """
-    with tracking_errors("open its store", address), only_one(address):
-        client = MlflowClient(tracking_uri=address.uri)
-        client.get_experiment_by_name("Default")
+    with tracking_errors("open its store", address):
         if address.database is not None:
-            _let_readers_in(address)
+            wait_when_locked(address.database, address.timeout)
+            prepare(address.database, file_lock(address))
+        with only_one(address):
+            client = MlflowClient(tracking_uri=address.uri)
+            client.get_experiment_by_name("Default")
     return client
 
 
 def open_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:
     """Find an experiment, or create it with its note and its artefact folder."""
-    with tracking_errors(f"open the experiment {name!r}", address), only_one(address):
+    with tracking_errors(f"open the experiment {name!r}", address):
         experiment = client.get_experiment_by_name(name)
         if experiment is None:
-            experiment = _create_experiment(client, address, name)
-        elif experiment.lifecycle_stage != "active":
+            with only_one(address):
+                experiment = client.get_experiment_by_name(name)
+                if experiment is None:
+                    experiment = _create_experiment(client, address, name)
+        if experiment.lifecycle_stage != "active":
             raise TrackingError(
                 f"The experiment {name!r} at {address.shown} is deleted. Restore it with "
                 f"'mlflow experiments restore -x {experiment.experiment_id}' or choose "
@@ -164,23 +172,16 @@ def only_one(address: StoreAddress) -> FileLock | nullcontext[None]:
     Of a sqlite store all processes, of another database those of this host and user; a server
     sees to itself.
     """
-    if address.is_server:
-        return nullcontext()
+    return nullcontext() if address.is_server else file_lock(address)
+
+
+def file_lock(address: StoreAddress) -> FileLock:
+    """Lock of a database: beside a sqlite file, of another one in the temporary folder."""
     if address.database is not None:
         address.database.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(f"{address.database}.lock", timeout=LOCK_SECONDS)
+        return FileLock(f"{address.database}.lock", timeout=address.timeout)
     digest = hashlib.sha256(f"{getpass.getuser()} {address.uri}".encode()).hexdigest()[:16]
-    return FileLock(Path(tempfile.gettempdir(), f"srs_eval-{digest}.lock"), timeout=LOCK_SECONDS)
-
-
-def _let_readers_in(address: StoreAddress) -> None:
-    # In this mode, which the file remembers, the UI can read while runs write.
-    connection = sqlite3.connect(str(address.database), timeout=20)
-    try:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode=WAL")
-    finally:
-        connection.close()
+    return FileLock(Path(tempfile.gettempdir(), f"srs_eval-{digest}.lock"), timeout=address.timeout)
 
 
 def _folder(name: str) -> str:
@@ -192,9 +193,29 @@ def _pid(tag: str) -> int:
     return int(tag) if tag.isdigit() else 0
 
 
+def _known_reason(error: BaseException, address: StoreAddress) -> str | None:
+    """Say in a line what is wrong with a sqlite file, and what to do, where that is known."""
+    for cause in _causes(error):
+        if isinstance(cause, Timeout) or (isinstance(cause, sqlite3.Error) and is_lock(cause)):
+            what = cause.lock_file if isinstance(cause, Timeout) else "the database"
+            return (
+                f"{what} was locked by another process for {address.timeout:g} s; end that "
+                "process, raise tracking.timeout, or go on with tracking=none"
+            )
+        if isinstance(cause, sqlite3.Error):
+            return f"{cause}. {_advice(address)}"
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _advice(address: StoreAddress) -> str:
     if address.is_server:
-        return "Start that server or correct tracking.uri (or MLFLOW_TRACKING_URI)."
+        return "Start that server or correct tracking.uri (or MLFLOW_TRACKING_URI)"
     if address.database is not None and not os.access(address.database.parent, os.W_OK):
-        return f"The folder {address.database.parent} cannot be written to; set tracking.uri."
-    return "Check tracking.uri (or MLFLOW_TRACKING_URI), or go on with tracking=none."
+        return f"The folder {address.database.parent} cannot be written to; set tracking.uri"
+    return "Check tracking.uri (or MLFLOW_TRACKING_URI), or go on with tracking=none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from srs_eval.tracking.address import store_address
+from srs_eval.tracking.address import LOCK_SECONDS, store_address
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
@@ -39,6 +39,8 @@ class MlflowTracker:
         registered and served. Where that cannot be, the tag ``model`` says why.
     system_metrics : bool
         Whether to log the use of processors, memory and disk; needs psutil.
+    timeout : float
+        Seconds to wait for a database that another process has locked.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class MlflowTracker:
         view: bool = True,
         model: bool = False,
         system_metrics: bool = False,
+        timeout: float = LOCK_SECONDS,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
@@ -57,6 +60,7 @@ class MlflowTracker:
         self.view = view
         self.model = model
         self.system_metrics = system_metrics
+        self.timeout = timeout
         self._session: MlflowSession | None = None
 
     def start(self, run: RunInfo) -> None:
@@ -69,7 +73,7 @@ class MlflowTracker:
         TrackingError
             If the store cannot be opened or the run cannot be begun.
         """
-        address = store_address(self.uri, self.artifacts)
+        address = store_address(self.uri, self.artifacts, timeout=self.timeout)
         with quiet_mlflow(IMPATIENCE):
             # Imported here, because MLflow takes a second that checking options need not
             # wait for, and reads its settings for silence while it is imported.

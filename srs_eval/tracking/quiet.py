@@ -13,6 +13,9 @@ from contextlib import contextmanager
 
 LOGGERS = ("mlflow", "alembic", "sqlalchemy", "urllib3.connectionpool")
 
+# Modules by the beginnings of their names; the last are scripts that create MLflow's tables.
+_LIBRARIES = (r"mlflow\.", "alembic", "sqlalchemy", "pydantic", "google", r"[0-9a-f]{12}_")
+
 # MLflow's own defaults retry for about four minutes before they give up.
 PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
@@ -28,7 +31,7 @@ IMPATIENCE = {
 SILENCE = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "GIT_PYTHON_REFRESH": "quiet",
 }
@@ -43,10 +46,11 @@ def quiet_mlflow(patience: Mapping[str, str] = PATIENCE) -> Iterator[None]:
     os.environ.update(added)
     try:
         for logger in loggers:
-            logger.setLevel(logging.ERROR)
+            # not even errors: MLflow logs, with a traceback, what it raises as well
+            logger.setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
             # What MLflow's own modules warn about is for its authors.
-            for library in (r"mlflow\.", "alembic", "sqlalchemy", "pydantic", "google"):
+            for library in _LIBRARIES:
                 warnings.filterwarnings("ignore", module=library)
             yield
     finally:
