@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from srs_eval import stopping
 from srs_eval.errors import ReviewLogError, SrsEvalError
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation, Watch
 from srs_eval.metrics.panel import Panel
@@ -29,7 +30,7 @@ def checked_users(source: Source) -> list[User]:
     Raises
     ------
     ReviewLogError
-        Listing every name that is of another type, or that comes again.
+        If there are none, or listing every name that is of another type or comes again.
     """
     users: list[User] = []
     known: set[User] = set()
@@ -43,6 +44,8 @@ def checked_users(source: Source) -> list[User]:
         else:
             users.append(name)
             known.add(name)
+    if not users and not problems:
+        problems.append("no users")
     if problems:
         raise ReviewLogError(source.location, problems)
     return users
@@ -53,14 +56,9 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
 
     Raises
     ------
-    ReviewLogError
-        If there are no users.
     Pruned
         If the search the job is part of does not want its end.
     """
-    if not users:
-        raise ReviewLogError(plan.source.location, ["no users"])
-    kept.open(resume=plan.resume)
     number = {user: position for position, user in enumerate(users)}
     done = _done_before(plan, kept, users) if plan.resume else {}
     if done:
@@ -90,6 +88,7 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
         todo = [user for user in users if user not in done]
 
         def tick(*step: Any) -> None:
+            stopping.check()
             if step and watch is not None:
                 watch(*step)
             else:
@@ -97,6 +96,7 @@ def evaluate_users(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> li
 
         crashed = partial(_crashed, plan.panel)
         for scored in plan.compute.map(work, todo, on_crash=crashed, tick=tick):
+            stopping.check()
             kept.save(number[scored.user], scored)
             done[scored.user] = scored.put_away()
             bar.update(max(len(done) * folds - bar.n, 0))

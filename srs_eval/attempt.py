@@ -8,14 +8,32 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from srs_eval.errors import ConfigError, Pruned, SrsEvalError
+from srs_eval import stopping
+from srs_eval.errors import ConfigError, FolderInUseError, Pruned, SrsEvalError
 from srs_eval.job import USERS, run_job
 from srs_eval.plan import Plan
+from srs_eval.report.claim import claim
 from srs_eval.report.console import complain, shell
 from srs_eval.report.files import SUMMARY, read_json
 from srs_eval.report.finished import FINISHED
 from srs_eval.report.jobs import JobOutcome, write_outcome
+
+
+class Attempt(NamedTuple):
+    """How a job went.
+
+    Attributes
+    ----------
+    value : float
+        Mean of the metric over users; NaN where there is none.
+    exit_status : int
+        What the command returns for it.
+    """
+
+    value: float
+    exit_status: int
 
 
 def attempt(
@@ -25,7 +43,7 @@ def attempt(
     folder: Path,
     sweep_folder: Path | None = None,
     metric: str = "log_loss",
-) -> float:
+) -> Attempt:
     """Plan and run one job, leaving ``job.json`` in its folder.
 
     Whatever goes wrong is told and recorded, so that the next job of a sweep is run all the
@@ -40,25 +58,33 @@ def attempt(
     metric : str
         What to return.
 
-    Returns
-    -------
-    float
-        Mean of the metric over users; NaN where there is none.
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
     """
+    try:
+        claimed = claim(folder)
+    except FolderInUseError as error:
+        complain(str(error))
+        return Attempt(math.nan, 1)
     began = time.perf_counter()
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
-    write_outcome(folder, outcome)
-    told = ""
-    try:
-        outcome, told = _carry_out(make_plan, label, folder)
-    except (KeyboardInterrupt, SystemExit):
-        told = "interrupted"
-        raise
-    finally:
-        _record(folder, replace(outcome, seconds=time.perf_counter() - began))
-        if told:
-            complain(told + _what_is_kept(folder, sweep_folder))
-    return _mean(folder, metric) if outcome.exit_status == 0 else math.nan
+    with claimed:
+        write_outcome(folder, outcome)
+        told = ""
+        try:
+            outcome, told = _carry_out(make_plan, label, folder)
+        except (KeyboardInterrupt, SystemExit):
+            told = "interrupted"
+            raise
+        finally:
+            is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
+            if told:
+                complain(told + _what_is_kept(folder, sweep_folder))
+        if outcome.exit_status == 0 and is_recorded:
+            return Attempt(_mean(folder, metric), 0)
+        return Attempt(math.nan, max(outcome.exit_status, 1))
 
 
 def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
@@ -74,10 +100,12 @@ def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple
         status, message = 2, str(error)
         told = message
     except SrsEvalError as error:
+        stopping.check()  # an import that was interrupted fails in ways of its own
         told = message = str(error)
     except OSError as error:
         told = message = f"{error.strerror or error}: {error.filename or folder}"
     except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+        stopping.check()  # an import that was interrupted fails in ways of its own
         message = f"{type(error).__name__}: {error}"
         told = f"unexpected error\n{traceback.format_exc().rstrip()}"
     return JobOutcome(label, "failed", message, status), told
@@ -95,11 +123,15 @@ def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
     )
 
 
-def _record(folder: Path, outcome: JobOutcome) -> None:
+def _record(folder: Path, outcome: JobOutcome) -> bool:
+    """Write the outcome down; where that cannot be, say so instead."""
     try:
         write_outcome(folder, outcome)
-    except OSError as error:  # a full disk: the record is lost, its message is not
-        complain(f"cannot write {folder}: {error.strerror}; {outcome.status}: {outcome.message}")
+    except OSError as error:
+        reason = error.strerror if folder.is_dir() else "it was removed or renamed during the run"
+        complain(f"cannot write {folder}: {reason}; {outcome.status}: {outcome.message}")
+        return False
+    return True
 
 
 def _mean(folder: Path, metric: str) -> float:

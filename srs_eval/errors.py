@@ -13,6 +13,10 @@ class ConfigError(SrsEvalError):
     """An option, key or combination of options that cannot be run."""
 
 
+class FolderInUseError(SrsEvalError):
+    """An output folder that another command is writing to."""
+
+
 class ReviewLogError(SrsEvalError):
     """A review log that cannot be read, with every violation that was found.
 

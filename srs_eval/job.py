@@ -44,14 +44,17 @@ def run_job(plan: Plan) -> JobOutcome:
     Pruned
         If the search this job is part of does not want its end.
     """
-    if plan.resume and _is_finished(plan):
+    kept = FinishedUsers(plan.folder / USERS, _stamp(run_tags(plan)))
+    if plan.resume and not kept.is_begun and _is_finished(plan):
+        kept.remove()  # what a kill has left of its removal
         say(f"{plan.label} was finished before: {plan.folder}")
         return JobOutcome(plan.label, "ok", "finished before")
+    kept.check(resume=plan.resume)
     users = checked_users(plan.source)
     say(_announcement(plan, users))
     with _tracked(plan) as run:
+        kept.open(resume=plan.resume)
         (plan.folder / files.SUMMARY).unlink(missing_ok=True)  # it marks a finished run
-        kept = _kept_users(plan)
         try:
             scored = evaluate_users(plan, users, kept)
         except Pruned:
@@ -89,7 +92,7 @@ def run_job(plan: Plan) -> JobOutcome:
 def _is_finished(plan: Plan) -> bool:
     """Whether this very job has come to its end in this folder before, without a failure."""
     summary = plan.folder / files.SUMMARY
-    if not summary.is_file() or (plan.folder / USERS).is_dir():
+    if not summary.is_file():
         return False
     content = files.read_json(summary)
     if _stamp(content["tags"]) != _stamp(run_tags(plan)):
@@ -98,10 +101,6 @@ def _is_finished(plan: Plan) -> bool:
             "give the same, or another hydra.run.dir"
         )
     return bool(content["failed"] == 0)
-
-
-def _kept_users(plan: Plan) -> FinishedUsers:
-    return FinishedUsers(plan.folder / USERS, _stamp(run_tags(plan)))
 
 
 def _stamp(tags: Mapping[str, str]) -> str:

@@ -8,9 +8,10 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from srs_eval import option_files, settings
-from srs_eval.errors import ConfigError
+from srs_eval import option_files, settings, stopping
+from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.hydra_section import refused_before, section_problems
 from srs_eval.report.console import complain, facts, say
 from srs_eval.sweeping.progress import running_trial
@@ -48,6 +49,9 @@ class _Command:
     folder: Path | None = None
     is_sweep: bool = False
     told: set[str] = field(default_factory=set)
+    claims: ExitStack = field(default_factory=ExitStack)
+    status: int = 0
+    tells_its_end: bool = False
 
 
 _command = _Command()
@@ -61,13 +65,19 @@ def started() -> Path | None:
 class RememberFolder(Callback):
     """Note where the jobs of a command put their results."""
 
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Claim the folder of a single job before anything is written there."""
+        HydraConfig.instance().set_config(config)  # which the default folder is named after
+        _claim(config.hydra.run)
+
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Note the folder of a single job."""
         if not _command.is_sweep:
             _command.folder = Path(config.hydra.runtime.output_dir).resolve()
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Note the folder that holds the folders of all jobs."""
+        """Claim and note the folder that holds the folders of all jobs."""
+        _claim(config.hydra.sweep)
         _command.folder = Path(config.hydra.sweep.dir).resolve()
         _command.is_sweep = True
         # A search goes on with its trials; any other sweep says anew how each job ends.
@@ -75,6 +85,27 @@ class RememberFolder(Callback):
             from srs_eval.report.jobs import forget_outcomes  # heavy: not for --help
 
             forget_outcomes(_command.folder)
+
+
+def _claim(place: DictConfig) -> None:
+    """Claim the folder of the command; end the command if another one is using it."""
+    from srs_eval.report.claim import claim  # not for --help and completion
+
+    folder = str(place.dir)
+    is_dated = "${now:" in str(OmegaConf.to_container(place)["dir"])
+    for number in count(2):
+        try:
+            _command.claims.enter_context(claim(Path(place.dir)))
+        except FolderInUseError as error:
+            if not is_dated:
+                # Hydra lets a callback raise nothing else
+                complain(str(error))
+                sys.exit(1)
+            place.dir = f"{folder}_{number}"  # begun in the same second as another
+        except OSError:
+            return  # Hydra, or the job, will say what is wrong with the folder
+        else:
+            return
 
 
 def job(cfg: DictConfig) -> float:
@@ -116,13 +147,17 @@ def job(cfg: DictConfig) -> float:
             trial=trial,
         )
 
-    return attempt(
+    _command.tells_its_end = True
+    done = attempt(
         plan,
         label=choices["algo"],
         folder=folder,
         sweep_folder=sweep_folder,
         metric="log_loss" if trial is None else trial.metric,
     )
+    _command.tells_its_end = False
+    _command.status = max(_command.status, done.exit_status)
+    return done.value
 
 
 def _tell_once(texts: Sequence[str]) -> None:
@@ -133,11 +168,11 @@ def _tell_once(texts: Sequence[str]) -> None:
             complain(text)
 
 
-def main() -> None:
-    """Run the command and exit: 0 all well, 1 a fit or job failed, 2 not understood."""
+def run_words() -> int:
+    """Run the words of this program: 0 all well, 1 a fit or job failed, 2 not understood."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
-    sys.exit(command(sys.argv[1:]))
+    return command(sys.argv[1:])
 
 
 def command(words: list[str]) -> int:
@@ -202,9 +237,15 @@ def _not_understood(problems: list[str]) -> int:
 
 
 def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
+    with ExitStack() as claims:
+        _command.claims = claims
+        return _run_claimed(words, given, folders)
+
+
+def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
     _command.folder, _command.is_sweep = None, False
-    _command.told = set()
+    _command.told, _command.status, _command.tells_its_end = set(), 0, False
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
     )(job)
@@ -232,15 +273,23 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         complain(f"cannot write the output folder: {error.strerror or error}{named}")
         status = 1
     except KeyboardInterrupt:
-        status = 130
+        status = stopping.exit_status()
     except RuntimeError as error:  # of a launcher: jobs record their own
         if not _command.is_sweep:
             raise
         told = str(error).strip().partition("\n")[0]
         complain(f"the launcher lost a job: {type(error).__name__}: {told}")
         status = 1
-    folder = started()
-    if folder is not None and folder.is_dir():
+    if stopping.is_requested():
+        status = stopping.exit_status()
+        if not _command.tells_its_end:
+            complain("interrupted")
+    folder, status = started(), max(status, _command.status)
+    if folder is not None and not folder.is_dir():
+        if status == 0:
+            complain(f"{folder} was removed or renamed during the run")
+        return max(status, 1)
+    if folder is not None:
         from srs_eval.report.jobs import report_jobs  # heavy: not for --help and completion
 
         status = max(status, report_jobs(folder, is_sweep=_command.is_sweep))

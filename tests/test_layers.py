@@ -17,6 +17,7 @@ TRY_OUT = BOTTOM | {"trial", "tampering", "expectations"}
 MAY_IMPORT = {
     "nouns": set(),
     "errors": set(),
+    "stopping": set(),
     "cards": {"nouns"},
     "predictions": {"nouns", "errors"},
     "data": BOTTOM,
@@ -51,9 +52,9 @@ MAY_IMPORT = {
     "plan": {"nouns", "errors", "metrics", "comparison", "compute", "tracking", "sweeping"},
     "learned_model": SCORED | {"plan", "comparison", "tracking", "rebuilt"},
     "log_items": SCORED | {"plan", "comparison", "tracking", "report", "learned_model"},
-    "all_users": SCORED | {"plan", "report"},
+    "all_users": SCORED | {"plan", "report", "stopping"},
     "job": SCORED | {"all_users", "plan", "comparison", "tracking", "report", "log_items"},
-    "attempt": {"errors", "plan", "report", "job", "sweeping"},
+    "attempt": {"errors", "stopping", "plan", "report", "job", "sweeping"},
     "option_files": {"errors"},
     "pretrain": {
         "nouns",
@@ -69,10 +70,10 @@ MAY_IMPORT = {
     "compare": {"errors", "comparison", "report", "tracking"},
     "handover": {"nouns", "errors", "algorithms", "report"},
     "export": {"nouns", "errors", "report", "handover"},
-    "run": {"errors", "attempt", "building", "hydra_section", "plan", "report", "settings"}
-    | {"option_files", "sweeping"},
+    "run": {"errors", "stopping", "attempt", "building", "hydra_section", "plan", "report"}
+    | {"settings", "option_files", "sweeping"},
     "project_words": {"report"},
-    "__main__": {"run"},
+    "__main__": {"run", "stopping"},
     "__init__": {"checks", "metrics", "report"},
 }
 # Libraries that are slow to load or easily replaced, and who may import them.
@@ -97,6 +98,7 @@ AT_HOME = {
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = {
     "run.py",
+    "__main__.py",
     "compare.py",
     "export.py",
     "job.py",

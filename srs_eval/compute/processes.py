@@ -7,7 +7,6 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -139,13 +138,12 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
 
 def _start_server_deaf_to_interrupts() -> None:
     """Let workers never hear of Ctrl-C, which is for this process to deal with."""
-    if threading.current_thread() is not threading.main_thread():
-        return  # only the main thread may change what a signal does
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Blocked rather than ignored: what comes meanwhile is heard afterwards.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _hand_over(connection: Connection, thing: object) -> None:

@@ -6,7 +6,7 @@ import atexit
 import os
 import socket
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from srs_eval.tracking.address import StoreAddress, ui_command
 from srs_eval.tracking.items import Item, Tag
 from srs_eval.tracking.mlflow_run import join_run, log_items, start_run
 from srs_eval.tracking.mlflow_store import (
+    MLFLOW_ERRORS,
     close_dead_runs,
     only_one,
     open_experiment,
@@ -161,22 +162,33 @@ def begin_session(
     else:
         opened = open_experiment(client, address, run.experiment or experiment)
     run_facts.begin(run.tags)
-    with tracking_errors("begin a run", address):
-        close_dead_runs(client, opened.experiment_id, host)
-        if joined is None:
-            with only_one(address):
-                joined = start_run(client, opened.experiment_id, run)
-        if run.resumes:
-            tag_interrupted(client, opened.experiment_id, joined, output)
-    has_view = view and write_view(client, opened)
-    return MlflowSession(
-        client,
-        address,
-        experiment_id=opened.experiment_id,
-        run_id=joined,
-        has_view=has_view,
-        monitor=_monitor(address, joined) if system_metrics else None,
-    )
+    with ExitStack() as undo:
+        with tracking_errors("begin a run", address):
+            close_dead_runs(client, opened.experiment_id, host)
+            if joined is None:
+                with only_one(address):
+                    joined = start_run(client, opened.experiment_id, run)
+            undo.callback(_give_up, client, joined)
+            if run.resumes:
+                tag_interrupted(client, opened.experiment_id, joined, output)
+        has_view = view and write_view(client, opened)
+        session = MlflowSession(
+            client,
+            address,
+            experiment_id=opened.experiment_id,
+            run_id=joined,
+            has_view=has_view,
+            monitor=_monitor(address, joined) if system_metrics else None,
+        )
+        undo.pop_all()
+    return session
+
+
+def _give_up(client: MlflowClient, run_id: str) -> None:
+    """End a run that was interrupted before anything was logged."""
+    run_facts.end()
+    with suppress(*MLFLOW_ERRORS):
+        client.set_terminated(run_id, STATUS["killed"])
 
 
 def _monitor(address: StoreAddress, run_id: str) -> SystemMetricsMonitor:

@@ -50,7 +50,9 @@ def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
     except MLFLOW_ERRORS as error:
         known = _known_reason(error, address)
         if known is not None:
-            raise TrackingError(f"MLflow could not {doing} at {address.shown}:\n  {known}") from error
+            raise TrackingError(
+                f"MLflow could not {doing} at {address.shown}:\n  {known}"
+            ) from error
         first_line = str(error).strip().partition("\n")[0][:400]
         raise TrackingError(
             f"MLflow could not {doing} at {address.shown}.\n"

@@ -1,0 +1,130 @@
+"""Ctrl-C and SIGTERM while a command runs: always heard, and an orderly end.
+
+Python raises at whatever line it is. In a ``__del__``, in a callback of a weak reference or of C
+code the exception is printed and dropped, and the program goes on; here it is raised again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NoReturn
+
+# Programs that pass a signal on, such as runners of other programs, double the terminal's.
+_SECONDS_OF_ONE_REQUEST = 0.5
+_SECONDS_UNTIL_AGAIN = 0.01
+
+
+@dataclass
+class _Request:
+    """The signal that asks this process to stop; 0 if there is none."""
+
+    number: int = 0
+    at: float = 0.0
+    process: int = 0
+
+
+_request = _Request()
+
+
+def run(command: Callable[[], int]) -> NoReturn:
+    """Run a command, listening to signals, and exit with its status.
+
+    Ctrl-C raises `KeyboardInterrupt`, SIGTERM `SystemExit`. A second one ends the process at once.
+    """
+    _listen()
+    try:
+        status = command()
+    except KeyboardInterrupt:
+        status = _say_stopped()
+    except SystemExit as end:
+        if not is_requested():
+            _stop_listening(end.code)
+            raise
+        status = _say_stopped()
+    _stop_listening(status)
+    sys.exit(status)
+
+
+def is_requested() -> bool:
+    """Whether this process was asked to stop."""
+    return _request.number != 0
+
+
+def exit_status() -> int:
+    """Exit status of a command that was asked to stop."""
+    return 128 + (_request.number or signal.SIGINT)
+
+
+def check() -> None:
+    """Stop now if the process was asked to stop and something has dropped the exception."""
+    if is_requested():
+        _raise()
+
+
+def _listen() -> None:
+    _request.process = os.getpid()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and background jobs have it
+            signal.signal(number, _stop)
+    sys.unraisablehook = _raise_again
+
+
+def _stop_listening(status: object) -> None:
+    """Let a signal on the way out change nothing but its length."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        if os.getpid() == _request.process:
+            os._exit(status if isinstance(status, int) else int(status is not None))
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) == _stop:
+            signal.signal(number, end)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    if os.getpid() != _request.process:
+        # A forked process inherits the handler, but the command is its parent's.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        return
+    now = time.monotonic()
+    if not is_requested():
+        _request.number, _request.at = number, now
+        _raise()
+    if now - _request.at > _SECONDS_OF_ONE_REQUEST:
+        os.write(2, b"\nsrs_eval: stopped at once\n")
+        os._exit(128 + number)
+
+
+def _raise() -> NoReturn:
+    if _request.number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(exit_status())
+
+
+def _say_stopped() -> int:
+    sys.stderr.write("srs_eval: interrupted\n")
+    return exit_status()
+
+
+def _raise_again(dropped: Any) -> None:
+    """Raise the request to stop again, soon, if it is what was dropped."""
+    is_ours = issubclass(dropped.exc_type, KeyboardInterrupt | SystemExit) and is_requested()
+    if not is_ours or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(dropped)
+        return
+    before = signal.getsignal(signal.SIGALRM)
+
+    def again(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGALRM, before)
+        _raise()
+
+    # Not from here, where it would be dropped as well.
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS_UNTIL_AGAIN)
