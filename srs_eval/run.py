@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -21,7 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, read_write
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -68,7 +68,7 @@ class RememberFolder(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Claim the folder of a single job before anything is written there."""
         HydraConfig.instance().set_config(config)  # which the default folder is named after
-        _claim(config.hydra.run)
+        _claim(config, "run")
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Note the folder of a single job."""
@@ -77,7 +77,7 @@ class RememberFolder(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Claim and note the folder that holds the folders of all jobs."""
-        _claim(config.hydra.sweep)
+        _claim(config, "sweep")
         _command.folder = Path(config.hydra.sweep.dir).resolve()
         _command.is_sweep = True
         # A search goes on with its trials; any other sweep says anew how each job ends.
@@ -87,10 +87,11 @@ class RememberFolder(Callback):
             forget_outcomes(_command.folder)
 
 
-def _claim(place: DictConfig) -> None:
+def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
     """Claim the folder of the command; end the command if another one is using it."""
     from srs_eval.report.claim import claim  # not for --help and completion
 
+    place = config.hydra[kind]
     folder = str(place.dir)
     is_dated = "${now:" in str(OmegaConf.to_container(place)["dir"])
     for number in count(2):
@@ -98,10 +99,12 @@ def _claim(place: DictConfig) -> None:
             _command.claims.enter_context(claim(Path(place.dir)))
         except FolderInUseError as error:
             if not is_dated:
-                # Hydra lets a callback raise nothing else
                 complain(str(error))
-                sys.exit(1)
-            place.dir = f"{folder}_{number}"  # begun in the same second as another
+                sys.exit(1)  # what a callback raises otherwise, Hydra shows as a warning
+            with read_write(config.hydra):  # begun in the same second as another
+                place.dir = f"{folder}_{number}"
+                quoted = place.dir.replace("'", "\\'")
+                config.hydra.overrides.hydra.append(f"hydra.{kind}.dir='{quoted}'")
         except OSError:
             return  # Hydra, or the job, will say what is wrong with the folder
         else:

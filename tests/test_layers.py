@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "building": {"nouns", "errors", "metrics", "compute", "tracking", "targets"},
     "mlflow_plugins": {"nouns", "errors", "metrics", "report", "tracking", "rebuilt"},
     "comparison": FACTS | {"metrics"},
-    "report": SCORED | {"comparison", "local_paths"},
+    "report": SCORED | {"comparison", "local_paths", "stopping"},
     "sweeping": {"errors", "report", "targets", "tracking"},
     "plan": {"nouns", "errors", "metrics", "comparison", "compute", "tracking", "sweeping"},
     "learned_model": SCORED | {"plan", "comparison", "tracking", "rebuilt"},
@@ -283,3 +283,8 @@ def test_everything_public_is_documented():
     ]
     assert [place for place, tree in TREES.items() if not ast.get_docstring(tree)] == []
     assert [(place, node.name) for place, node in public if not ast.get_docstring(node)] == []
+
+
+def test_no_compiled_code_is_kept_on_disk():
+    """See docs/adr/0010: numba would write into the package, or into the home folder."""
+    assert not [place for place, text in TEXTS.items() if "cache=True" in text]

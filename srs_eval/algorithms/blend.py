@@ -82,7 +82,7 @@ def _follow(
 _Sequential = Callable[
     [Vector, Vector, Vector, BoolArray, IntArray, float, float], tuple[Matrix, Vector]
 ]
-_followed: _Sequential = numba.njit(cache=True)(_follow)
+_followed: _Sequential = numba.njit()(_follow)
 
 
 @dataclass(frozen=True, slots=True)

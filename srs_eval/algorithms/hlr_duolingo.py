@@ -113,7 +113,7 @@ def _descend(
 
 # Each step needs the one before, so no numpy function can take its place.
 _Sequential = Callable[[Matrix, Vector, Vector, Vector, float, float], Vector]
-_descended: _Sequential = numba.njit(cache=True)(_descend)
+_descended: _Sequential = numba.njit()(_descend)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def _follow(
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 _Sequential = Callable[[float, float, NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-_followed: _Sequential = numba.njit(cache=True)(_follow)
+_followed: _Sequential = numba.njit()(_follow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from srs_eval import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.local_paths import uri_problem
 from srs_eval.report.console import complain, facts, say
@@ -56,7 +57,7 @@ def exit_with(command: Callable[[list[str]], int]) -> None:
     """Run a command on the words that were typed, and exit with its status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
-    sys.exit(command(sys.argv[1:]))
+    stopping.run(lambda: command(sys.argv[1:]))
 
 
 def carry_out(

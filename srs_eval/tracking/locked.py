@@ -32,9 +32,9 @@ def wait_when_locked(database: Path, seconds: float) -> None:
     _seconds[str(database)] = seconds
 
 
-def connected(database: Path, *, isolation_level: str | None = "DEFERRED") -> sqlite3.Connection:
+def connected(database: Path) -> sqlite3.Connection:
     """Open a sqlite file for use with `waiting`."""
-    return sqlite3.connect(database, timeout=_SECONDS_IN_SQLITE, isolation_level=isolation_level)
+    return sqlite3.connect(database, timeout=_SECONDS_IN_SQLITE)
 
 
 def waiting(database: Path | str, action: Callable[[], Result]) -> Result:
@@ -74,27 +74,27 @@ def notice(text: str) -> None:
 
 @event.listens_for(Engine, "do_execute")
 def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    database = _database(context)
-    if database is None:
-        return False
-    if _BUSY_TIMEOUT.match(statement):
+    if _BUSY_TIMEOUT.match(statement) and _database(context):
         statement = f"PRAGMA busy_timeout = {_SECONDS_IN_SQLITE * 1000:.0f}"
-    waiting(database, lambda: cursor.execute(statement, parameters))
-    return True
+    return _waited(context, lambda: cursor.execute(statement, parameters))
 
 
 @event.listens_for(Engine, "do_execute_no_params")
 def _execute_no_params(cursor: Any, statement: str, context: Any) -> bool:
-    return _execute(cursor, statement, (), context)
+    return _waited(context, lambda: cursor.execute(statement))
 
 
 @event.listens_for(Engine, "do_executemany")
 def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    return _waited(context, lambda: cursor.executemany(statement, parameters))
+
+
+def _waited(context: Any, execute: Callable[[], object]) -> bool:
+    """Execute a statement, or tell SQLAlchemy to do so where there is nothing to wait for."""
     database = _database(context)
-    if database is None:
-        return False
-    waiting(database, lambda: cursor.executemany(statement, parameters))
-    return True
+    if database is not None:
+        waiting(database, execute)
+    return database is not None
 
 
 def _database(context: Any) -> str | None:

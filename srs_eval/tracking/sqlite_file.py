@@ -196,7 +196,7 @@ def _has_come_to_rest(database: Path) -> bool:
 
 
 def _trace(database: Path) -> tuple[object, ...]:
-    """What changes with every step of whoever creates a file."""
+    """Sample what changes with every step of a creation."""
     if not database.exists():
         return ()
     status = database.stat()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from same import assert_same
@@ -10,7 +11,7 @@ from same import assert_same
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -162,3 +163,29 @@ def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path):
     finished.remove()
     assert not (tmp_path / "users").exists()
     finished.remove()
+
+
+@pytest.mark.parametrize("name", ["user.json", "predictions.arrow", "curves.arrow"])
+def test_what_was_kept_of_a_user_and_is_gone_is_an_error(kept, scored, tmp_path, name):
+    results = scored(1, 2)
+    for number, result in enumerate(results):
+        kept.save(number, result)
+    (kept.folder / "000001" / name).unlink()
+    with pytest.raises(SrsEvalError, match="another program has changed"):
+        kept.gather(range(2), tmp_path)
+    with pytest.raises(SrsEvalError, match="another program has changed"):
+        list(kept.predictions([1]))
+
+
+def test_fewer_rows_than_were_kept_are_an_error(kept, scored, tmp_path):
+    for number, result in enumerate(scored(1, 2)):
+        kept.save(number, result)
+    first, second = (kept.folder / f"00000{n}" / "predictions.arrow" for n in range(2))
+    assert pa.ipc.open_file(first).read_all().num_rows > 0
+    with pa.OSFile(str(second), "wb") as sink:
+        table = pa.ipc.open_file(first).read_all().slice(1)
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(SrsEvalError, match="another program has changed"):
+        kept.gather(range(2), tmp_path)
+    assert not (tmp_path / files.PREDICTIONS).exists()

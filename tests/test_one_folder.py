@@ -1,0 +1,192 @@
+"""One command at a time in a folder, and a folder that goes while a command runs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands import QUIET, SMALL, Here, summary_of
+
+from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.report.finished import FinishedUsers
+from srs_eval.run import command
+from srs_eval.tracking.nothing import NoTracker
+
+RUN = ["algo=avg", *SMALL, *QUIET]
+USING = """
+import sys
+from pathlib import Path
+from srs_eval.report.claim import claim
+with claim(Path(sys.argv[1])):
+    print("claimed", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+@contextmanager
+def used_by_another(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", USING, str(folder)]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        yield process
+        process.kill()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["hydra.run.dir=out"], ["-m", "hydra.sweep.dir=out", "seed=1,2"]],
+    ids=["one run", "a sweep"],
+)
+def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(
+    here: Here, words: list[str]
+) -> None:
+    assert here(*RUN, *words).status == 0
+    with used_by_another(here.folder / "out"):
+        before = contents(here.folder)
+        refused = here(*RUN, *words, "name=another")
+        assert refused.status == 1
+        assert "out is in use by another command" in refused.err
+        assert contents(here.folder) == before
+    assert here(*RUN, *words).status == 0  # its process was killed
+
+
+def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
+    with used_by_another(here.folder / "out" / "1_avg"):
+        done = here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3")
+        assert done.status == 1
+        assert {path.name for path in (here.folder / "out" / "1_avg").iterdir()} <= {
+            ".lock",
+            ".hydra",
+        }
+    assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
+
+
+@pytest.mark.parametrize(("kind", "job"), [("run", ""), ("sweep", "0_avg")])
+def test_commands_begun_in_the_same_second_get_folders_of_their_own(
+    here: Here, kind: str, job: str
+) -> None:
+    words = [*RUN, f"hydra.{kind}.dir=same_${{now:%Y}}", *(["-m"] if job else [])]
+    assert here(*words).status == 0
+    (folder,) = here.folder.iterdir()
+    with used_by_another(folder):
+        before = contents(folder)
+        assert here(*words).status == 0
+        assert contents(folder) == before
+    assert summary_of(folder.with_name(f"{folder.name}_2") / job)["users"] == 2
+
+
+def test_a_folder_that_goes_during_the_run_is_a_failure(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FinishedUsers, "save", lambda *_: shutil.rmtree(here.folder / "out"))
+    done = here(*RUN, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "out: it was removed or renamed during the run" in done.err
+
+
+def test_a_folder_that_goes_at_the_end_of_the_run_is_a_failure(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FinishedUsers, "remove", lambda kept: shutil.rmtree(kept.folder.parent))
+    done = here(*RUN, "hydra.run.dir=out")
+    assert done.status == 1
+    assert "removed or renamed" in done.err
+
+
+@pytest.fixture
+def finished(here: Here) -> Path:
+    assert here(*RUN, "hydra.run.dir=out").status == 0
+    return here.folder / "out"
+
+
+def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
+    here: Here, finished: Path
+) -> None:
+    (finished / "users" / "000001").mkdir(parents=True)
+    (finished / "users" / "000001" / "user.json").write_text("{}", encoding="utf-8")
+    before = contents(finished)
+    done = here(*RUN, "hydra.run.dir=out", "resume=true")
+    assert (done.status, "finished before" in done.out) == (0, True)
+    after = contents(finished)
+    results = [name for name in before if "job.json" not in name and ".hydra" not in name]
+    assert {name: after[name] for name in results} == {name: before[name] for name in results}
+    assert here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7").status == 2
+    assert (finished / "summary.json").is_file()
+
+
+def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_refused(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TrackingError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NoTracker, "finish", fail)
+        assert here(*RUN, "hydra.run.dir=out").status == 1
+    summary = (here.folder / "out" / "summary.json").read_bytes()
+    refused = here(*RUN, "hydra.run.dir=out", "resume=true", "seed=7")
+    assert refused.status == 2
+    assert "begun with other settings" in refused.err
+    assert (here.folder / "out" / "summary.json").read_bytes() == summary
+    assert here(*RUN, "hydra.run.dir=out", "resume=true").status == 0
+    assert not (here.folder / "out" / "users").exists()
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2, 3])
+def test_a_run_killed_while_it_removes_its_users_is_finished(
+    here: Here, monkeypatch: pytest.MonkeyPatch, removed: int
+) -> None:
+    remove = shutil.rmtree
+
+    def killed(folder: Path) -> None:
+        for entry in sorted(folder.iterdir())[:removed]:
+            remove(entry) if entry.is_dir() else entry.unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        assert here(*RUN, "hydra.run.dir=out").status == 130
+    out = here.folder / "out"
+    summary = (out / "summary.json").read_bytes()
+    done = here(*RUN, "hydra.run.dir=out", "resume=true")
+    assert (done.status, "finished before" in done.out) == (0, True)
+    assert (out / "summary.json").read_bytes() == summary
+    assert not list(out.glob("*users*")) + list(out.glob(".users*"))
+
+
+def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
+    kept = FinishedUsers(tmp_path / "users", "stamp")
+    kept.folder.mkdir()
+    (kept.folder / "stamp.json.partial").write_text("{", encoding="utf-8")
+    for resume in (True, False):
+        kept.open(resume=resume)
+        assert kept.is_begun
+    (tmp_path / "users" / "stamp.json").unlink()
+    (tmp_path / "users" / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not of a run"):
+        kept.check(resume=False)
+
+
+def test_a_command_gives_its_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command([*RUN, "hydra.run.dir=out"]) == 0
+    with used_by_another(tmp_path / "out"):
+        pass
