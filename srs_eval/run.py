@@ -93,7 +93,7 @@ def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
 
     place = config.hydra[kind]
     folder = str(place.dir)
-    is_dated = "${now:" in str(OmegaConf.to_container(place)["dir"])
+    is_dated = "${now:" in OmegaConf.to_yaml(place)
     for number in count(2):
         try:
             _command.claims.enter_context(claim(Path(place.dir)))

@@ -14,14 +14,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
-from mlflow.store.db import utils as mlflow_tables
+from mlflow.store.db import utils
 from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from srs_eval.errors import TrackingError
 from srs_eval.tracking.locked import connected, notice, waiting
+
+mlflow_tables: Any = utils  # which has no types
 
 # A file that is created by another program, such as `mlflow ui`, changes all the time.
 SECONDS_WITHOUT_CHANGE = 10.0
