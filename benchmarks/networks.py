@@ -3,7 +3,7 @@
     python benchmarks/networks.py
 
 All have the same training reviews in the same number of batches, the same network, the same loss
-and the same gradient, on one thread. Compiled is what `Lstm` does, packed what the other
+and the same gradient, on one thread. Compiled is what `LstmPublished` does, packed what the other
 networks do: PyTorch reads each card once. The padded way, PyTorch as well, is given both orders of
 its reviews that are in use: histories of like length together, as the public benchmark has it,
 which pads least; and shuffled. All are in single precision.
@@ -24,8 +24,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from workloads import Workload, synthetic_workload
 
-from srs_eval.algorithms.neural.lstm import LstmNetwork
-from srs_eval.algorithms.neural.lstm_equations import LstmEquations, packed_groups
+from srs_eval.algorithms.neural.lstm_published import LstmNetwork
+from srs_eval.algorithms.neural.lstm_published_equations import (
+    PublishedLstmEquations,
+    packed_groups,
+)
 from srs_eval.algorithms.neural.network import (
     Network,
     TrainingBatch,
@@ -74,7 +77,7 @@ def drawn_network(precision: torch.dtype = torch.float32) -> Network:
 def packed_batches(
     network: Network, reviews: Reviews, rows: IntArray, precision: torch.dtype = torch.float32
 ) -> list[TrainingBatch]:
-    """Make the batches `Lstm` trains on."""
+    """Make the batches `LstmPublished` trains on."""
     histories = histories_before(reviews, rows, longest=LONGEST)
     order = np.random.default_rng(0).permutation(len(histories.length))
     groups = groups_of_targets(histories, order, per_group=BATCH_SIZE)
@@ -126,7 +129,7 @@ def padded_loss(network: Network, batch: PaddedBatch) -> Tensor:
 def compiled_batches(
     reviews: Reviews, rows: IntArray, dtype: type[np.float32] | type[np.float64] = np.float32
 ) -> list[Packed]:
-    """Make the batches `Lstm` trains on, packed for the engine."""
+    """Make the batches `LstmPublished` trains on, packed for the engine."""
     histories = histories_before(reviews, rows, longest=LONGEST)
     order = np.random.default_rng(0).permutation(len(histories.length))
     groups = groups_of_targets(histories, order, per_group=BATCH_SIZE)
@@ -149,7 +152,7 @@ def slopes(
 
 def compiled_slopes(network: Network, batches: Sequence[Packed]) -> tuple[float, FloatArray]:
     """Sum losses and gradients over batches, by the engine."""
-    model, w = compiled(LstmEquations(8)), network.vector().astype(np.float64)
+    model, w = compiled(PublishedLstmEquations(8)), network.vector().astype(np.float64)
     total, gradient = 0.0, np.zeros(len(w))
     for batch in batches:
         value, found = model.gradient(w, batch)

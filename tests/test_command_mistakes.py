@@ -19,8 +19,8 @@ def here(
 MISTAKES = [
     (["algo=lsmt"], ["algo=lsmt: no such option; did you mean 'lstm'?", "moving_avg"]),
     (["algoo=lstm"], ["there is no 'algoo'; did you mean 'algo'?"]),
-    (["algo=lstm", "algo.epoch=3"], ["there is no 'algo.epoch'; did you mean 'algo.epochs'?"]),
-    (["algo.hidden=3"], ["algo=fsrs6 has no 'hidden', but gru,", "lstm_curves have"]),
+    (["algo=gru", "algo.epoch=3"], ["there is no 'algo.epoch'; did you mean 'algo.epochs'?"]),
+    (["algo.hidden=3"], ["algo=fsrs6 has no 'hidden', but gru,", "lstm_published have"]),
     (["data.user=3"], ["data=synthetic has no 'user', but anki has"]),
     (["seed=abc"], ["seed=abc: expected a whole number"]),
     (["figures=maybe"], ["figures=maybe: expected true or false"]),

@@ -190,8 +190,8 @@ def test_an_option_that_names_nothing_that_exists_is_told_apart_from_one_that_fa
         (["algoo=lstm"], ["there is no 'algoo'", "'algo'"]),
         (["sed=3"], ["there is no 'sed'", "'seed'"]),
         (["data.usres=3"], ["there is no 'data.usres'", "'data.users'"]),
-        (["algo.epochs=3"], ["algo=fsrs6 has no 'epochs'", "lstm"]),
-        (["algo=lstm", "algo.epoch=3"], ["'algo.epochs'"]),
+        (["algo.epochs=3"], ["algo=fsrs6 has no 'epochs'", "lstm_published"]),
+        (["algo=gru", "algo.epoch=3"], ["'algo.epochs'"]),
         (["panel.metrics.ece.bin=3"], ["'panel.metrics.ece.bins'"]),
         (["experiment=quick"], ["experiment=quick: no such option", "'quick_start'"]),
         (["algo=avg,lsmt"], ["algo=lsmt: no such option", "'lstm'"]),
@@ -212,7 +212,7 @@ def test_a_mistake_is_told_with_what_was_probably_meant(words, said):
 
 
 def test_all_mistakes_are_told_and_nothing_else():
-    words = ["algo=lstm", "algo.epochs=9", "data=syntetic", "sed=1", "data.users=3", "seed=4"]
+    words = ["algo=gru", "algo.epochs=9", "data=syntetic", "sed=1", "data.users=3", "seed=4"]
     found = settings.mistakes(words)
     assert len(found) == 2
     assert found[0].startswith("data=syntetic")
@@ -223,14 +223,14 @@ def test_all_mistakes_are_told_and_nothing_else():
     "words",
     [
         [],
-        ["algo=lstm", "algo.epochs=9"],
+        ["algo=gru", "algo.epochs=9"],
         ["algo=avg,sm2,lstm"],
         ["algo=glob(*)"],
         ["algo=lstm", "algo.hidden=range(4,9)"],
         ["data=revlogs_10k", "data.path=/a/b", "data.users=[8,36]"],
         ["data=csv", "data.path=log.csv", "data.columns.card=note"],
         ["panel=full", "~panel.metrics.ece", "panel.metrics.ece_15.bins=20"],
-        ["experiment=quick_start", "algo.epochs=3"],
+        ["experiment=quick_start", "algo.hidden=3"],
         ["hydra.run.dir=here", "+tags.a=b", "notes='a b'"],
         ["sweep=null", "experiment=null"],
     ],

@@ -49,3 +49,19 @@ def require_bool(owner: str, option: str, value: object) -> None:
     """
     if not isinstance(value, bool):
         raise ConfigError(f"{owner}: {option}={value} is not one of: true, false")
+
+
+def require_whole(
+    owner: str, option: str, value: object, *, least: int, most: int | None = None
+) -> None:
+    """Refuse an option that is not a whole number in a range.
+
+    Raises
+    ------
+    ConfigError
+        Naming the option, the value and the range.
+    """
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
+        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ConfigError(f"{owner}: {option}={value} is not a whole number {expected}")

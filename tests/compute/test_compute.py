@@ -72,9 +72,9 @@ def test_processes_give_the_very_numbers_of_one_process():
 def test_processes_give_the_very_numbers_of_one_process_when_training_a_network():
     if find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
-    from srs_eval.algorithms.neural.lstm import Lstm
+    from srs_eval.algorithms.neural.lstm_published import LstmPublished
 
-    assert_numbers_are_the_same((Lstm(),), [1, 2])
+    assert_numbers_are_the_same((LstmPublished(),), [1, 2])
 
 
 def test_one_process_works_in_order_and_ticks():

@@ -288,7 +288,7 @@ def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
             stderr=log,
             start_new_session=True,
         )
-        while not (folder / "out" / f"{number}_lstm" / "job.json").exists():
+        while not (folder / "out" / f"{number}_lstm_published" / "job.json").exists():
             assert process.poll() is None, (folder / "killed.log").read_text()
             time.sleep(0.005)
         time.sleep(0.02 * (number % 5))
@@ -301,8 +301,9 @@ def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
 def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
     tmp_path: Path, users: int
 ) -> None:
-    tiny = ["algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "hydra.sweeper.n_trials=30"]
-    words = ["-m", "algo=lstm", "sweep=optuna_lstm", *BRIEF, *tiny, "tracking=none"]
+    words = ["-m", "algo=lstm_published", "hydra/sweeper=srs_eval_optuna", "protocol=validation"]
+    words += [*BRIEF, "algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "tracking=none"]
+    words += ["hydra.sweeper.n_trials=30"]
     words += [f"data.users={users}", "hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
     for place in ("killed", "whole"):
         (tmp_path / place).mkdir()

@@ -32,7 +32,7 @@ from srs_eval.algorithms.neural.training import (
     generator_from,
     last_of,
 )
-from srs_eval.algorithms.neural.weights import Weights
+from srs_eval.algorithms.weights import Weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
@@ -140,11 +140,8 @@ class NetworkAlgorithm:
     ) -> Iterator[Callable[[], NetworkModel]]:
         """Train; after each epoch yield what freezes the network as it stands, if called now."""
         weights = self.learned()
-        if weights is not None and (seen := weights.seen_in(reviews)) is not None:
-            raise FitSkipped(
-                f"user {reviews.user} was seen in pretraining (as {seen.name}): "
-                f"{self.name} would be scored on what its weights were learned from"
-            )
+        if weights is not None:
+            weights.refuse(self.name, reviews)
         histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
         if not len(histories.target) and weights is None:
             raise FitSkipped(

@@ -11,17 +11,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
+from srs_eval.algorithms.lessons import Lesson, pooled
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, scaling_of
 from srs_eval.algorithms.neural.sequences import Histories, histories_before
 from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from, last_of
-from srs_eval.algorithms.neural.weights import SeenUser, Weights, digests_of, read_weights
+from srs_eval.algorithms.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
-
-Lesson = tuple[Reviews, IntArray]
-
-_COLUMNS = ("day", "rating", "elapsed_days", "elapsed", "row")
 
 
 @dataclass(frozen=True)
@@ -44,21 +41,12 @@ class PretrainedAlgorithm(NetworkAlgorithm):
     def __post_init__(self) -> None:
         """Refuse weights that cannot be read, or are those of another network."""
         NetworkAlgorithm.__post_init__(self)
-        weights = self.learned()
-        if weights is None:
-            return
-        sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
-        if weights.network != self.name or weights.sizes not in sizes:
-            raise ConfigError(
-                f"{self.name}: weights={self.weights} are those of {weights.network} with sizes "
-                f"{weights.sizes}, not of {self.name} with {sizes[0]}"
-            )
+        self.learned()
 
     def learned(self) -> Weights | None:
         """Weights to start from; None: drawn ones."""
-        if self.weights is None or isinstance(self.weights, Weights):
-            return self.weights
-        return read_weights(Path(self.weights).expanduser())
+        sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
+        return weights_for(self.name, sizes, self.weights)
 
     def told(self) -> Recipe:
         """Return the recipe for fits from nothing or from weights, with what the options say."""
@@ -234,39 +222,6 @@ def warmed_cosine(done: float) -> float:
     if done < 0.1:
         return Ramps(1e-4, 0.1, 1.0)(done)
     return (1 + math.cos(math.pi * (done - 0.1) / 0.9)) / 2
-
-
-def pooled(lessons: Sequence[Lesson]) -> Lesson:
-    """Put the logs of many users one behind the other, with no card in common.
-
-    Raises
-    ------
-    ConfigError
-        If there are none, or some count whole days and others do not.
-    """
-    if len({reviews.whole_days for reviews, _ in lessons}) != 1:
-        raise ConfigError("pretraining needs users, all with whole days or all with fractions")
-    cards, rows, n_cards, n_reviews = [], [], 0, 0
-    for reviews, taught in lessons:
-        _, card = np.unique(reviews.card, return_inverse=True)
-        cards.append(card + n_cards)
-        rows.append(taught + n_reviews)
-        n_cards += int(card.max(initial=-1)) + 1
-        n_reviews += len(reviews)
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(reviews, name) for reviews, _ in lessons])
-        for name in _COLUMNS
-    }
-    durations = [reviews.duration_ms for reviews, _ in lessons]
-    known = [duration for duration in durations if duration is not None]
-    together = Reviews(
-        user="pooled",
-        card=np.concatenate(cards),
-        whole_days=lessons[0][0].whole_days,
-        duration_ms=np.concatenate(known) if len(known) == len(durations) else None,
-        **columns,
-    )
-    return together, np.concatenate(rows)
 
 
 def shared_scaling(

@@ -14,8 +14,8 @@ from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
 from srs_eval.algorithms.neural.gru_p import GruP
-from srs_eval.algorithms.neural.lstm import Lstm
 from srs_eval.algorithms.neural.lstm_curves import LstmCurves
+from srs_eval.algorithms.neural.lstm_published import LstmPublished
 from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
     Network,
@@ -36,7 +36,7 @@ from srs_eval.trial import trial_task
 FILE = Path(__file__).parents[2] / "golden/predictions.json"
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text())
 PUBLISHED: dict[str, type[NetworkAlgorithm]] = {
-    "LSTM-489": Lstm,
+    "LSTM-489": LstmPublished,
     "GRU-39": Gru,
     "GRU-P-297": GruP,
     "GRU-503": GruCurves,

@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy
 
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
-from srs_eval.algorithms.neural.lstm import Lstm, LstmNetwork
+from srs_eval.algorithms.neural.lstm_published import LstmNetwork, LstmPublished
 from srs_eval.algorithms.neural.model import NetworkModel
 from srs_eval.algorithms.neural.network import (
     Network,
@@ -114,7 +114,7 @@ def test_all_ways_to_one_gradient_lead_there() -> None:
 def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     reviews = trial_task(same_day=False).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
-    algorithm = Lstm(batch_size=100)
+    algorithm = LstmPublished(batch_size=100)
     compiled_model = algorithm.fit(reviews, rows, np.random.default_rng(0))
     histories = histories_before(reviews, rows, longest=64)
     rng = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
 
 def test_larger_networks_are_trained_without_compiling() -> None:
     reviews = small_log()
-    model = Lstm(hidden=9).fit(reviews, later_rows(reviews), np.random.default_rng(0))
+    model = LstmPublished(hidden=9).fit(reviews, later_rows(reviews), np.random.default_rng(0))
     assert len(model.parameters) == 4 * 9 * (5 + 9 + 2) + 9 + 1
 
 
@@ -190,11 +190,11 @@ def test_a_fit_depends_on_its_random_numbers_and_on_nothing_else() -> None:
     reviews = small_log()
     rows = later_rows(reviews)
     torch_state = torch.get_rng_state()
-    first = Lstm().fit(reviews, rows, np.random.default_rng(1))
+    first = LstmPublished().fit(reviews, rows, np.random.default_rng(1))
     assert torch.equal(torch.get_rng_state(), torch_state)
     torch.rand(3)
-    assert Lstm().fit(reviews, rows, np.random.default_rng(1)) == first
-    assert Lstm().fit(reviews, rows, np.random.default_rng(2)) != first
+    assert LstmPublished().fit(reviews, rows, np.random.default_rng(1)) == first
+    assert LstmPublished().fit(reviews, rows, np.random.default_rng(2)) != first
 
 
 def test_a_fit_reads_nothing_after_its_last_row() -> None:
@@ -205,7 +205,7 @@ def test_a_fit_reads_nothing_after_its_last_row() -> None:
     other = reviews_from_columns(
         user="ada", source="test", card=reviews.card, rating=changed, day=reviews.day
     )
-    algorithm = Lstm(batch_size=20)
+    algorithm = LstmPublished(batch_size=20)
     fitted = [algorithm.fit(log, rows, np.random.default_rng(0)) for log in (reviews, other)]
     assert fitted[0] == fitted[1]
 
@@ -234,7 +234,7 @@ def test_training_learns_which_cards_are_always_forgotten() -> None:
         user="ada", source="test", card=reviews.card, rating=rating, day=reviews.day
     )
     rows = later_rows(reviews)
-    model = Lstm(epochs=20, batch_size=128).fit(reviews, rows, np.random.default_rng(0))
+    model = LstmPublished(epochs=20, batch_size=128).fit(reviews, rows, np.random.default_rng(0))
     p = model.predict(reviews, rows)
     assert p[reviews.recalled[rows]].mean() > 0.9
     assert p[~reviews.recalled[rows]].mean() < 0.1
@@ -243,39 +243,39 @@ def test_training_learns_which_cards_are_always_forgotten() -> None:
 def test_without_a_training_review_that_has_a_past_the_fit_is_skipped() -> None:
     reviews = small_log()
     first_reviews = np.flatnonzero(reviews.elapsed_days < 0)
-    with pytest.raises(FitSkipped, match="user ada: lstm needs at least 1 training review"):
-        Lstm().fit(reviews, first_reviews, np.random.default_rng(0))
+    with pytest.raises(FitSkipped, match="user ada: lstm_published needs"):
+        LstmPublished().fit(reviews, first_reviews, np.random.default_rng(0))
 
 
 def test_one_training_review_is_enough() -> None:
     reviews = small_log()
-    model = Lstm().fit(reviews, later_rows(reviews)[:1], np.random.default_rng(0))
+    model = LstmPublished().fit(reviews, later_rows(reviews)[:1], np.random.default_rng(0))
     assert np.isfinite(model.parameters).all()
 
 
 def test_a_diverged_fit_names_the_user_and_what_to_try() -> None:
     reviews = small_log()
-    algorithm = Lstm(learning_rate=1e38, epochs=50)
-    with pytest.raises(FitError, match=r"user ada: lstm diverged .* learning_rate below 1e\+38"):
+    algorithm = LstmPublished(learning_rate=1e38, epochs=50)
+    with pytest.raises(FitError, match=r"diverged .* learning_rate below 1e\+38"):
         algorithm.fit(reviews, later_rows(reviews), np.random.default_rng(0))
 
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
     with pytest.raises(ConfigError, match=r"hidden=0 .*epochs=-1 .*learning_rate=nan .*device=tpu"):
-        Lstm(hidden=0, epochs=-1, learning_rate=math.nan, device="tpu")  # type: ignore[arg-type]
+        LstmPublished(hidden=0, epochs=-1, learning_rate=math.nan, device="tpu")  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_asking_for_a_missing_gpu_says_what_to_choose() -> None:
     with pytest.raises(ConfigError, match="use device=cpu"):
-        Lstm(device="cuda")
+        LstmPublished(device="cuda")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_a_gpu_predicts_what_the_cpu_predicts() -> None:
     reviews = small_log()
     rows = later_rows(reviews)
-    model = Lstm(device="cuda").fit(reviews, rows, np.random.default_rng(0))
+    model = LstmPublished(device="cuda").fit(reviews, rows, np.random.default_rng(0))
     on_cpu = lstm_model(model.parameters)
     assert model.predict(reviews, rows) == pytest.approx(on_cpu.predict(reviews, rows), abs=1e-5)
 
@@ -286,7 +286,7 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
         "sys.modules['torch'] = None\n"
         "from srs_eval.errors import ConfigError\n"
         "try:\n"
-        "    import srs_eval.algorithms.neural.lstm\n"
+        "    import srs_eval.algorithms.neural.lstm_published\n"
         "except ConfigError as error:\n"
         "    sys.stdout.write(str(error))\n"
     )
@@ -302,11 +302,13 @@ def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer() -> None:
     log = reviews_from_columns(
         user="josh", source=path.name, card=table.card_id, rating=table.rating, day=table.day_offset
     )
-    task = SrsBenchmark()(log, same_day=Lstm.same_day)
+    task = SrsBenchmark()(log, same_day=LstmPublished.same_day)
     losses = []
     for seed in range(3):
         for fold in task.folds:
-            model = Lstm().fit(task.reviews, fold.train, np.random.default_rng([seed, fold.number]))
+            model = LstmPublished().fit(
+                task.reviews, fold.train, np.random.default_rng([seed, fold.number])
+            )
             p = model.predict(task.reviews, fold.test)
             losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
     assert sum(map(len, losses)) == 3 * 5020

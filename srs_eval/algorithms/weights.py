@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -19,7 +19,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Reviews, User
 
 # Digests are kept of the first 1, 2, 4, ... 4096 reviews.
@@ -98,6 +98,20 @@ class Weights:
                 return user
         return None
 
+    def refuse(self, algorithm: str, reviews: Reviews) -> None:
+        """Refuse to be fitted to a user the weights were learned from.
+
+        Raises
+        ------
+        FitSkipped
+            Naming the user, and the name they were learned from by.
+        """
+        if (seen := self.seen_in(reviews)) is not None:
+            raise FitSkipped(
+                f"user {reviews.user} was seen in pretraining (as {seen.name}): "
+                f"{algorithm} would be scored on what its weights were learned from"
+            )
+
     def save(self, path: Path) -> None:
         """Write the numbers to `path` (which ends in .safetensors), and the card beside it."""
         content = save(
@@ -117,8 +131,39 @@ class Weights:
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        text = json.dumps(card, indent=1, ensure_ascii=False)
+        text = json.dumps(card, ensure_ascii=False).replace('{"name": ', '\n {"name": ')
         card_of(path).write_text(text + "\n", encoding="utf-8")
+
+
+def weights_for(
+    algorithm: str, sizes: Sequence[tuple[float, ...]], weights: str | Path | Weights | None
+) -> Weights | None:
+    """Return the weights an option asks for, None if it asks for none.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm that asks.
+    sizes : sequence of tuple of float
+        What its network can be built with.
+    weights : str, Path or Weights, optional
+        The weights, or their file.
+
+    Raises
+    ------
+    ConfigError
+        If they cannot be read, or are those of another network.
+    """
+    if weights is None:
+        return None
+    if not isinstance(weights, Weights):
+        weights = read_weights(Path(weights).expanduser())
+    if weights.network != algorithm or weights.sizes not in sizes:
+        raise ConfigError(
+            f"{algorithm}: these weights are those of {weights.network} with sizes "
+            f"{weights.sizes}, not of {algorithm} with {sizes[0]}"
+        )
+    return weights
 
 
 def card_of(path: Path) -> Path:

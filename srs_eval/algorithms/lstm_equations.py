@@ -1,0 +1,156 @@
+"""The LSTM as equations that the engine compiles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.nouns import FloatArray
+
+# Time, and the rating as four 0/1 numbers.
+_FEATURES = 5
+_LOG_DAYS = 0.3
+_DECAY = 0.3
+_LARGEST_LOG_STABILITY = 12.0
+_LARGEST_LOG_DECAY = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class LstmLayer:
+    """One LSTM layer over a card's reviews; a subclass turns its state into recall.
+
+    Parameters are in PyTorch's order: input weights, recurrent weights and two bias vectors,
+    each by gate (input, forget, cell, output) and unit, then the linear outputs.
+    """
+
+    hidden: int
+
+    @property
+    def outputs(self) -> int:
+        """Number of linear outputs."""
+        return 1
+
+    @property
+    def gates(self) -> int:
+        """Number of gates of all units."""
+        return 4 * self.hidden
+
+    @property
+    def first_output(self) -> int:
+        """Place of the first linear output's weights among the parameters."""
+        return self.gates * (_FEATURES + self.hidden + 2)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Outputs and cells of the hidden units."""
+        units = range(self.hidden)
+        return (*(f"output {k}" for k in units), *(f"cell {k}" for k in units))
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        """All weights, without bounds."""
+        n = self.first_output + self.outputs * (self.hidden + 1)
+        free = (math.inf,) * n
+        return ParameterSpace((0.0,) * n, tuple(-bound for bound in free), free, (1.0,) * n)
+
+    def time(self, m: Maths, elapsed: Value) -> Value:
+        """Return elapsed days as the layer reads them."""
+        return elapsed
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """Return the state after a first review, which is read at time 0."""
+        return self._read(m, w, None, 0.0, rating)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """Return the state after one more review."""
+        return self._read(m, w, state, self.time(m, elapsed), rating)
+
+    def output(self, w: Value, state: State, number: int) -> Value:
+        """Return one linear output of a state."""
+        first = self.first_output + number * (self.hidden + 1)
+        value = w[first + self.hidden]
+        for k in range(self.hidden):
+            value = value + w[first + k] * state[k]
+        return value
+
+    def _read(self, m: Maths, w: Value, state: State | None, time: Value, rating: Value) -> State:
+        gates = [self._gate(m, w, gate, state, time, rating) for gate in range(self.gates)]
+        outputs, cells = [], []
+        for k in range(self.hidden):
+            into, forget, new, out = gates[k :: self.hidden]
+            cell = _sigmoid(m, into) * _tanh(m, new)
+            if state is not None:
+                cell = cell + _sigmoid(m, forget) * state[self.hidden + k]
+            cells.append(cell)
+            outputs.append(_sigmoid(m, out) * _tanh(m, cell))
+        return (*outputs, *cells)
+
+    def _gate(
+        self, m: Maths, w: Value, gate: int, state: State | None, time: Value, rating: Value
+    ) -> Value:
+        recurrent = self.gates * _FEATURES
+        biases = recurrent + self.gates * self.hidden
+        first = _FEATURES * gate
+        again, hard, good, easy = (w[first + 1 + k] for k in range(4))
+        rated = m.where(
+            rating == 1, again, m.where(rating == 2, hard, m.where(rating == 3, good, easy))
+        )
+        total = w[biases + gate] + w[biases + self.gates + gate] + w[first] * time + rated
+        if state is not None:
+            for k in range(self.hidden):
+                total = total + w[recurrent + self.hidden * gate + k] * state[k]
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class LstmEquations(LstmLayer):
+    """The layer on log days, with a power-law curve whose stability and exponent it gives."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of linear outputs: log stability and log exponent."""
+        return 2
+
+    def time(self, m: Maths, elapsed: Value) -> Value:
+        """Return the logarithm of elapsed days, scaled."""
+        return _LOG_DAYS * m.log(1 + elapsed)
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Return recall, 0.9 after one stability."""
+        limit = _LARGEST_LOG_STABILITY
+        stability = m.exp(m.clip(self.output(w, state, 0), -limit, limit))
+        limit = _LARGEST_LOG_DECAY
+        decay = _DECAY * m.exp(m.clip(self.output(w, state, 1), -limit, limit))
+        factor = m.exp(-math.log(0.9) / decay) - 1
+        return m.exp(-decay * m.log(1 + factor * elapsed / stability))
+
+
+def drawn_weights(equations: LstmEquations, rng: np.random.Generator) -> FloatArray:
+    """Draw weights from U(-1/√hidden, 1/√hidden), with open forget gates and a common curve.
+
+    Forget gates have a bias of 1, stability a bias of e days, and weights of the exponent are
+    a tenth of the others.
+    """
+    hidden, gates, last = equations.hidden, equations.gates, equations.first_output
+    n = len(equations.parameters.defaults)
+    w: FloatArray = rng.uniform(-1, 1, n) / math.sqrt(hidden)
+    forget = gates * (_FEATURES + hidden) + hidden
+    w[forget : forget + hidden] = 1.0
+    w[last + hidden] = 1.0
+    w[last + hidden + 1 :] *= 0.1
+    return w
+
+
+# Beyond these arguments both are constant in double precision; exp would overflow further out.
+def _sigmoid(m: Maths, x: Value) -> Value:
+    return 1 / (1 + m.exp(-m.clip(x, -30.0, 30.0)))
+
+
+def _tanh(m: Maths, x: Value) -> Value:
+    return 2 / (1 + m.exp(-2 * m.clip(x, -15.0, 15.0))) - 1

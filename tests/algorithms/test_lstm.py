@@ -1,0 +1,233 @@
+"""The LSTM: its equations against PyTorch, its fit around a start, and where the start is from."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.lstm import Lstm
+from srs_eval.algorithms.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.pretrain import lessons, pretrained
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.trial import trial_task
+
+JOSH = Path(__file__).parents[2] / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
+START = Lstm().start
+MODEL = RecurrentModel(LstmEquations(8), START.parameters)
+
+
+def trial():
+    task = trial_task(same_day=True)
+    return task.reviews, task.folds[0].train, task.folds[0].test
+
+
+def mean_loss(algorithm, task):
+    losses = []
+    for fold in task.folds:
+        model = algorithm.fit(task.reviews, fold.train, np.random.default_rng(fold.number))
+        p = model.predict(task.reviews, fold.test)
+        losses.append(-np.log(np.where(task.reviews.recalled[fold.test], p, 1 - p)))
+    return np.concatenate(losses).mean()
+
+
+def by_pytorch(reviews, row):
+    """Predict one review with PyTorch's LSTM, from the definition in the docstring of `Lstm`."""
+    torch = pytest.importorskip("torch")
+    w = torch.tensor(MODEL.parameters, dtype=torch.float64)
+    layer = torch.nn.LSTM(5, 8).double()
+    sizes = [tensor.numel() for tensor in layer.parameters()]
+    with torch.no_grad():
+        for tensor, values in zip(
+            layer.parameters(), torch.split(w[: sum(sizes)], sizes), strict=True
+        ):
+            tensor.copy_(values.reshape(tensor.shape))
+        past = np.flatnonzero((reviews.card == reviews.card[row]) & (np.arange(len(reviews)) < row))
+        inputs = torch.zeros(len(past), 5, dtype=torch.float64)
+        inputs[:, 0] = torch.tensor(0.3 * np.log1p(np.maximum(reviews.elapsed[past], 0)))
+        inputs[0, 0] = 0
+        inputs[range(len(past)), reviews.rating[past]] = 1
+        h = layer(inputs)[0][-1]
+    log_s, log_d = (float(h @ w[i : i + 8] + w[i + 8]) for i in (sum(sizes), sum(sizes) + 9))
+    d = 0.3 * np.exp(np.clip(log_d, -2.5, 2.5))
+    return (1 + (0.9 ** (-1 / d) - 1) * reviews.elapsed[row] / np.exp(log_s)) ** -d
+
+
+def test_predictions_are_those_of_pytorchs_lstm():
+    reviews, _, rows = trial()
+    some = rows[:: max(1, len(rows) // 20)]
+    expected = [by_pytorch(reviews, row) for row in some]
+    assert MODEL.predict(reviews, some) == pytest.approx(expected, rel=1e-10)
+
+
+def test_recall_is_the_prediction_at_its_time_and_falls():
+    reviews, _, rows = trial()
+    elapsed = np.c_[reviews.elapsed[rows], np.tile([0.0, 1, 10, 1000], (len(rows), 1))]
+    p = MODEL.predict_at(reviews, rows, elapsed)
+    assert p[:, 0] == pytest.approx(MODEL.predict(reviews, rows), abs=1e-12)
+    assert (np.diff(p[:, 1:]) < 0).all()
+
+
+@pytest.mark.parametrize("weight", [1e6, -1e6])
+def test_extreme_weights_give_probabilities(weight):
+    reviews, _, rows = trial()
+    model = RecurrentModel(LstmEquations(8), (weight,) * 498)
+    p = np.c_[
+        model.predict(reviews, rows), model.predict_at(reviews, rows, np.full((len(rows), 1), 1e9))
+    ]
+    assert ((p > 0) & (p < 1)).all()
+
+
+@pytest.mark.parametrize("algorithm", [Lstm(), Lstm(hidden=3)])
+def test_a_fit_improves_on_its_start(algorithm):
+    reviews, rows, _ = trial()
+    fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))
+    start = (
+        algorithm.start.parameters
+        if algorithm.start
+        else tuple(drawn_weights(algorithm.equations, np.random.default_rng(0)))
+    )
+    unfitted = RecurrentModel(algorithm.equations, start)
+    loss = [
+        -np.log(np.where(reviews.recalled[rows], p, 1 - p)).sum()
+        for p in (fitted.predict(reviews, rows), unfitted.predict(reviews, rows))
+    ]
+    assert loss[0] < loss[1]
+
+
+def test_only_drawn_weights_depend_on_random_numbers():
+    reviews, rows, _ = trial()
+    seeds = (np.random.default_rng(seed) for seed in (0, 1, 0, 1))
+    a, b = (Lstm(steps=3).fit(reviews, rows, next(seeds)).parameters for _ in range(2))
+    assert a == b
+    a, b = (
+        Lstm(steps=3, weights=None).fit(reviews, rows, next(seeds)).parameters for _ in range(2)
+    )
+    assert a != b
+
+
+def test_a_stronger_pull_stays_closer_to_the_start():
+    reviews, rows, _ = trial()
+    rng = np.random.default_rng(0)
+    distances = [
+        np.linalg.norm(
+            np.array(Lstm(pull=pull).fit(reviews, rows, rng).parameters) - START.parameters
+        )
+        for pull in (0.5, 5.0, 500.0)
+    ]
+    assert distances[0] > distances[1] > distances[2]
+
+
+def test_without_training_reviews_the_fit_is_skipped():
+    reviews, rows, _ = trial()
+    with pytest.raises(FitSkipped):
+        Lstm().fit(reviews, rows[:0], np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hidden": 0},
+        {"hidden": 33},
+        {"hidden": 2.5},
+        {"hidden": True},
+        {"pull": -1},
+        {"pull": float("nan")},
+        {"steps": 0},
+        {"weights": "no/such.safetensors"},
+        {"hidden": 4, "weights": START},
+    ],
+)
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(ConfigError) as refused:
+        Lstm(**options)
+    assert "lstm" in str(refused.value) or "weights" in str(refused.value)
+
+
+def test_only_the_shipped_size_starts_from_shipped_weights():
+    assert Lstm().pretrained
+    assert not Lstm(hidden=4).pretrained
+    assert not Lstm(weights=None).pretrained
+
+
+def test_the_users_the_start_was_learned_from_are_refused():
+    source = SyntheticUsers(users=2, seed=777, size_scale=0.2, max_reviews=5000)
+    task = SrsBenchmark()(source.read(2), same_day=True)
+    with pytest.raises(FitSkipped):
+        Lstm().fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
+    other = SyntheticUsers(users=1, seed=2026, size_scale=0.2, max_reviews=600)
+    task = SrsBenchmark()(other.read(1), same_day=True)
+    assert Lstm(steps=1).fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
+
+
+def test_pretraining_can_be_repeated_and_read_back(tmp_path):
+    words = [
+        "algo=lstm",
+        "algo.weights=null",
+        "data=synthetic",
+        "data.users=3",
+        "data.max_reviews=600",
+    ]
+    one, two = (pretrained(words).start for _ in range(2))
+    assert one == two
+    one.save(tmp_path / "start.safetensors")
+    read = Lstm(weights=tmp_path / "start.safetensors").start
+    assert read.parameters == pytest.approx(one.parameters, rel=1e-6)
+    assert [user.name for user in read.seen] == [1, 2, 3]
+
+
+def test_users_without_rows_teach_nothing():
+    reviews, rows, _ = trial()
+    with pytest.raises(ConfigError):
+        Lstm().pretrain([(reviews, rows[:0])], np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_the_shipped_start_is_made_again_by_its_command():
+    source = SyntheticUsers(users=400, seed=777, size_scale=0.2, max_reviews=5000)
+    taught = lessons(Lstm(), source, SrsBenchmark())
+    again = replace(Lstm(), weights=None).pretrain(taught, np.random.default_rng(0)).start
+    # Rounding differs between processors.
+    assert again.parameters == pytest.approx(START.parameters, abs=1e-3)
+    assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
+
+
+def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives():
+    losses = {Lstm: [], Hlr: [], Average: []}
+    source = SyntheticUsers(users=6, max_reviews=1500)
+    for user in source.users():
+        for algorithm in losses:
+            task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)
+            losses[algorithm].append(mean_loss(algorithm(), task))
+    mean = {algorithm: np.mean(values) for algorithm, values in losses.items()}
+    assert mean[Lstm] < min(mean[Hlr], mean[Average])
+
+
+def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
+    if not JOSH.exists():
+        pytest.skip(f"{JOSH.name} is not beside this checkout")
+    table = pd.read_csv(JOSH)
+    log = reviews_from_columns(
+        user="josh", source=JOSH.name, card=table.card_id, rating=table.rating, day=table.day_offset
+    )
+    loss = mean_loss(Lstm(), SrsBenchmark()(log, same_day=True))
+    assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331
+
+
+def test_it_needs_no_pytorch():
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = None\n"
+        "from srs_eval.algorithms.lstm import Lstm\n"
+        "assert Lstm().pretrained\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
