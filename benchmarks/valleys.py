@@ -53,12 +53,12 @@ def _compared(algorithm: type[Fitted], reviews: Reviews, fold: Fold) -> tuple[fl
     judge = algorithm(fit="lbfgs")  # in double precision
     equations = judge.equations(whole_days=True)
     space = judge.space(equations)
-    centre, _ = judge.centre(reviews, fold.train, space, np.asarray(space.defaults))
+    centre, encode = np.asarray(space.defaults), judge.coordinates(equations).encode
     objective = judge.objective(equations, space, reviews, fold.train, centre)
     values, losses = [], []
     for method in ("newton", "lbfgs"):
         model = algorithm(fit=method).fit(reviews, fold.train, np.random.default_rng(0))
-        values.append(objective.gradient(np.asarray(model.parameters)).loss)
+        values.append(objective.gradient(encode(np.asarray(model.parameters))).loss)
         losses.append(log_loss(model.predict(reviews, fold.test), reviews.recalled[fold.test]))
     return values[0] / values[1] - 1, losses[0] - losses[1]
 

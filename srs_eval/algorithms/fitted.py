@@ -17,7 +17,13 @@ from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import Minimum, newton
-from srs_eval.engine.objective import Objective, feasible, standard_errors, stiffness
+from srs_eval.engine.objective import (
+    LogCoordinates,
+    Objective,
+    feasible,
+    standard_errors,
+    stiffness,
+)
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import Recency
@@ -39,6 +45,8 @@ class Fitted(FitOptions):
         Whether Hard and Easy are taken for Good.
     """
 
+    # How many of the first parameters `newton` and `lbfgs` fit as logarithms.
+    logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
 
     def __init__(
@@ -82,10 +90,12 @@ class Fitted(FitOptions):
     ) -> tuple[Vector, str]:
         """Improve on the start by what needs no fit of the whole model.
 
+        For methods other than ``newton`` and ``lbfgs``.
+
         Returns
         -------
         centre : float64 [parameters]
-            Where the fit starts, and what it is drawn to.
+            Where training starts.
         missing : str
             What the log lacks for that, "" if nothing.
         """
@@ -129,15 +139,11 @@ class Fitted(FitOptions):
             return RecurrentModel(equations, _tuple(given))
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
-        centre, missing = self.centre(reviews, rows, space, given)
         try:
             if self.method == "newton" or self.method == "lbfgs":
-                w, learned = self._minimise(equations, space, reviews, rows, centre, previous, rng)
-                if missing:
-                    told = f"{missing}: the fit was drawn to the parameters it was given"
-                    note = "; ".join(part for part in (told, learned.note) if part)
-                    learned = dataclasses.replace(learned, note=note)
+                w, learned = self._minimise(equations, space, reviews, rows, given, previous, rng)
                 return RecurrentModel(equations, _tuple(w), learned)
+            centre, missing = self.centre(reviews, rows, space, given)
             missing = missing or self._untrainable(reviews, rows)
             if missing:
                 learned = Learned(note=f"{missing}: the parameters were kept", fallback=True)
@@ -165,14 +171,21 @@ class Fitted(FitOptions):
         previous: Vector | None,
         rng: np.random.Generator,
     ) -> tuple[Vector, Learned]:
-        objective = self.objective(equations, space, reviews, rows, centre)
         minimise = newton if self.method == "newton" else lbfgs
-        begin = centre if previous is None else previous
-        starts = [begin] if previous is not None else self._starts(begin, space, rng)
-        best = _best(lambda start: minimise(objective, start, space), starts)
-        errors = standard_errors(best.information, best.parameters, space)
-        note = "" if best.converged else NOT_CONVERGED
-        return best.parameters, Learned(_tuple(errors), note=note)
+        coordinates = self.coordinates(equations)
+        bounds = coordinates.space(space)
+        objective = self.objective(equations, space, reviews, rows, centre)
+        first = coordinates.encode(feasible(centre if previous is None else previous, space))
+        starts = [first] if previous is not None else self._starts(first, bounds, rng)
+        found = _best(lambda start: minimise(objective, start, bounds), starts)
+        w = feasible(coordinates.decode(found.parameters), space)
+        errors = standard_errors(found.information, found.parameters, bounds)
+        note = "" if found.converged else NOT_CONVERGED
+        return w, Learned(_tuple(errors * coordinates.slope(w)), note=note)
+
+    def coordinates(self, equations: Equations) -> LogCoordinates:
+        """Return the model in the coordinates that ``newton`` and ``lbfgs`` work in."""
+        return LogCoordinates(compiled(equations), self.logarithms)
 
     def objective(
         self,
@@ -182,12 +195,13 @@ class Fitted(FitOptions):
         rows: IntArray,
         centre: Vector,
     ) -> Objective:
-        """Return what ``newton`` and ``lbfgs`` minimise."""
+        """Return what ``newton`` and ``lbfgs`` minimise, as a function of the coordinates."""
+        coordinates = self.coordinates(equations)
         weight = self.weights(len(rows))
         dtype = np.float32 if self.method == "newton" else np.float64
         packed = pack(reviews, rows, weight=weight / weight.mean(), dtype=dtype)
-        pull = stiffness(space, self.prior_weight)
-        return Objective(compiled(equations), packed, feasible(centre, space), pull)
+        middle = coordinates.encode(feasible(centre, space))
+        return Objective(coordinates, packed, middle, self.penalty(space, len(rows)))
 
     def _starts(
         self, first: Vector, space: ParameterSpace, rng: np.random.Generator
@@ -197,6 +211,10 @@ class Fitted(FitOptions):
         return [first] + [
             first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
         ]
+
+    def penalty(self, space: ParameterSpace, n_reviews: int) -> Vector:
+        """Return the stiffness of the prior for a number of training reviews."""
+        return stiffness(space, self.prior_weight)
 
     def trained(
         self,

@@ -105,7 +105,7 @@ class FittedLogOdds(FitOptions):
     ) -> Vector:
         """Train as the public benchmark does."""
         recipe, space = self.recipe, log_odds.parameters
-        free = np.zeros(len(space))
+        free = np.zeros((len(space), len(space)))
 
         def loss(some: IntArray) -> LogLoss:
             return log_loss_of(log_odds, history, rows[some], weight[some], start, free)

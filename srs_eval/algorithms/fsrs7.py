@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs import (
     EASIEST,
     EASY,
@@ -18,6 +17,7 @@ from srs_eval.algorithms.fsrs import (
     first_difficulty,
     first_stability,
 )
+from srs_eval.algorithms.fsrs_fitting import FsrsFitted
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
@@ -160,7 +160,7 @@ def _moved_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value, p: V
     return m.clip(_REVERSION * target + (1 - _REVERSION) * moved, EASIEST, HARDEST)
 
 
-class Fsrs7(Fitted):
+class Fsrs7(FsrsFitted):
     """FSRS-7 (2026), fitted to one user.
 
     From the public benchmark (srs-benchmark, 2026),
@@ -176,8 +176,6 @@ class Fsrs7(Fitted):
     same_day = True
     methods = ("newton", "reference", "default")
     recipe = Recipe(learning_rate=0.0118, betas=(0.70, 0.98), epochs=9, keep="last", penalty=0.3333)
-    # There are several minima: the best of some starts counts.
-    starts = 3
 
     def equations(self, *, whole_days: bool) -> Fsrs7Equations:
         """Return the model as mathematics."""

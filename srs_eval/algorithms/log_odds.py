@@ -110,7 +110,7 @@ class LogOddsModel:
 
 @dataclass(frozen=True, slots=True)
 class LogLoss:
-    """Sum of weight * log loss + stiffness * (w - centre)**2, as a function of w.
+    """Sum of weight * log loss + (w - centre)' stiffness (w - centre), as a function of w.
 
     Attributes
     ----------
@@ -118,8 +118,10 @@ class LogLoss:
         Log-odds of the training reviews and their derivatives.
     recalled, weight : float64 [rows]
         Outcomes, and what each counts.
-    centre, stiffness : float64 [parameters]
-        Where the parameters are drawn to, and how strongly.
+    centre : float64 [parameters]
+        Where the penalty is 0.
+    stiffness : float64 [parameters, parameters]
+        Half the precision of a normal prior.
     """
 
     log_odds: LogOddsOf
@@ -139,12 +141,12 @@ class LogLoss:
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)
             information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
-            information[np.diag_indices(len(w))] += 2 * self.stiffness
+            information += 2 * self.stiffness
             return Fisher(*self._gradient(w, log_odds, slopes), information)
 
     def _gradient(self, w: Vector, log_odds: Vector, slopes: Slopes) -> Gradient:
         against = np.where(self.recalled > 0, -log_odds, log_odds)
-        pull = self.stiffness * (w - self.centre)
+        pull = self.stiffness @ (w - self.centre)
         loss = self.weight @ np.logaddexp(0.0, against) + (w - self.centre) @ pull
         surprise = self.weight * (expit(log_odds) - self.recalled)
         return Gradient(float(loss), surprise @ slopes + 2 * pull)

@@ -1,8 +1,8 @@
-"""What a fit minimises: weighted log loss plus a pull towards where parameters usually lie."""
+"""What a fit minimises: weighted log loss plus a quadratic penalty around a centre."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,25 +29,86 @@ class Curved(Sloped, Protocol):
         ...
 
 
+class LogLossModel(Protocol):
+    """A function of parameters that sums the weighted log loss of packed reviews."""
+
+    def gradient(self, w: NDArray[np.float64], packed: Packed, *, public: bool = False) -> Gradient:
+        """Return the loss and its gradient."""
+        ...
+
+    def fisher(self, w: NDArray[np.float64], packed: Packed) -> Fisher:
+        """Return the loss, its gradient and the Fisher information."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Objective:
-    """Sum of weight * log loss + stiffness * (w - centre)**2, as a function of w.
+class LogCoordinates:
+    """A model whose first parameters are replaced by their logarithms.
 
     Attributes
     ----------
     model : CompiledModel
         The equations.
+    count : int
+        How many parameters are logarithms; their bounds must be above 0.
+    """
+
+    model: CompiledModel
+    count: int
+
+    def encode(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coordinates of parameters."""
+        return np.concatenate([np.log(w[: self.count]), w[self.count :]])
+
+    def decode(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the parameters at some coordinates."""
+        return np.concatenate([np.exp(theta[: self.count]), theta[self.count :]])
+
+    def slope(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the derivative of each parameter by its coordinate."""
+        return np.concatenate([w[: self.count], np.ones(len(w) - self.count)])
+
+    def space(self, space: ParameterSpace) -> ParameterSpace:
+        """Return bounds and order of the coordinates."""
+        columns = (space.defaults, space.lower, space.upper)
+        defaults, lower, upper = (tuple(self.encode(np.array(column))) for column in columns)
+        return replace(space, defaults=defaults, lower=lower, upper=upper)
+
+    def gradient(
+        self, theta: NDArray[np.float64], packed: Packed, *, public: bool = False
+    ) -> Gradient:
+        """Return the loss and its gradient by the coordinates."""
+        w = self.decode(theta)
+        loss, gradient = self.model.gradient(w, packed, public=public)
+        return Gradient(loss, gradient * self.slope(w))
+
+    def fisher(self, theta: NDArray[np.float64], packed: Packed) -> Fisher:
+        """Return the loss, its gradient and the Fisher information by the coordinates."""
+        w = self.decode(theta)
+        loss, gradient, information = self.model.fisher(w, packed)
+        slope = self.slope(w)
+        return Fisher(loss, gradient * slope, information * np.outer(slope, slope))
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Sum of weight * log loss + (w - centre)' stiffness (w - centre), as a function of w.
+
+    Attributes
+    ----------
+    model : LogLossModel
+        The equations.
     packed : Packed
         Reviews with their weights.
     centre : float64 [parameters]
-        Where the parameters are drawn to.
-    stiffness : float64 [parameters]
-        How strongly; 0 where they are free.
+        Where the penalty is 0.
+    stiffness : float64 [parameters, parameters]
+        Symmetric; half the precision of a normal prior. 0 where parameters are free.
     public : bool
         Whether `gradient` takes the loss of the public trainer.
     """
 
-    model: CompiledModel
+    model: LogLossModel
     packed: Packed
     centre: NDArray[np.float64]
     stiffness: NDArray[np.float64]
@@ -61,7 +122,7 @@ class Objective:
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
         loss, gradient, information = self.model.fisher(w, self.packed)
-        information[np.diag_indices(len(w))] += 2 * self.stiffness
+        information = information + 2 * self.stiffness
         return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
 
     def penalty(self, w: NDArray[np.float64]) -> float:
@@ -69,12 +130,12 @@ class Objective:
         return float(np.sum((w - self.centre) * self._pull(w)))
 
     def _pull(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.stiffness * (w - self.centre)
+        return self.stiffness @ (w - self.centre)
 
 
 def stiffness(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:
-    """Turn the spread of parameters over users into the strength of the pull."""
-    return prior_weight / np.square(space.spread)
+    """Turn the spread of independent parameters into the matrix of the penalty."""
+    return np.diag(prior_weight / np.square(space.spread))
 
 
 def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float64]:
@@ -90,7 +151,7 @@ def standard_errors(
 ) -> NDArray[np.float64]:
     """Say how well data and prior determine each parameter (Laplace's approximation).
 
-    A parameter that the data say nothing of has the prior's, its spread over sqrt(2).
+    A parameter that the data say nothing of has the prior's standard deviation.
 
     Parameters
     ----------

@@ -104,9 +104,9 @@ def train(
     weight : float [n]
         What each counts.
     start : float64 [parameters]
-        Where training starts and what it is drawn to.
-    stiffness : float64 [parameters]
-        How strongly, before the recipe's own weight.
+        Where training starts, and the centre of the penalty.
+    stiffness : float64 [parameters, parameters]
+        Of the penalty, before the recipe's own weight.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def logistic_objective(seed, *, pull=0.5, dtype=np.float64):
     reviews = random_log(rng, 60, 12, exponent=1.5)
     rows = further_rows(reviews)
     packed = pack(reviews, rows, weight=rng.uniform(0.5, 1.5, len(rows)), dtype=dtype)
-    return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), np.full(4, pull))
+    return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), pull * np.eye(4))
 
 
 def by_scipy(objective, space):
@@ -145,7 +145,7 @@ def test_a_model_that_gives_no_number_is_an_error():
 
     model = small_model(curve_of=endless_over_endless)
     packed = pack(log_of([1, 1], [3, 1], [0, 2]), np.array([1]), weight=np.ones(1))
-    objective = Objective(model, packed, np.zeros(1), np.zeros(1))
+    objective = Objective(model, packed, np.zeros(1), np.zeros((1, 1)))
     with pytest.raises(FitError, match=r"the loss is nan at the parameters \[0\.5\]"):
         newton(objective, np.array([0.5]), model.equations.parameters)
 
@@ -158,7 +158,7 @@ def test_a_fit_that_may_not_end_says_that_it_did_not():
 def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_further():
     reviews = log_of([1] * 40, [3] * 40, [0] + [2] * 39)
     packed = pack(reviews, np.arange(1, 40), weight=np.ones(39))
-    objective = Objective(LOGISTIC, packed, np.zeros(4), np.zeros(4))
+    objective = Objective(LOGISTIC, packed, np.zeros(4), np.zeros((4, 4)))
     found = newton(objective, np.zeros(4), SPACES["within narrow bounds"])
     assert found.parameters[0] == pytest.approx(0.2)
     assert np.isfinite(found.value)

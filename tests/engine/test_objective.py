@@ -18,7 +18,7 @@ MODEL = small_model(
 REVIEWS = random_log(np.random.default_rng(0), 30, 10, exponent=1.5)
 ROWS = further_rows(REVIEWS)
 PACKED = pack(REVIEWS, ROWS, weight=np.ones(len(ROWS)))
-CENTRE, STIFFNESS = np.array([0.1, -0.2]), np.array([2.0, 0.0])
+CENTRE, STIFFNESS = np.array([0.1, -0.2]), np.diag([2.0, 0.0])
 OBJECTIVE = Objective(MODEL, PACKED, CENTRE, STIFFNESS)
 
 
@@ -42,7 +42,7 @@ def test_the_gradient_is_the_slope_of_the_value():
 
 def test_stiffness_is_none_where_nothing_is_known():
     space = ParameterSpace((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), spread=(0.5, math.inf))
-    assert stiffness(space, 3.0).tolist() == [12.0, 0.0]
+    assert stiffness(space, 3.0).tolist() == [[12.0, 0.0], [0.0, 0.0]]
 
 
 def test_feasible_keeps_what_is_and_moves_what_is_not():

@@ -63,7 +63,7 @@ def test_loss_gradient_and_information_are_finite(name, history, dtype):
         # Elapsed time over stability leaves the range of single precision: a fit says so.
         assert dtype is np.float32
         assert LONGEST_ELAPSED in reviews.elapsed
-        objective = Objective(model, packed, w, np.zeros(model.size))
+        objective = Objective(model, packed, w, np.zeros((model.size, model.size)))
         with pytest.raises(FitError, match="parameters"):
             newton(objective, w, PUBLISHED[name].parameters)
 
@@ -109,7 +109,9 @@ def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
     assert np.isnan(model.gradient(w, packed).loss)
     assert np.isnan(model.fisher(w, packed).loss)
     space = PUBLISHED[name].parameters
-    objective = Objective(model, packed, np.array(space.defaults), np.zeros(model.size))
+    objective = Objective(
+        model, packed, np.array(space.defaults), np.zeros((model.size, model.size))
+    )
     with pytest.raises(FitError, match="nan"):
         newton(objective, w, space)
 

@@ -1,0 +1,145 @@
+"""The prior of FSRS v4 to 7: first stabilities as logarithms, and a weight that falls with data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.fsrs4 import Fsrs4
+from srs_eval.algorithms.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs_fitting import later_prior_weight
+from srs_eval.algorithms.hlr import Hlr
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.metrics.proper import log_loss
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.trial import trial_task
+
+VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
+RNG = np.random.default_rng(0)
+
+
+def space_of(algorithm):
+    equations = algorithm.equations(whole_days=True)
+    return equations, algorithm.space(equations)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
+    algorithm = version(fit="newton", recency="none")
+    task = trial_task(same_day=version.same_day)
+    equations, space = space_of(algorithm)
+    rows = task.folds[-1].train
+    w = np.array(space.defaults)
+    objective = algorithm.objective(equations, space, task.reviews, rows, w)
+    # In double precision, for differences to show.
+    packed = algorithm_packed(task.reviews, rows)
+    objective = replace(objective, packed=packed)
+    theta = objective.model.encode(w) + RNG.normal(0, 0.01, len(w))
+    gradient, information = objective.fisher(theta)[1:]
+    np.testing.assert_allclose(objective.gradient(theta).gradient, gradient, rtol=1e-7, atol=1e-7)
+    for place in (0, 3, 8):
+        step = np.zeros(len(w))
+        step[place] = 1e-6
+        above, below = (objective.gradient(theta + sign * step).loss for sign in (1, -1))
+        assert (above - below) / 2e-6 == pytest.approx(gradient[place], rel=1e-4, abs=1e-4)
+    # The Fisher information is a chain of derivatives too.
+    bare = objective.model.model.fisher(objective.model.decode(theta), packed).information
+    slope = objective.model.slope(objective.model.decode(theta))
+    expected = bare * np.outer(slope, slope) + 2 * objective.stiffness
+    np.testing.assert_allclose(information, expected)
+
+
+def algorithm_packed(reviews, rows):
+    from srs_eval.engine.packing import pack
+
+    return pack(reviews, rows, weight=np.ones(len(rows)))
+
+
+def test_the_penalty_of_first_stabilities_is_a_shift_and_deviations():
+    _, space = space_of(Fsrs6())
+    penalty = Fsrs6().penalty(space, 500)
+    expected = (1.77778 * np.eye(4) - 0.41830) / 2
+    np.testing.assert_allclose(penalty[:4, :4], expected, atol=1e-5)
+    assert not penalty[:4, 4:].any()
+    np.testing.assert_allclose(np.diag(penalty)[4:], 2.5 / np.square(space.spread[4:]))
+    assert np.linalg.eigvalsh(penalty).min() > 0
+    np.testing.assert_allclose(Fsrs6(prior_weight=3).penalty(space, 500), 3 * penalty)
+
+
+def test_the_weight_of_the_other_parameters_falls_towards_a_half():
+    weights = [later_prior_weight(n) for n in (0, 500, 5_000, 10_000_000)]
+    assert weights == pytest.approx([4.5, 2.5, 0.8636, 0.5002], abs=1e-4)
+
+
+def test_other_models_keep_their_prior():
+    equations, space = space_of(Hlr())
+    assert Hlr().logarithms == 0
+    w = np.array(space.defaults)
+    assert Hlr().coordinates(equations).encode(w).tolist() == w.tolist()
+
+
+def recalled_once(cards, days):
+    """Cards that are learned with Good and recalled once."""
+    day = np.r_[np.zeros(cards), np.full(cards, days)].astype(np.int64)
+    card = np.tile(np.arange(cards), 2)
+    return reviews_from_columns(
+        user="ada", source="test", card=card, rating=np.full(2 * cards, 3), day=day
+    )
+
+
+def test_five_recalled_cards_lengthen_all_first_stabilities_and_move_nothing_else():
+    algorithm = Fsrs6(recency="none")
+    log = recalled_once(5, 5)
+    _, space = space_of(algorithm)
+    w = np.array(algorithm.fit(log, np.arange(5, 10), RNG).parameters)
+    growth = w[:4] / np.array(space.defaults[:4])
+    assert ((growth > 1.5) & (growth < 3.5)).all()
+    assert growth.argmax() == 2  # Good, which was observed
+    moved = np.abs(w - space.defaults)[4:] / np.array(space.spread[4:])
+    assert moved.max() < 0.05
+
+
+def test_without_data_the_standard_error_is_that_of_the_prior():
+    algorithm = Fsrs6(recency="none")
+    log = recalled_once(5, 5)
+    model = algorithm.fit(log, np.arange(5, 10), RNG)
+    w, errors = np.array(model.parameters), np.array(model.learned.standard_errors)
+    assert errors[0] / w[0] == pytest.approx(np.hypot(1.5, 0.75), rel=0.2)
+    assert errors[2] / w[2] < errors[0] / w[0]  # Good was observed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_first_stabilities_stay_in_their_bounds(version):
+    algorithm = version()
+    _, space = space_of(algorithm)
+    for days in (1, 3000):
+        log = recalled_once(60, days)
+        w = np.array(algorithm.fit(log, np.arange(60, 120), RNG).parameters)
+        assert (w >= np.array(space.lower)).all()
+        assert (w <= np.array(space.upper)).all()
+
+
+@pytest.mark.parametrize("version", [Fsrs6, Fsrs7])
+def test_a_fit_to_a_hundred_reviews_is_no_worse_than_published_parameters(version):
+    source = SyntheticUsers(users=50, max_reviews=1500)
+    differences = []
+    for user in source.users():
+        task = SrsBenchmark()(source.read(user), same_day=version.same_day)
+        reviews, last = task.reviews, task.folds[-1]
+        scored = np.sort(np.r_[last.train, last.test])
+        later = scored[reviews.elapsed_days[scored] > 0]
+        test = later[100:300]
+        train = scored[scored < test[0]]
+        losses = [
+            log_loss(
+                version(fit=fit).fit(reviews, train, RNG).predict(reviews, test),
+                reviews.recalled[test],
+            )
+            for fit in ("newton", "default")
+        ]
+        differences.append(losses[0] - losses[1])
+    assert np.mean(differences) < 0.002
