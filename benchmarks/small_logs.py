@@ -61,8 +61,9 @@ def logs(paths: list[Path], users: int) -> Iterator[Reviews]:
             elapsed_seconds=table["elapsed_seconds"],
             duration_ms=table["duration"],
         )
-    simulated = SyntheticUsers(users=users, max_reviews=4000)
-    yield from map(simulated.read, simulated.users()[:users])
+    if users:
+        simulated = SyntheticUsers(users=users, max_reviews=4000)
+        yield from map(simulated.read, simulated.users())
 
 
 def measured(log: Reviews) -> list[tuple[str, str, int, str, str, float, float]]:
