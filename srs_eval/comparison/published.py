@@ -84,7 +84,7 @@ def read_published(path: Path) -> list[Run]:
 
 
 def _of_table(file: Path) -> Iterator[Run]:
-    table = pq.read_table(file)
+    table = pq.read_table(file, page_checksum_verification=True)
     models = table.column("model").cast(pa.string())
     for model in pc.unique(models).to_pylist():
         part = table.filter(pc.equal(models, model))

@@ -135,7 +135,7 @@ def load_run(folder: Path) -> Run:
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         label = str(summary["label"])
     with reading(folder / SCORES):
-        table = pq.read_table(folder / SCORES)
+        table = pq.read_table(folder / SCORES, page_checksum_verification=True)
         users, digests, reviews = (
             table.column(name).to_pylist() for name in ("user", "rows", "reviews")
         )

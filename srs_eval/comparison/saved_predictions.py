@@ -54,7 +54,7 @@ class SavedPredictions:
         self._held: tuple[int, pa.Table] | None = None
         self._parts: dict[User, list[tuple[int, int, int]]] = {}
         with reading(self._path):
-            self._file = pq.ParquetFile(self._path)
+            self._file = pq.ParquetFile(self._path, page_checksum_verification=True)
             names = self._file.schema_arrow.names
             lacking = [name for name in _NEEDED if name not in names]
             if lacking:

@@ -12,8 +12,11 @@ import pandas as pd
 
 from srs_eval.data.columns import violations
 from srs_eval.data.files import check_columns, read_table
+from srs_eval.data.names import EXPECTED, RENAME, read_names
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import IntArray, User
+
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def tables_by_user(path: Path, *, user_column: str | None, card_column: str) -> 
     Raises
     ------
     ReviewLogError
-        If the file cannot be read, or a row has no user.
+        If the file cannot be read, or a row has no user that can be named.
     """
     status = path.stat()
     return _tables(path, (status.st_mtime_ns, status.st_size), user_column, card_column)
@@ -56,20 +59,27 @@ def _tables(
         return UserTables(table, {path.stem: np.arange(len(table))})
     check_columns(str(path), list(table.columns), [(user_column, "the user")])
     column = table[user_column]
-    missing = column.isna().to_numpy(bool)
-    if missing.any():
-        wrong = violations(user_column, column, missing, "a user", lambda row: f"row {row + 1}")
-        raise ReviewLogError(str(path), wrong)
-    codes, _ = pd.factorize(column)
+    names = read_names(column)
+    unusable = names.bad | names.values.map(_is_unprintable).to_numpy(bool)
+    if unusable.any():
+        expected = f"a user: {EXPECTED}, at most {_LONGEST} printable characters"
+        wrong = violations(user_column, column, unusable, expected, lambda row: f"row {row + 1}")
+        raise ReviewLogError(str(path), wrong, RENAME)
+    codes, _ = pd.factorize(names.values)
     order = np.argsort(codes, kind="stable")
     begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
     groups = np.split(order, begins) if len(order) else []
-    return UserTables(table, {_name(column.iloc[rows[0]]): rows for rows in groups})
+    return UserTables(table, {_name(names.values.iloc[rows[0]]): rows for rows in groups})
+
+
+def _is_unprintable(name: object) -> bool:
+    """Whether a name would spoil the lines in which it is printed."""
+    return isinstance(name, str) and (len(name) > _LONGEST or not name.isprintable())
 
 
 def _name(value: object) -> User:
     """Name of a user as a person would write it: a number where it is one."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | np.floating):
         return int(value)
     text = str(value)
     return int(text) if text.isdecimal() and str(int(text)) == text else text

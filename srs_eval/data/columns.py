@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,13 @@ import pandas as pd
 
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
+# From here on, not every whole number is a float.
+EXACT_FLOAT = 2.0**53
+
 _ROWS_QUOTED = 3
+_CHARACTERS_QUOTED = 60
+_BRIEF = reprlib.Repr()
+_BRIEF.maxother = _BRIEF.maxlong = _CHARACTERS_QUOTED
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -29,7 +38,8 @@ def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
     numbers : int64 [n]
         0 where the value is not a whole number.
     bad : bool [n]
-        Whether the value is missing, not a number, or has a fraction.
+        Whether the value is missing, not a number, has a fraction, or is a float so large
+        that it has lost digits.
 
     Examples
     --------
@@ -44,8 +54,7 @@ def whole_numbers(values: Any) -> tuple[IntArray, BoolArray]:
         bad = array > _LARGEST
         return np.where(bad, 0, array).astype(np.int64), bad
     floats = _floats(array)
-    # 2**63 itself is a float but not an int64.
-    good = np.isfinite(floats) & (floats == np.floor(floats)) & (np.abs(floats) < 2.0**63)
+    good = np.isfinite(floats) & (floats == np.floor(floats)) & (np.abs(floats) < EXACT_FLOAT)
     return np.where(good, floats, 0).astype(np.int64), ~good
 
 
@@ -62,35 +71,65 @@ def numbers(values: Any) -> FloatArray:
 
 def shown(values: Any, row: int) -> str:
     """Write one value of a column the way a message quotes it."""
+    if isinstance(values, pd.Series) and values.dtype.kind == "M":
+        # Not as a Timestamp: those of far years cannot be written in every zone.
+        one = values.iloc[[row]]
+        utc = one if one.dt.tz is None else one.dt.tz_convert("UTC").dt.tz_localize(None)
+        return "nothing" if one.isna().all() else str(utc.to_numpy()[0])
     value = values.iloc[row] if isinstance(values, pd.Series) else values[row]
     if value is None or value is pd.NA or value is pd.NaT:
         return "nothing"
     if isinstance(value, np.generic):
         value = value.item()
-    return repr(value)
+    return cut(value)
 
 
-def identities(values: pd.Series) -> pd.Series:
-    """Turn the cards of a column into numbers; whole numbers stay what they are.
-
-    Text is numbered 0, 1, 2, … in order of first appearance, unless all of it is whole
-    numbers in their plain form. Missing values stay missing.
+def cut(value: Any) -> str:
+    """Write a value the way a message quotes it, only the beginning if it is long.
 
     Examples
     --------
-    >>> identities(pd.Series(["b", "a", "b"])).tolist()
-    [0, 1, 0]
-    >>> identities(pd.Series(["30", "4"])).tolist()
-    [30, 4]
+    >>> cut("a" * 100_000)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'… (100,000 characters)"
     """
-    if values.dtype.kind in "iuf":
-        return values
-    present = values.dropna().astype("str")
-    parsed = pd.to_numeric(present, errors="coerce")
-    if parsed.dtype == np.int64 and bool((parsed.astype("str") == present).all()):
-        return parsed.astype("Int64").reindex(values.index)
-    codes, _ = pd.factorize(values)
-    return pd.Series(codes, index=values.index, dtype="Int64").mask(codes < 0)
+    # No more than is shown: the text of a large array or list takes long to write.
+    text = value if isinstance(value, str) else _BRIEF.repr(value)
+    if len(text) <= _CHARACTERS_QUOTED:
+        return repr(text) if isinstance(value, str) else text
+    head = text[:_CHARACTERS_QUOTED]
+    return f"{head!r}… ({len(text):,} characters)" if isinstance(value, str) else f"{head}…"
+
+
+def texts(values: pd.Series) -> pd.Series:
+    """Write each value of a column as text without blanks around it; missing for bytes.
+
+    Examples
+    --------
+    >>> texts(pd.Series([" yes", True, b"no"])).tolist()
+    ['yes', 'True', None]
+    """
+    if values.dtype.kind == "O":
+        values = values.map(lambda value: None if isinstance(value, bytes) else str(value))
+    stripped: pd.Series = values.astype("str").str.strip()
+    return stripped.where(values.notna(), None)
+
+
+def scalars(values: Any) -> list[Any]:
+    """Values of a column that are a text or a number; None in place of all others.
+
+    Examples
+    --------
+    >>> scalars([1, "b", [2], b"c", True, None])
+    [1, 'b', None, None, None, None]
+    """
+    return [value if _is_scalar(value) else None for value in values]
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether a value is a text or a real number; NaN and True are not."""
+    if isinstance(value, bool | np.bool_):
+        return False
+    return isinstance(value, str) or (isinstance(value, Real | Decimal) and value == value)
 
 
 def violations(
@@ -116,13 +155,23 @@ def violations(
 
 def _plain(values: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Strip pandas from a column; text and mixed columns become numbers where they can."""
-    array = np.asarray(values)
+    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.asarray(scalars(values), object)
+    if array.ndim != 1:
+        array = np.full(len(array), None, object)
     if array.dtype.kind in "iuf":
         return array
-    if array.dtype.kind == "b":
-        # True is not a rating, nor a day.
+    if array.dtype.kind not in "OUST":
+        # True is not a rating, nor a day; nor is a date a number.
         return np.full(len(array), np.nan)
-    parsed = pd.to_numeric(pd.Series(array, dtype=object), errors="coerce")
+    mixed = array.dtype.kind == "O"
+    parsed = pd.to_numeric(
+        pd.Series(scalars(array) if mixed else array, dtype=object), errors="coerce"
+    )
     return parsed.to_numpy() if parsed.dtype.kind in "iuf" else _floats(parsed)
 
 

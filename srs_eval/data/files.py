@@ -6,16 +6,20 @@ import difflib
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from srs_eval.data.columns import cut
 from srs_eval.errors import ReviewLogError
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 _SEPARATORS = (",", ";", "\t")
+_COLUMNS_QUOTED = 30
+_LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
 _HEAD_BYTES = 65_536
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
@@ -105,58 +109,75 @@ def check_columns(
     Raises
     ------
     ReviewLogError
-        Naming each missing column, the one closest to it, and all columns of the table.
+        Naming each column that is missing or not the only one of its name, the one closest to
+        it, and the columns of the table.
     """
     violations = []
     for column, purpose in wanted:
-        if column not in present:
+        count = present.count(column)
+        if count > 1:
+            violations.append(f"there are {count} columns {column!r}, needed for {purpose}")
+        if not count:
             near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             violations.append(f"there is no column {column!r}, needed for {purpose}{guess}")
     if violations:
-        names = ", ".join(present) or "none"
+        shown = [name if len(name) <= 60 else cut(name) for name in present[:_COLUMNS_QUOTED]]
+        further = len(present) - len(shown)
+        names = ", ".join(shown) + (f" and {further:,} further" if further else "")
         raise ReviewLogError(
-            source, violations, " ".join(filter(None, [f"Columns: {names}.", hint]))
+            source, violations, " ".join(filter(None, [f"Columns: {names or 'none'}.", hint]))
         )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Read one parquet file, without guessing columns from the names of its folders."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            cells = file.metadata.num_rows * file.metadata.num_columns
+            if cells > _LARGEST_TABLE:
+                raise _too_large(path, file.metadata.num_rows)
+            # What pandas wrote about its index is not needed, and may be damaged.
+            table = file.read().replace_schema_metadata(None)
+            table.validate(full=True)
             # Columns are taken one by one: no need to gather them by their types.
-            table: pd.DataFrame = file.read().to_pandas(split_blocks=True)
-    except pa.ArrowException as error:
+            frame: pd.DataFrame = table.to_pandas(split_blocks=True)
+    except MemoryError as error:  # before the next: Arrow's own is both
+        raise _too_large(path) from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _not_parquet(path, error) from error
-    return table
+    return frame
 
 
-def _not_parquet(path: Path, error: pa.ArrowException) -> ReviewLogError:
+def _too_large(path: Path, rows: int | None = None) -> ReviewLogError:
+    """Refuse a file that does not fit into memory."""
+    what = "its rows do not fit into memory" if rows is None else f"it has {rows:,} rows, too many"
+    hint = "Split it into one file per user, and give their folder as data.path."
+    return ReviewLogError(str(path), [what], hint)
+
+
+def _not_parquet(path: Path, error: Exception) -> ReviewLogError:
     """Say that a file is not what its suffix says."""
-    reason = str(error).splitlines()[0]
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
     hint = "The file may be cut short or may not be parquet at all: copy or download it again."
     return ReviewLogError(str(path), [f"not a readable parquet file: {reason}"], hint)
 
 
 def _read_csv(path: Path, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
     """Read one CSV or TSV file in UTF-8."""
-    separator = _separator(path)
+    form: dict[str, Any] = {"sep": _separator(path), "encoding": "utf-8-sig", "index_col": False}
+    form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                path,
-                nrows=rows,
-                sep=separator,
-                encoding="utf-8-sig",
-                dtype=dict.fromkeys(text, "str"),
-                index_col=False,
-                keep_default_na=False,
-                na_values=[""],
-                skipinitialspace=True,
-                low_memory=False,
-            )
+            header = pd.read_csv(path, nrows=1, header=None, dtype="str", **form)
+            # As they are in the file: pandas renames the second of two columns of one name.
+            names = header.iloc[0].fillna("").tolist()
+            kinds = {name: "str" for name in names if name.strip() in text}
+            table = pd.read_csv(path, nrows=rows, dtype=kinds, low_memory=False, **form)
+            table.columns = [name.strip() for name in names]
+            return table
     except pd.errors.EmptyDataError as error:
         raise ReviewLogError(str(path), ["the file is empty"]) from error
     except UnicodeDecodeError as error:

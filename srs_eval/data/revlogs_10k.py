@@ -13,9 +13,10 @@ import pandas as pd
 from srs_eval.cards import order_by_card
 from srs_eval.data import hub
 from srs_eval.data.by_user import UserTables, tables_by_user
-from srs_eval.data.columns import identities, whole_numbers
+from srs_eval.data.columns import violations, whole_numbers
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.intervals import Clock, previous_review, since_previous
+from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.selection import Selection, select_users, wanted_users
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -190,21 +191,34 @@ class RevlogsFolder:
 def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:
     """Check one user's rows as they stand in the file, then leave out what is no answer."""
     present = list(table.columns)
-    check_columns(source, present, [(name, f"the {noun}") for noun, name in _NEEDED.items()])
     named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
+    check_columns(source, present, [(name, f"the {noun}") for noun, name in named.items()])
     columns: dict[str, Any] = {
         noun: table[name].reset_index(drop=True) for noun, name in named.items()
     }
+
+    def row_name(row: int) -> str:
+        return f"row {file_rows[row] + 1}"
+
+    names = read_names(columns["card"])
+    if names.bad.any():
+        wrong = violations(_CARD, columns["card"], names.bad, EXPECTED, row_name)
+        raise ReviewLogError(source, wrong, RENAME)
     rating, unreadable = whole_numbers(columns["rating"])
     unknown = ((rating < 1) | (rating > 4)) & ~unreadable
-    columns["card"] = identities(columns["card"])
-    # The other columns are checked with all rows in place; there, any rating will do.
+    columns["card"] = identities(names.values)
+    # The other columns are checked with all rows in place; there, any rating will do, and
+    # the states of rows that are no answers are none of ours.
     columns["rating"] = columns["rating"].mask(unknown, 1)
+    if "state" in columns:
+        columns["state"] = columns["state"].mask(unknown, 0)
+    note = nearly_alike("cards", names.values)
     everything = reviews_from_columns(
         user=user,
         source=source,
         **columns,
-        row_name=lambda row: f"row {file_rows[row] + 1}",
+        notes=[note] if note else [],
+        row_name=row_name,
         column_names=named,
     )
     if not unknown.any():

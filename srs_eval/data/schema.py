@@ -13,7 +13,20 @@ from srs_eval.data.intervals import FIRST, previous_review, since_previous
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, User
 
+_CENTURY_DAYS = 36_525
+_LATEST_DAY = 3_000_000  # Julian day numbers are below it; dates like 20240329 and seconds are not
+_NOT_DAYS = (
+    "day numbers (at most 3,000,000, and at most 100 years apart; give seconds, milliseconds or "
+    "dates as times)"
+)
+# Largest value of a column that measures an interval: a hundred years.
+_CENTURY = {
+    "elapsed_seconds": _CENTURY_DAYS * 86_400.0,
+    "duration_ms": _CENTURY_DAYS * 86_400_000.0,
+}
+
 _REAL = frozenset({"elapsed_seconds", "duration_ms", "truth"})
+_STATES = "0 (new), 1 (learning), 2 (review), 3 (relearning) or 4 (filtered)"
 _FIRST_EXPECTED = "-1 at a card's first review"
 _LATER_EXPECTED = "0 or more after a card's first review"
 
@@ -46,7 +59,7 @@ def reviews_from_columns(
     source : str
         File or table the columns come from, named in errors.
     card, rating, day : array-like [n]
-        Whole numbers: card, 1 to 4, and day number (never decreasing).
+        Whole numbers: card, 1 to 4, and day number (never decreasing, within 100 years).
     elapsed_days : array-like [n], optional
         Whole days since the card's previous review, -1 at its first. Derived from `card`
         and `day` if absent, compared with them if given.
@@ -167,7 +180,13 @@ class _Check:
         self._seconds(first)
         if not self.readable["day"].all():
             return
-        backwards = np.r_[False, np.diff(self.whole["day"]) < 0]
+        day = self.whole["day"]
+        plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
+        plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
+        self._require("day", plausible, _NOT_DAYS)
+        if not plausible.all():
+            return
+        backwards = np.r_[False, day[1:] < day[:-1]]
         self._require("day", ~backwards, "no day before that of the row above (time order)")
         if "elapsed_days" in self.whole:
             stated = self.whole["elapsed_days"]
@@ -181,8 +200,13 @@ class _Check:
         rating = self.whole["rating"]
         known = (rating >= 1) & (rating <= 4)
         self._require("rating", known, "1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)")
+        if "state" in self.whole:
+            state = self.whole["state"]
+            self._require("state", (state >= 0) & (state <= 4), _STATES)
         if "duration_ms" in self.real:
             self._require("duration_ms", self.real["duration_ms"] >= 0, "0 or more")
+        for name in _CENTURY.keys() & self.real.keys():
+            self._require(name, self.real[name] <= _CENTURY[name], "at most 100 years")
         if "truth" in self.real:
             truth = self.real["truth"]
             self._require("truth", (truth >= 0) & (truth <= 1), "a probability from 0 to 1")

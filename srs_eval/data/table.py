@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from srs_eval.data.by_user import UserTables, tables_by_user
 from srs_eval.data.files import TABLE_SUFFIXES, existing
+from srs_eval.data.names import namesake
 from srs_eval.data.selection import Selection, select_users, wanted_users
 from srs_eval.data.table_options import Columns, Duplicates, Reading
 from srs_eval.data.table_rows import read_rows
@@ -113,7 +114,9 @@ class ReviewTable:
             (user,) = select_users(self.location, list(files), (user,))
             tables, source = self._tables(files[str(user)]), str(files[str(user)])
             (rows,) = tables.rows.values()
-        return read_rows(user, source, tables.table, rows, self.columns, self.reading)
+        reviews = read_rows(user, source, tables.table, rows, self.columns, self.reading)
+        note = namesake(user, files or tables.rows)
+        return replace(reviews, notes=(*reviews.notes, note)) if note else reviews
 
     @property
     def _is_pattern(self) -> bool:

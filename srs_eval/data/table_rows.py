@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.columns import identities, violations
+from srs_eval.data.columns import texts, violations
 from srs_eval.data.files import check_columns
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
+from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
@@ -35,7 +36,8 @@ class _Log:
     file_row: IntArray
     problems: list[str] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
-    hint: str = ""
+    notes: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
     def row_name(self, row: int) -> str:
         """Name a row by its place in the file."""
@@ -91,6 +93,7 @@ def read_rows(
     log = _Log(names, part, rows)
     if "recalled" in part:
         _rate(log)
+    _identify_cards(log)
     if "time" in part:
         _put_in_time_order(log, reading)
     log.columns["card"] = identities(log.columns["card"])
@@ -111,12 +114,24 @@ def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
 
 def _rate(log: _Log) -> None:
     """Make ratings of a column that says whether a review was recalled."""
-    recalled = log.columns["recalled"].astype("str").str.strip().str.lower()
+    recalled = texts(log.columns["recalled"]).str.lower()
     rating = recalled.map(_RATING_OF_RECALLED)
     bad = rating.isna().to_numpy(bool)
     log.refuse("recalled", bad, "true or false, or 1 or 0")
     del log.columns["recalled"]
     log.columns["rating"] = rating.fillna(_AGAIN).astype(np.int64)
+
+
+def _identify_cards(log: _Log) -> None:
+    """Read the names of the cards; rows without one are refused, and not looked at further."""
+    names = read_names(log.columns["card"])
+    log.refuse("card", names.bad, EXPECTED)
+    log.columns["card"] = names.values
+    if names.bad.any():
+        log.hints.append(RENAME)
+        log.take(~names.bad)
+    note = nearly_alike("cards", log.columns["card"])
+    log.notes += [note] if note else []
 
 
 def _put_in_time_order(log: _Log, reading: Reading) -> None:
@@ -157,7 +172,7 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
     more = f" and {count - _ROWS_QUOTED} further" if count > _ROWS_QUOTED else ""
     has = "has" if count == 1 else "have"
     log.problems.append(f"{quoted}{more} {has} the {_DUPLICATE}")
-    log.hint = "Set data.duplicates=drop to keep the first of them and count the others."
+    log.hints.append("Set data.duplicates=drop to keep the first of them and count the others.")
 
 
 def _fill_first_intervals(log: _Log) -> None:
@@ -175,17 +190,21 @@ def _checked(user: User, source: str, log: _Log) -> Reviews:
     if duration is not None and duration.isna().all():
         del log.columns["duration_ms"]
     given: dict[str, Any] = log.columns
+    hint = " ".join(log.hints)
+    if log.problems and not len(log.file_row):
+        raise ReviewLogError(source, log.problems, hint)
     try:
         reviews = reviews_from_columns(
             user=user,
             source=source,
             left_out=log.left_out,
+            notes=log.notes,
             row_name=log.row_name,
             column_names=log.names,
             **given,
         )
     except ReviewLogError as error:
-        raise ReviewLogError(source, [*log.problems, *error.violations], log.hint) from None
+        raise ReviewLogError(source, [*log.problems, *error.violations], hint) from None
     if log.problems:
-        raise ReviewLogError(source, log.problems, log.hint)
+        raise ReviewLogError(source, log.problems, hint)
     return reviews

@@ -204,7 +204,8 @@ def _log_losses(path: Path) -> dict[str, tuple[float | None, int]]:
     """Log loss and number of scored reviews of each user, if the run kept them."""
     if not path.is_file() or "log_loss" not in pq.read_schema(path).names:
         return {}
-    rows = pq.read_table(path, columns=["user", "reviews", "log_loss"]).to_pylist()
+    names = ["user", "reviews", "log_loss"]
+    rows = pq.read_table(path, columns=names, page_checksum_verification=True).to_pylist()
     return {str(row["user"]): (row["log_loss"], int(row["reviews"])) for row in rows}
 
 

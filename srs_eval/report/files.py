@@ -46,7 +46,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a parquet file."""
     with whole_file(path) as partial:
-        pq.write_table(table, partial, compression="zstd")
+        pq.write_table(table, partial, compression="zstd", write_page_checksum=True)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a parquet file, and compare its pages with their checksums if they have any."""
+    return pq.read_table(path, page_checksum_verification=True)
 
 
 def write_reviews(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
@@ -61,6 +66,7 @@ def write_reviews(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
             compression="zstd",
             use_dictionary=dictionaries,
             column_encoding=encoding,
+            write_page_checksum=True,
         ) as writer,
     ):
         for part in parts:
@@ -92,8 +98,8 @@ def load_predictions(folder: Path) -> Predictions:
     """Read what `write_predictions` wrote."""
     curves = folder / CURVES
     return tables.read_predictions(
-        pq.read_table(folder / PREDICTIONS),
-        pq.read_table(curves) if curves.is_file() else None,
+        read_table(folder / PREDICTIONS),
+        read_table(curves) if curves.is_file() else None,
     )
 
 
@@ -104,7 +110,7 @@ def write_fits(folder: Path, fits: Sequence[Fit]) -> None:
 
 def load_fits(folder: Path) -> tuple[Fit, ...]:
     """Read what `write_fits` wrote."""
-    return tables.read_fits(pq.read_table(folder / FITS))
+    return tables.read_fits(read_table(folder / FITS))
 
 
 def _finite(value: Any) -> Any:

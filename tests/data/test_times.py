@@ -72,7 +72,7 @@ def test_numbers_that_could_be_anything_are_not_guessed():
     times = read([0, 1, 7])
     assert times.bad.all()
     assert "data.columns.day" in times.expected
-    assert read([1_711_744_352, 1_711_744_352_250]).bad.all()
+    assert read([1_711_744_352, 1_711_744_352_250]).bad.any()
     assert read([0, 1, 7], unit="s").microseconds.tolist() == [0, 1_000_000, 7_000_000]
     assert read([0, 1, 7], unit="ms").microseconds.tolist() == [0, 1000, 7000]
 

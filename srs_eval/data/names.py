@@ -1,0 +1,132 @@
+"""Names of cards and users, as a table writes them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data.columns import EXACT_FLOAT, cut, scalars
+from srs_eval.nouns import BoolArray, User
+
+EXPECTED = "a number or a text that does not stand for a missing value"
+RENAME = "Leave rows without one out of the file, or give what is really called so another name."
+
+# How pandas, R, SQL and spreadsheets write a missing value. Other spellings are left alone:
+# "na" is a syllable.
+_PANDAS = ("NaN", "nan", "NAN", "<NA>", "NaT", "None")
+_MISSING = frozenset((*_PANDAS, "NA", "N/A", "n/a", "#N/A", "#NA", "NULL", "null", "\\N"))
+_NAMES_QUOTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A column of names.
+
+    Attributes
+    ----------
+    values : Series [n]
+        Numbers where all names are numbers, else text without blanks around it; missing where
+        `bad`.
+    bad : bool [n]
+        Whether the value is missing, stands for a missing value, or is no name.
+    """
+
+    values: pd.Series
+    bad: BoolArray
+
+
+def read_names(values: pd.Series) -> Names:
+    """Read a column of names, without the blanks around them.
+
+    Examples
+    --------
+    >>> names = read_names(pd.Series(["b ", " b", "NaN", None]))
+    >>> names.values.tolist()[:2], names.bad.tolist()
+    (['b', 'b'], [False, False, True, True])
+    """
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    if values.dtype.kind == "f":
+        floats = values.to_numpy(np.float64, na_value=np.nan)
+        # A larger one has lost digits: two names may have become one.
+        bad = ~(np.abs(floats) < EXACT_FLOAT) | (floats != np.floor(floats))
+        return Names(values.mask(bad), bad)
+    if values.dtype.kind in "iu":
+        return Names(values, values.isna().to_numpy(bool))
+    kept = pd.Series(scalars(values), index=values.index, dtype=object)
+    text = kept.where(kept.isna(), kept.astype("str").str.strip())
+    distinct = {name: _is_missing(name) for name in text.unique()}
+    bad = text.map(distinct).to_numpy(bool)
+    return Names(text.mask(bad, None), bad)
+
+
+def identities(names: pd.Series) -> pd.Series:
+    """Turn the names that `read_names` returns into numbers; whole numbers stay what they are.
+
+    Text is numbered 0, 1, 2, … in order of first appearance, unless all of it is whole
+    numbers in their plain form. Missing values stay missing.
+
+    Examples
+    --------
+    >>> identities(pd.Series(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    >>> identities(pd.Series(["30", "4"])).tolist()
+    [30, 4]
+    """
+    if names.dtype.kind in "iuf":
+        return names
+    present = names.dropna().astype("str")
+    parsed = pd.to_numeric(present, errors="coerce")
+    if parsed.dtype == np.int64 and bool((parsed.astype("str") == present).all()):
+        return parsed.astype("Int64").reindex(names.index)
+    codes, _ = pd.factorize(names)
+    return pd.Series(codes, index=names.index, dtype="Int64").mask(codes < 0)
+
+
+def nearly_alike(noun: str, names: pd.Series) -> str:
+    """Describe names that differ only in case or spelling; "" if there are none.
+
+    Examples
+    --------
+    >>> nearly_alike("cards", pd.Series(["Sie", "sie", "er"]))
+    "cards: 2 of 3 names differ only in case or spelling, such as 'Sie' and 'sie'; kept apart"
+    """
+    if names.dtype.kind in "iuf":
+        return ""
+    distinct: Sequence[Any] = names.dropna().unique().tolist()
+    groups: dict[str, list[str]] = {}
+    for name in distinct:
+        groups.setdefault(_folded(str(name)), []).append(str(name))
+    alike = [group for group in groups.values() if len(group) > 1]
+    if not alike:
+        return ""
+    quoted = " and ".join(cut(name) for name in alike[0][:_NAMES_QUOTED])
+    return (
+        f"{noun}: {sum(map(len, alike)):,} of {len(distinct):,} names differ only in case or "
+        f"spelling, such as {quoted}; kept apart"
+    )
+
+
+def namesake(user: User, users: Iterable[User]) -> str:
+    """Describe a user whose name differs from this one's only in case or spelling; "" if none."""
+    folded = _folded(str(user))
+    other = next((u for u in users if u != user and _folded(str(u)) == folded), None)
+    if other is None:
+        return ""
+    return f"there is a user {cut(str(other))} too, whose name differs only in case or spelling"
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether a name is nothing, or a word for nothing."""
+    return not isinstance(name, str) or not name or name in _MISSING
+
+
+def _folded(name: str) -> str:
+    """Write a name without case, and each character in one way."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return folded.removesuffix(".0")

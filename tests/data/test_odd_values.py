@@ -1,0 +1,307 @@
+"""Values that could pass for others are refused, or printed, and never read silently."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import QUIET, Here, summary_of
+
+from srs_eval.data import files
+from srs_eval.data.revlogs_10k import RevlogsFolder
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.table import ReviewTable
+from srs_eval.data.table_options import Columns
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import Reviews
+from srs_eval.report.files import write_table
+
+DAYS = Columns(day="day")
+BASE: dict[str, Any] = {"card": [1, 1, 2], "rating": [3, 3, 4], "day": [0, 1, 1]}
+
+
+def csv(folder: Path, *lines: str) -> Path:
+    path = folder / "log.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def parquet(folder: Path, **columns: Any) -> Path:
+    path = folder / "log.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def read(path: Path, columns: Columns = DAYS, **options: Any) -> Reviews:
+    source = ReviewTable(path, columns, **options)
+    return source.read(source.users()[0])
+
+
+def violations(path: Path, columns: Columns = DAYS, **options: Any) -> tuple[str, ...]:
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, columns, **options)
+    assert str(path) in caught.value.source
+    return caught.value.violations
+
+
+def test_blanks_around_a_name_are_no_part_of_it(tmp_path: Path) -> None:
+    log = read(csv(tmp_path, "card ,rating,day", "100 ,3,0", "100,3,1", " 100,3,2", "007,3,3"))
+    assert log.card[0] == log.card[1] == log.card[2] != log.card[3]
+    twice = csv(tmp_path, "card,rating,time", "a,3,2024-01-01", "a ,3,2024-01-01")
+    assert "of an earlier row" in violations(twice, Columns())[0]
+    users = csv(tmp_path, "who,card,rating,day", "ann,1,3,0", "ann ,1,3,1")
+    assert ReviewTable(users, Columns(day="day", user="who")).users() == ("ann",)
+
+
+def test_names_that_differ_only_in_case_or_spelling_are_kept_apart_and_told(
+    tmp_path: Path,
+) -> None:
+    path = csv(tmp_path, "who,card,rating,day", "Ann,Sie,3,0", "ann,1,3,0", "Ann,sie,3,0")
+    log = read(path, Columns(day="day", user="who"))
+    assert log.card.tolist() == [0, 1]
+    card, user = log.notes
+    assert "'Sie' and 'sie'" in card
+    assert "'ann'" in user
+    composed, combining = "\u00e9", "e\u0301"
+    assert len(read(csv(tmp_path, "card,rating,day", f"{composed},3,0", f"{combining},3,0")).notes)
+    assert read(csv(tmp_path, "card,rating,day", "a,3,0", "b,3,0")).notes == ()
+
+
+@pytest.mark.slow
+def test_notes_are_printed_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{card},{1 + day % 4},{day}" for day in range(60) for card in ("Sie", "sie", "er")]
+    csv(tmp_path, "card,rating,day", *rows)
+    words = ["data=csv", "data.path=log.csv", "data.columns.day=day", "hydra.run.dir=out"]
+    done = Here(tmp_path, capsys)("algo=avg", *words, *QUIET)
+    assert done.status == 0, done.err
+    (note,) = summary_of(tmp_path / "out")["notes"]
+    assert "'Sie' and 'sie'" in note
+    assert note in done.out
+
+
+@pytest.mark.parametrize("name", ["NaN", "nan", "null", "None", "NA", "N/A", "<NA>", "", "NULL"])
+def test_a_word_for_a_missing_value_is_nobodys_name(tmp_path: Path, name: str) -> None:
+    path = csv(tmp_path, "who,card,rating,day", f"a,{name},3,0", "a,1,9,0", f"{name},1,3,0")
+    found = violations(path)
+    assert len(found) == 2  # the rating is wrong too
+    assert found[0].startswith("card: row 1 has ")
+    found = violations(path, Columns(day="day", user="who"))
+    assert found[0].startswith("who: row 3 has ")
+
+
+def test_users_are_printable(tmp_path: Path) -> None:
+    for name in ("a\x1b[31m", "x" * 201, "a\u202eb"):
+        path = csv(tmp_path, "who,card,rating,day", f"{name},1,3,0")
+        assert "printable" in violations(path, Columns(day="day", user="who"))[0]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "now",
+        "today",
+        "-1",
+        "-2024-01-01",
+        "0001-01-01",
+        "1677-01-01",
+        "1979-12-31T23:59:59Z",
+        "2262-01-01",
+        "9999-12-31",
+        "tomorrow",
+        "2024",
+    ],
+)
+def test_times_are_dates_from_1980_to_now(tmp_path: Path, time: str) -> None:
+    rows = [f"{card},3,2024-01-0{card}" for card in (2, 3, 4)]
+    (found,) = violations(csv(tmp_path, "card,rating,time", f"1,3,{time}", *rows), Columns())
+    assert found.startswith(f"time: row 1 has '{time}'; expected an ISO-8601 time")
+
+
+def test_times_to_come_are_refused_in_every_form(tmp_path: Path) -> None:
+    later = datetime.now(UTC) + timedelta(days=3)
+    for value in (later.isoformat(), later.timestamp(), later.timestamp() * 1000):
+        assert violations(csv(tmp_path, "card,rating,time", f"1,3,{value}"), Columns())
+    assert violations(parquet(tmp_path, card=[1], rating=[3], time=[later]), Columns())
+    earlier = datetime.now(UTC) - timedelta(days=3)
+    assert len(read(csv(tmp_path, "card,rating,time", f"1,3,{earlier.isoformat()}"), Columns()))
+
+
+@pytest.mark.parametrize(
+    ("unit", "times", "good"),
+    [
+        ("s", ["1711744352", "1711844352"], True),
+        ("ms", ["1711744352000", "1711844352000"], True),
+        ("s", ["1711744352000", "1711844352000"], False),
+        ("ms", ["1711744352", "1711844352"], False),
+        ("s", ["0", "1000000"], True),  # a clock of its own
+        ("s", ["-5", "1711744352"], False),
+        ("s", ["0", "1711744352000"], False),
+        ("auto", ["1711744352000000", "1711844352000000"], False),
+    ],
+)
+def test_numbers_are_times_of_their_unit(
+    tmp_path: Path, unit: str, times: list[str], *, good: bool
+) -> None:
+    path = csv(tmp_path, "card,rating,time", *(f"1,3,{time}" for time in times))
+    if good:
+        assert len(read(path, Columns(), time_unit=unit)) == 2
+    else:
+        assert violations(path, Columns(), time_unit=unit)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna", "+05:00"])
+def test_date_times_of_far_years_are_refused(tmp_path: Path, unit: str, zone: str | None) -> None:
+    for instant in (2**53, -(2**53), 2**63 - 1, -(2**63) + 1):
+        value = instant // (1024 if unit == "s" else 1)
+        column = pa.array([value], pa.timestamp(unit, zone))
+        path = parquet(tmp_path, card=[1], rating=[3], time=column)
+        assert violations(path, Columns())[0].startswith("time: row 1 has ")
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [1711744352, 1711844352, 1711944352],
+        [20240301, 20240302, 20240303],
+        [0, 5, -(2**63)],
+        [-(2**63) + 1, 5, 6],
+        [-(2**63), 0, 2**63 - 1],
+        [0, 1, 40_000],
+        [36_500_000] * 3,
+    ],
+)
+def test_what_cannot_be_day_numbers_is_refused(days: list[int]) -> None:
+    with pytest.raises(ReviewLogError) as caught:
+        reviews_from_columns(user=1, source="x", card=[7, 9, 7], rating=[3, 1, 4], day=days)
+    (found,) = caught.value.violations
+    assert "expected day numbers" in found
+
+
+def test_day_numbers_of_any_calendar_are_taken() -> None:
+    for first in (0, -5, 19_000, 45_000, 738_000, 2_460_000):
+        days = [first, first + 1, first + 36_525]
+        log = reviews_from_columns(user=1, source="x", card=[7, 9, 7], rating=[3, 1, 4], day=days)
+        assert log.elapsed_days.tolist() == [-1, -1, 36_525]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("state", 2**62),
+        ("state", -1),
+        ("duration_ms", 1e308),
+        ("elapsed_seconds", 1e300),
+        ("card", 2.0**53),
+    ],
+)
+def test_values_without_bounds_have_some(column: str, value: float) -> None:
+    given = {**BASE, column: [-1, -1, 0] if column == "elapsed_seconds" else [1, 1, 2]}
+    given["elapsed_seconds"] = [-1, 5, -1]
+    given[column] = [*given[column][:1], value, *given[column][2:]]
+    with pytest.raises(ReviewLogError) as caught:
+        reviews_from_columns(user=1, source="x", **given)
+    assert f"{column}: row 2 has " in str(caught.value)
+
+
+def test_two_columns_of_one_name_are_refused_where_they_are_needed(tmp_path: Path) -> None:
+    path = csv(tmp_path, "card,card,rating,day,why,why", "1,2,3,0,,")
+    assert violations(path) == ("there are 2 columns 'card', needed for data.columns.card",)
+    with_user = Columns(card="rating", rating="day", day="day", user="card")
+    assert "2 columns 'card', needed for the user" in violations(path, with_user)[0]
+    arrays = [pa.array([1]), pa.array([2]), pa.array([3]), pa.array([0])]
+    table = pa.Table.from_arrays(arrays, names=["card", "card", "rating", "day"])
+    pq.write_table(table, tmp_path / "log.parquet")
+    assert "there are 2 columns 'card'" in violations(tmp_path / "log.parquet")[0]
+    public = csv(tmp_path, "card_id,rating,day_offset,state,state", "1,3,0,1,1")
+    with pytest.raises(ReviewLogError, match="2 columns 'state'"):
+        RevlogsFolder(public).read("log")
+    assert len(read(csv(tmp_path, "card,rating,day,why,why", "1,3,0,,"))) == 1
+
+
+KINDS = {
+    "list": pa.array([[1], [1], [2]]),
+    "struct": pa.array([{"a": 1}] * 3),
+    "map": pa.array([[(1, 2)]] * 3, pa.map_(pa.int8(), pa.int8())),
+    "binary": pa.array([b"a", b"\xff", b"a"]),
+    "boolean": pa.array([True, False, True]),
+    "date": pa.array([0, 1, 2], pa.date32()),
+    "moment": pa.array([0, 1, 2], pa.timestamp("us", "Europe/Vienna")),
+    "duration": pa.array([0, 1, 2], pa.duration("s")),
+    "nothing": pa.nulls(3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parquet_columns_of_other_kinds_are_refused(tmp_path: Path, kind: str) -> None:
+    for column in BASE:
+        path = parquet(tmp_path, **{**BASE, column: KINDS[kind]})
+        assert any(found.startswith(f"{column}: row 1 ") for found in violations(path))
+    path = parquet(tmp_path, **BASE, who=KINDS[kind])
+    assert violations(path, Columns(day="day", user="who"))[0].startswith("who: row 1 ")
+    path = parquet(tmp_path, **BASE, time=KINDS[kind])
+    if kind != "duration":
+        assert violations(path, Columns())[0].startswith("time: row 1 ")
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], [1, 2, 1]])
+def test_dictionaries_and_decimals_are_taken_for_their_values(
+    tmp_path: Path, values: list[Any]
+) -> None:
+    expected = read(parquet(tmp_path, **{**BASE, "card": values})).card.tolist()
+    encoded = pa.array(values).dictionary_encode()
+    assert read(parquet(tmp_path, **{**BASE, "card": encoded})).card.tolist() == expected
+    if values[0] == 1:
+        decimals = pa.array(values).cast(pa.decimal128(20, 0))
+        assert read(parquet(tmp_path, **{**BASE, "card": decimals})).card.tolist() == expected
+
+
+def test_damaged_notes_of_pandas_do_not_matter(tmp_path: Path) -> None:
+    table = pa.table(BASE).replace_schema_metadata({"pandas": "{garbage"})
+    pq.write_table(table, tmp_path / "log.parquet")
+    assert len(read(tmp_path / "log.parquet")) == 3
+
+
+def test_pages_are_compared_with_their_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    write_table(path, pa.table({name: np.repeat(values, 500) for name, values in BASE.items()}))
+    content = path.read_bytes()
+    refused = 0
+    for place in range(4, len(content) // 2, 7):
+        flipped = bytes([content[place] ^ 16])
+        path.write_bytes(content[:place] + flipped + content[place + 1 :])
+        try:
+            log = read(path)
+        except ReviewLogError:
+            refused += 1
+        else:  # in what is not needed, such as statistics
+            assert log.rating.tolist() == np.repeat(BASE["rating"], 500).tolist()
+    assert refused
+
+
+def test_more_rows_than_any_memory_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path, **{name: np.zeros(1_000_000, np.int64) for name in BASE})
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr(files, "_LARGEST_TABLE", 2_999_999)
+    assert violations(path) == ("it has 1,000,000 rows, too many",)
+
+
+def test_long_values_are_quoted_by_their_beginning(tmp_path: Path) -> None:
+    path = csv(tmp_path, "card,rating,day," + "h" * 100_000, *["1,3," + "y" * 100_000] * 3)
+    with pytest.raises(ReviewLogError) as caught:
+        read(path)
+    assert len(str(caught.value)) < 600
+    assert "(100,000 characters)" in str(caught.value)
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, Columns())
+    assert len(str(caught.value)) < 600
