@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 _SEPARATORS = (",", ";", "\t")
 _COLUMNS_QUOTED = 30
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
+_SPLIT = "Split it into one file per user, and give their folder as data.path."
 _HEAD_BYTES = 65_536
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
@@ -79,6 +81,15 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
         return _read_parquet(path) if suffix == ".parquet" else _read_csv(path, text)
     except OSError as error:
         raise ReviewLogError(str(path), [f"cannot be read: {error.strerror or error}"]) from error
+
+
+@contextmanager
+def enough_memory(path: Path) -> Iterator[None]:
+    """Raise a `ReviewLogError` where a file does not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ReviewLogError(str(path), ["it does not fit into memory"], _SPLIT) from error
 
 
 def column_names(path: Path) -> list[str]:
@@ -142,18 +153,16 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             table.validate(full=True)
             # Columns are taken one by one: no need to gather them by their types.
             frame: pd.DataFrame = table.to_pandas(split_blocks=True)
-    except MemoryError as error:  # before the next: Arrow's own is both
-        raise _too_large(path) from error
+    except MemoryError:  # Arrow's own is both
+        raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _not_parquet(path, error) from error
     return frame
 
 
-def _too_large(path: Path, rows: int | None = None) -> ReviewLogError:
-    """Refuse a file that does not fit into memory."""
-    what = "its rows do not fit into memory" if rows is None else f"it has {rows:,} rows, too many"
-    hint = "Split it into one file per user, and give their folder as data.path."
-    return ReviewLogError(str(path), [what], hint)
+def _too_large(path: Path, rows: int) -> ReviewLogError:
+    """Refuse a file of more rows than any memory holds."""
+    return ReviewLogError(str(path), [f"it has {rows:,} rows, too many"], _SPLIT)
 
 
 def _not_parquet(path: Path, error: Exception) -> ReviewLogError:

@@ -14,7 +14,7 @@ from srs_eval.cards import order_by_card
 from srs_eval.data import hub
 from srs_eval.data.by_user import UserTables, tables_by_user
 from srs_eval.data.columns import violations, whole_numbers
-from srs_eval.data.files import check_columns, column_names, existing, read_table
+from srs_eval.data.files import check_columns, column_names, enough_memory, existing, read_table
 from srs_eval.data.intervals import Clock, previous_review, since_previous
 from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
@@ -134,6 +134,10 @@ class RevlogsFolder:
         ReviewLogError
             If there is no such user, or the log cannot be used.
         """
+        with enough_memory(self.path):
+            return self._read(user)
+
+    def _read(self, user: User) -> Reviews:
         if not existing(self.path).is_dir():
             tables = self._tables()
             (user,) = select_users(self.location, list(tables.rows), (user,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from srs_eval.data.by_user import UserTables, tables_by_user
-from srs_eval.data.files import TABLE_SUFFIXES, existing
+from srs_eval.data.files import TABLE_SUFFIXES, enough_memory, existing
 from srs_eval.data.names import namesake
 from srs_eval.data.selection import Selection, select_users, wanted_users
 from srs_eval.data.table_options import Columns, Duplicates, Reading
@@ -92,7 +92,9 @@ class ReviewTable:
         """
         files = self._files()
         if files is None:
-            return select_users(self.location, list(self._tables(self.path).rows), self.wanted)
+            with enough_memory(self.path):
+                tables = self._tables(self.path)
+            return select_users(self.location, list(tables.rows), self.wanted)
         return select_users(self.location, list(files), self.wanted)
 
     def read(self, user: User) -> Reviews:
@@ -103,6 +105,10 @@ class ReviewTable:
         ReviewLogError
             If there is no such user, or the log cannot be used.
         """
+        with enough_memory(self.path):
+            return self._read(user)
+
+    def _read(self, user: User) -> Reviews:
         files = self._files()
         if files is None:
             tables, source = self._tables(self.path), f"{self.path}, user {user}"

@@ -1,0 +1,136 @@
+"""Anki collections and packages, changed by SQL and by bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+from logs import broken, damaged, unclear
+from verdicts import Verdict, first_problem
+
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.errors import SrsEvalError
+from srs_eval.nouns import Reviews
+
+_START = 1_600_000_000
+_DAY = 86_400
+# Statements that no honest program makes, and whether what is left can be read.
+_FORGED = (
+    "drop table revlog; create view revlog as with recursive r(n) as (select 1 union all select "
+    "n + 1 from r) select n id, 5 cid, 3 ease, 0 factor, 1 time, 0 type from r",
+    "drop table revlog; create view revlog as with recursive r(n) as (select 1 union all select "
+    "n + 1 from r limit 100000) select a.n * 100000 + b.n id, 5 cid, 3 ease, 0 factor, 1 time, "
+    "0 type from r a, r b",
+    "drop table col; create view col as with recursive r(n) as (select 1 union all select n + 1 "
+    "from r) select n id, n crt, randomblob(1000000) conf from r",
+    "drop table revlog",
+    "alter table revlog rename column ease to eaze",
+    "delete from col",
+    "update col set crt = null",
+    "update col set crt = 1e30",
+    "update col set conf = replace(hex(zeroblob(40000)), '0', '[')",
+    "update col set conf = 'null'",
+    "create trigger t after insert on revlog begin delete from revlog; end",
+    "create table config (key text, val blob); insert into config values ('rollover', x'ff')",
+    "create table config (key text, val blob); insert into config values ('rollover', '-1000000')",
+    "create table decks (id, name, kind); insert into decks values (1, 'a', zeroblob(300000))",
+    "create table decks (id, name, kind); insert into decks values (1, 'a', null)",
+    "create table decks (id, name, kind); insert into decks values ('x', 'a', 5)",
+    "create table decks (id, name, kind); insert into decks values (1, 'a', "
+    "unhex(replace(hex(zeroblob(20000)), '00', 'ff')))",
+    "create table cards (id, did, odid); insert into cards values (5, null, null)",
+    "create table cards (id, did, odid); insert into cards values (5, 1e30, 'x')",
+)
+_CELLS = ("null", "'text'", "x'00ff'", "1e30", "-1", "9e999", "2", "9223372036854775807", "1.5")
+
+
+def anki_log(random: Random, folder: Path) -> Verdict:
+    """Change a collection, perhaps in a package, and read it."""
+    collection = _made(random, folder / "ann.anki2")
+    family = random.choice(("forged", "cells", "bytes", "package"))
+    if family == "forged":
+        _execute(collection, random.choice(_FORGED))
+        return _judge(collection, lambda log: broken(log, _rows(collection)))
+    if family == "cells":
+        for _ in range(random.randint(1, 3)):
+            column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
+            change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
+            _execute(collection, f"{change} where rowid = {random.randint(1, 5)}")
+        return _judge(collection, lambda log: broken(log, _rows(collection)))
+    if family == "bytes":
+        collection.write_bytes(damaged(random, collection.read_bytes()))
+        return _judge(collection, lambda log: broken(log, None))
+    return _judge(_package(random, folder, collection), lambda log: broken(log, None))
+
+
+def _made(random: Random, path: Path) -> Path:
+    """Write a small collection of the old scheme."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table col (id, crt, conf)")
+        settings = json.dumps({"schedVer": 2, "rollover": 4})
+        database.execute("insert into col values (1, ?, ?)", (_START, settings))
+        database.execute("create table notes (id)")
+        columns = "id integer, cid integer, usn, ease, ivl, lastIvl, factor, time, type"
+        database.execute(f"create table revlog ({columns})")
+        rows = [
+            ((_START + day * _DAY + card) * 1000, card, random.randint(1, 4), 2500, 4000, day > 0)
+            for day in range(random.randint(1, 20))
+            for card in range(1, 6)
+        ]
+        insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
+        database.executemany(insert, rows)
+    return path
+
+
+def _execute(path: Path, statements: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(statements)
+
+
+def _rows(path: Path) -> int | None:
+    """Count the rows of the review table; None if it is none."""
+    with closing(sqlite3.connect(path)) as database:
+        query = "select type from sqlite_master where name = 'revlog'"
+        kind = database.execute(query).fetchone()
+        if kind != ("table",):
+            return None
+        return int(database.execute("select count(*) from revlog").fetchone()[0])
+
+
+def _package(random: Random, folder: Path, collection: Path) -> Path:
+    """Put a collection into a package, wrongly."""
+    path = folder / f"ann.{random.choice(('apkg', 'colpkg'))}"
+    names = ("collection.anki2", "collection.anki21", "../collection.anki2", "/etc/x", "media")
+    with zipfile.ZipFile(path, "w", random.choice((0, 8, 12, 14))) as zipped:
+        for name in random.sample(names, random.randint(1, 3)):
+            content = collection.read_bytes()
+            zipped.writestr(name, damaged(random, content) if random.random() < 0.3 else content)
+    if random.random() < 0.6:
+        path.write_bytes(damaged(random, path.read_bytes()))
+    return path
+
+
+def _judge(path: Path, check: Callable[[Reviews], list[str]]) -> Verdict:
+    """Read a collection, and see whether it is right or rightly refused."""
+    before = hashlib.sha256(path.read_bytes()).digest()
+    copies = set(Path(tempfile.gettempdir()).iterdir())
+    source = AnkiCollection(path)
+    try:
+        problems = check(source.read(source.users()[0]))
+        outcome = "accepted"
+    except SrsEvalError as error:
+        problems = unclear(str(error), path)
+        outcome = "clear error"
+    if hashlib.sha256(path.read_bytes()).digest() != before:
+        problems.append("the source was changed")
+    left = set(Path(tempfile.gettempdir()).iterdir()) - copies
+    if left:
+        problems.append(f"left in the temporary folder: {sorted(map(str, left))[:3]}")
+    return Verdict("wrong", first_problem(problems)) if problems else Verdict(outcome)

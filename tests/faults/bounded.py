@@ -1,0 +1,117 @@
+"""Functions called in a process of their own, with limits of time and memory."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+
+from verdicts import Case, Verdict
+
+TIME_LIMIT = 60.0
+MEMORY = 2_000_000_000  # bytes beyond what the imports take
+_IMPORTS = ("srs_eval.run", "srs_eval.compare", "srs_eval.export", "srs_eval.data.anki")
+
+
+class Worker:
+    """A process that judges one case after the other, started again when one ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def judge(self, function: str, case: Case) -> Verdict:
+        """Call a function, named as module.function, with a generator and a fresh folder."""
+        if self._connection is None:
+            self._start()
+        assert self._connection is not None
+        self._connection.send((function, case))
+        if not self._connection.poll(TIME_LIMIT):
+            self._stop()
+            return Verdict("hang", f"no end after {TIME_LIMIT:.0f} s")
+        try:
+            verdict: Verdict = self._connection.recv()
+        except EOFError:
+            status = self._stop()
+            return Verdict("traceback", f"the interpreter died with {status}")
+        return verdict
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, self._folder, sys.path), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        # Imports and preparations take longer than cases.
+        if not self._connection.poll(600) or self._connection.recv() != "ready":
+            raise RuntimeError("a worker did not start")
+
+    def _stop(self) -> int | None:
+        if self._process is None or self._connection is None:
+            return None
+        self._connection.close()
+        self._process.join(2)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        status = self._process.exitcode
+        self._process = self._connection = None
+        return status
+
+
+def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
+    """Judge cases until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path[:] = path
+    for name in _IMPORTS:
+        import_module(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    import_module("run_folders").prepare(folder)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    connection.send("ready")
+    while True:
+        try:
+            function, case = connection.recv()
+        except EOFError:
+            return
+        place = folder / f"{case.kind.replace(' ', '_')}_{case.seed}_{case.number}"
+        connection.send(judged(function, case, place))
+
+
+def judged(function: str, case: Case, place: Path) -> Verdict:
+    """Judge a case here; an error that it lets through is one a person would see."""
+    module, name = function.rsplit(".", 1)
+    place.mkdir(parents=True, exist_ok=True)
+    os.chdir(place)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            verdict: Verdict = getattr(import_module(module), name)(case.random, place)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is counted
+        frames = traceback.extract_tb(error.__traceback__)[-1:]
+        where = ", ".join(f"{frame.filename}:{frame.lineno}" for frame in frames)
+        return Verdict("traceback", f"{type(error).__name__}: {str(error)[:200]} ({where})")
+    return verdict

@@ -1,0 +1,197 @@
+"""Break srs_eval on purpose, and count what happens: see docs/reliability.md.
+
+python tests/faults/campaign.py --minutes 20
+python tests/faults/campaign.py --case "csv 2026 17"      one case again
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
+
+from bounded import Worker  # noqa: E402
+from kills import (  # noqa: E402
+    References,
+    kill_in_clean_up,
+    kill_while_the_store_is_created,
+    kill_while_users_are_evaluated,
+)
+from starts import AT_ONCE, many_on_a_fresh_store, two_in_one_folder  # noqa: E402
+from surroundings import (  # noqa: E402
+    the_database_is_locked,
+    the_disk_is_full,
+    the_folder_vanishes,
+)
+from verdicts import Case, Tally, Verdict  # noqa: E402
+
+Judge = Callable[[Random, Path, References], Verdict]
+
+# Cases that start processes, one at a time, each round as many as said here.
+PROCESSES: Mapping[str, tuple[int, Judge]] = {
+    "30 starts at once": (1, many_on_a_fresh_store),
+    "kill: creating the store": (3, kill_while_the_store_is_created),
+    "kill: evaluating": (3, kill_while_users_are_evaluated),
+    "kill: cleaning up": (3, kill_in_clean_up),
+    "two runs in one folder": (2, two_in_one_folder),
+    "output folder removed": (1, the_folder_vanishes),
+    "file size limit": (2, the_disk_is_full),
+    "database locked": (1, the_database_is_locked),
+}
+# Cases that are judged inside a worker process: how many a round, and by which function.
+INPUTS: Mapping[str, tuple[int, str]] = {
+    "csv": (60, "logs.csv_log"),
+    "parquet": (60, "logs.parquet_log"),
+    "parquet of equal rows": (1, "logs.equal_rows"),
+    "public data set": (20, "logs.public_log"),
+    "anki": (40, "anki_logs.anki_log"),
+    "run folders": (20, "run_folders.run_folder"),
+    "weights": (5, "run_folders.weights"),
+    "command lines": (20, "odd_commands.command_line"),
+}
+_BEGIN, _END = "<!-- campaign -->", "<!-- /campaign -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What is tried, until when, and where."""
+
+    seed: int
+    folder: Path
+    until: float
+    starts: int = AT_ONCE
+
+    def process_cases(self, tally: Tally) -> None:
+        """Judge cases that start processes, in turn, until time is up."""
+        references = References(self.folder / "references")
+        numbers = {kind: count() for kind in PROCESSES}
+        while True:
+            for kind, (times, _) in PROCESSES.items():
+                for _ in range(times):
+                    if time.monotonic() > self.until:
+                        return
+                    case = Case(kind, self.seed, next(numbers[kind]))
+                    tally.add(case, self.judge(case, references))
+
+    def input_cases(self, tally: Tally) -> None:
+        """Judge cases in a worker, in turn, until time is up."""
+        numbers = {kind: count() for kind in INPUTS}
+        with Worker(self.folder / "inputs") as worker:
+            while True:
+                for kind, (times, function) in INPUTS.items():
+                    for _ in range(times):
+                        if time.monotonic() > self.until:
+                            return
+                        case = Case(kind, self.seed, next(numbers[kind]))
+                        verdict = worker.judge(function, case)
+                        tally.add(case, verdict)
+                        place = f"{kind.replace(' ', '_')}_{case.seed}_{case.number}"
+                        shutil.rmtree(self.folder / "inputs" / place, ignore_errors=True)
+
+    def judge(self, case: Case, references: References) -> Verdict:
+        """Judge one case that starts processes."""
+        judge = PROCESSES[case.kind][1]
+        if judge is many_on_a_fresh_store:
+            judge = partial(many_on_a_fresh_store, count=self.starts)
+        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
+            return judge(case.random, Path(place), references)
+
+    def once(self, case: Case) -> Verdict:
+        """Judge one case of any kind."""
+        if case.kind in INPUTS:
+            with Worker(self.folder / "inputs") as worker:
+                return worker.judge(INPUTS[case.kind][1], case)
+        return self.judge(case, References(self.folder / "references"))
+
+    def all_cases(self) -> Tally:
+        """Judge cases of both sorts side by side."""
+        tally = Tally()
+        with ThreadPoolExecutor(2) as threads:
+            lanes = [threads.submit(self.process_cases, tally)]
+            lanes.append(threads.submit(self.input_cases, tally))
+            for lane in lanes:
+                lane.result()
+        return tally
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the campaign; return 0 only if nothing bad happened."""
+    # A shell's background processes ignore Ctrl-C, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    given = _parser().parse_args(words)
+    with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
+        folder = Path(place).resolve()
+        _own_temporary_folder(folder)
+        until = time.monotonic() + given.minutes * 60
+        campaign = Campaign(given.seed, folder, until, given.starts)
+        if given.case:
+            kind, seed, number = given.case.rsplit(" ", 2)
+            case = Case(kind, int(seed), int(number))
+            tally = Tally()
+            tally.add(case, campaign.once(case))
+        else:
+            tally = campaign.all_cases()
+    sys.stdout.write(f"{tally.table()}\n\n{tally.problems()}\n")
+    if given.write:
+        _write(given.write, tally, given)
+    return 1 if tally.bad else 0
+
+
+def _own_temporary_folder(folder: Path) -> None:
+    """Let everything that is started keep its temporary files together."""
+    own = folder / "tmp"
+    own.mkdir()
+    os.environ["TMPDIR"] = str(own)
+    tempfile.tempdir = str(own)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--starts", type=int, default=AT_ONCE, help="how many runs start at once")
+    parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
+    parser.add_argument("--write", type=Path, help="page that gets the table between its markers")
+    return parser
+
+
+def _write(page: Path, tally: Tally, given: argparse.Namespace) -> None:
+    """Put the table and its command into a page."""
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    words = ["python", "tests/faults/campaign.py", "--minutes", f"{given.minutes:g}"]
+    words += ["--seed", str(given.seed), "--starts", str(given.starts)]
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    lines = [
+        f"`{shlex.join(words)}` at commit {commit or 'unknown'}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} processors:",
+        "",
+        tally.table(),
+    ]
+    if tally.bad:
+        lines += ["", "```text", tally.problems(), "```"]
+    text = "\n".join([f"{before}{_BEGIN}", *lines, f"{_END}{after}"])
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Folders of finished runs and files of weights, changed, then compared, exported and loaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from random import Random
+
+from logs import damaged
+from verdicts import LONGEST_MESSAGE, Verdict, first_problem
+
+from srs_eval import compare, export, run
+
+_RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
+_VALUES = (None, True, -1, 1e308, "x", "\x1b]0;x\x07\r\\input{/etc/passwd}", "=1+1", [], {}, [[]])
+_COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": run.command,
+    "compare": compare.command,
+    "export": export.command,
+}
+
+
+def prepare(folder: Path) -> None:
+    """Make what is changed later, which takes longer than a case may."""
+    for algo in ("hlr", "fsrs6"):
+        _finished(folder, algo)
+    _pretrained(folder)
+
+
+def run_folder(random: Random, folder: Path) -> Verdict:
+    """Change a file of a finished run, and compare or export."""
+    made = _finished(folder.parent, "hlr")
+    shutil.copytree(made, folder / "a")
+    shutil.copytree(_finished(folder.parent, "fsrs6"), folder / "b")
+    changed = folder / random.choice(("a", "b"))
+    names = ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet")
+    name = random.choice((*names, ".hydra/config.yaml"))
+    _change(random, changed / name)
+    words = {
+        "compare": [str(folder / "a"), str(folder / "b"), f"out={folder / 'out'}", "tracking=none"],
+        "export": [str(changed), f"to={random.choice(('anki', 'json', 'py_fsrs'))}", "user=1"],
+    }
+    command = random.choice(list(words))
+    return judged_command(command, words[command], clear=(0, 1, 2))
+
+
+def weights(random: Random, folder: Path) -> Verdict:
+    """Change a file of weights or its card, and fit from it."""
+    made = _pretrained(folder.parent)
+    if made is None:
+        return Verdict("accepted", "PyTorch is not installed")
+    for file in made.iterdir():
+        shutil.copy(file, folder / file.name)
+    changed = random.choice(sorted(folder.iterdir()))
+    _change(random, changed)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    words = ["algo=gru", f"algo.weights={folder / 'gru.safetensors'}", "data.users=1"]
+    words += ["algo.epochs=1", *_RUN[1:], f"hydra.run.dir={folder / 'out'}"]
+    verdict = judged_command("run", words, clear=(0, 1, 2))
+    if any((folder / name).read_bytes() != content for name, content in before.items()):
+        return Verdict("wrong", "the weights were changed")
+    return verdict
+
+
+def judged_command(name: str, words: Sequence[str], *, clear: Sequence[int]) -> Verdict:
+    """Run a command here and judge what it says."""
+    said = StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            status = _COMMANDS[name](list(words))
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+    text = said.getvalue()
+    shown = " ".join([name, *words])
+    if "Traceback (most recent call last)" in text or status not in clear:
+        return Verdict("traceback", first_problem([shown, f"exit {status}", text[-400:]]))
+    if status == 0:
+        return Verdict("accepted")
+    problems = [] if text.strip() else ["no message"]
+    if len(text) > LONGEST_MESSAGE:
+        problems.append(f"a message of {len(text):,} characters")
+    if any(control in text for control in ("\x1b]", "\r")):
+        problems.append("control characters of a file were printed")
+    if problems:
+        return Verdict("wrong", first_problem([shown, *problems]))
+    # Of a run that began, each fit's failure is on record.
+    return Verdict("recorded" if "scored " in text else "clear error")
+
+
+def _finished(folder: Path, algo: str) -> Path:
+    """Make a run, once."""
+    place = folder / f"finished_{algo}"
+    if not (place / "summary.json").is_file():
+        _done("run", [f"algo={algo}", *_RUN, f"hydra.run.dir={place}"])
+    return place
+
+
+def _pretrained(folder: Path) -> Path | None:
+    """Make weights, once; None without PyTorch."""
+    try:
+        from srs_eval import pretrain
+    except ImportError:
+        return None
+    place = folder / "pretrained"
+    if not (place / "gru.safetensors").is_file():
+        place.mkdir(parents=True, exist_ok=True)
+        _COMMANDS.setdefault("pretrain", pretrain.command)
+        words = ["algo=gru", "algo.epochs=1", *_RUN[:2], f"weights={place / 'gru.safetensors'}"]
+        _done("pretrain", words)
+    return place
+
+
+def _done(name: str, words: list[str]) -> None:
+    said = StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        status = _COMMANDS[name](words)
+    if status != 0:
+        raise RuntimeError(f"{name} {' '.join(words)}: {said.getvalue()[-1000:]}")
+
+
+def _change(random: Random, file: Path) -> None:
+    """Change a file by its bytes or, of JSON, its values."""
+    if file.suffix == ".json" and random.random() < 0.6:
+        content = json.loads(file.read_text("utf-8"))
+        if random.random() < 0.1:
+            file.write_text('{"label": ' + "[" * 100_000, encoding="utf-8")
+            return
+        place = content
+        while isinstance(place, dict) and place:
+            key = random.choice(list(place))
+            if not isinstance(place[key], dict) or random.random() < 0.4:
+                place[key] = random.choice(_VALUES)
+                break
+            place = place[key]
+        file.write_text(json.dumps(content), encoding="utf-8")
+        return
+    if random.random() < 0.1:
+        file.unlink()
+        return
+    file.write_bytes(damaged(random, file.read_bytes()))

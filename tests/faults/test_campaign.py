@@ -1,0 +1,125 @@
+"""The campaign finds defects that are planted, and none in a short run of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
+
+from bounded import judged  # noqa: E402
+from processes import broken_store, different  # noqa: E402
+from verdicts import BAD, OUTCOMES, Case, Tally, Verdict  # noqa: E402
+
+CASE = Case("planted", 1, 1)
+
+
+def planted(random: Random, folder: Path) -> Verdict:
+    """A case whose kind of defect is its number's."""
+    raise RuntimeError("planted")
+
+
+def test_an_error_that_reaches_the_person_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "planted_cases", sys.modules[__name__])
+    verdict = judged("planted_cases.planted", CASE, tmp_path / "case")
+    assert verdict.outcome == "traceback"
+    assert "RuntimeError: planted" in verdict.detail
+
+
+def test_bad_cases_are_listed_with_the_command_that_repeats_them() -> None:
+    tally = Tally()
+    for outcome in OUTCOMES:
+        tally.add(Case("some kind", 7, 3), Verdict(outcome, "why"))
+    assert len(tally.bad) == len(BAD)
+    assert tally.problems().count('campaign.py --case "some kind 7 3"') == len(BAD)
+    assert "| some kind | 7 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |" in tally.table()
+
+
+def test_a_case_has_the_same_random_numbers_each_time() -> None:
+    assert CASE.random.random() == CASE.random.random()
+    assert CASE.random.random() != Case("planted", 1, 2).random.random()
+
+
+def results(folder: Path, *, rows: int = 3) -> Path:
+    folder.mkdir()
+    for name in ("scores.parquet", "predictions.parquet"):
+        pq.write_table(pa.table({"p": [0.5] * rows}), folder / name)
+    keys = '"users": 1, "failed": 0, "metrics": {}, "rows_fingerprint": "", "data_fingerprint": ""'
+    (folder / "summary.json").write_text(f'{{"reviews": 3, {keys}}}', encoding="utf-8")
+    return folder
+
+
+def test_results_that_differ_or_are_left_over_are_found(tmp_path: Path) -> None:
+    reference = results(tmp_path / "a")
+    assert different(results(tmp_path / "b"), reference) == []
+    lacking = different(results(tmp_path / "c", rows=2), reference)
+    assert "predictions.parquet differs" in lacking
+    assert "2 predictions of 3 scored reviews" in lacking
+    (tmp_path / "b" / "users").mkdir()
+    (tmp_path / "b" / "curves.parquet").touch()
+    assert different(tmp_path / "b", reference) == [
+        "curves.parquet is there",
+        "users/ is left over",
+    ]
+
+
+def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    file = tmp_path / "mlflow.db"
+    assert broken_store(file, finished=1) == ["there is no store"]
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("create table runs (run_uuid, status)")
+        database.execute("create table latest_metrics (run_uuid)")
+        database.execute("insert into runs values (1, 'FINISHED'), (2, 'RUNNING')")
+    assert broken_store(file, finished=2) == [
+        "1 runs left RUNNING",
+        "1 FINISHED runs instead of 2",
+        "1 FINISHED runs without metrics",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet", "public data set", "anki"])
+def test_changed_logs_do_no_harm(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from campaign import INPUTS
+
+    monkeypatch.chdir(tmp_path)
+    tally = Tally()
+    for number in range(INPUTS[kind][0]):
+        case = Case(kind, 1, number)
+        tally.add(case, judged(INPUTS[kind][1], case, tmp_path / str(number)))
+    assert not tally.bad, tally.problems()
+
+
+@pytest.mark.slow
+def test_a_minute_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
+    began = time.monotonic()
+    script = [sys.executable, str(ROOT / "tests" / "faults" / "campaign.py")]
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- campaign -->\n<!-- /campaign -->\nafter\n", encoding="utf-8")
+    words = ["--minutes", "1", "--seed", "1", "--starts", "4", "--write", str(page)]
+    done = subprocess.run([*script, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert time.monotonic() > began + 60
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(
+        "before\n<!-- campaign -->\n`python tests/faults/campaign.py --minutes 1"
+    )
+    assert "| kind | tried |" in text
+    assert text.endswith("<!-- /campaign -->\nafter\n")
