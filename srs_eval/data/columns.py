@@ -101,13 +101,15 @@ def cut(value: Any) -> str:
 
 
 def texts(values: pd.Series) -> pd.Series:
-    """Write each value of a column as text without blanks around it; missing for bytes.
+    """Write each value of a column as text without blanks around it; missing for bytes and times.
 
     Examples
     --------
     >>> texts(pd.Series([" yes", True, b"no"])).tolist()
     ['yes', 'True', None]
     """
+    if values.dtype.kind in "mM":
+        return pd.Series(None, index=values.index, dtype="str")
     if values.dtype.kind == "O":
         values = values.map(lambda value: None if isinstance(value, bytes) else str(value))
     stripped: pd.Series = values.astype("str").str.strip()
@@ -122,6 +124,8 @@ def scalars(values: Any) -> list[Any]:
     >>> scalars([1, "b", [2], b"c", True, None])
     [1, 'b', None, None, None, None]
     """
+    if isinstance(values, pd.Series) and values.dtype.kind in "mM":
+        return [None] * len(values)  # without writing each down, which fails in far years
     return [value if _is_scalar(value) else None for value in values]
 
 
@@ -157,6 +161,8 @@ def _plain(values: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Strip pandas from a column; text and mixed columns become numbers where they can."""
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
+    if isinstance(values, pd.Series) and values.dtype.kind in "mM":
+        return np.full(len(values), np.nan)
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths

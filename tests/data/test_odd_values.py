@@ -237,6 +237,7 @@ KINDS = {
     "moment": pa.array([0, 1, 2], pa.timestamp("us", "Europe/Vienna")),
     "duration": pa.array([0, 1, 2], pa.duration("s")),
     "nothing": pa.nulls(3),
+    "far moment": pa.array([2**62] * 3, pa.timestamp("us", "Europe/Vienna")),
 }
 
 
@@ -248,8 +249,11 @@ def test_parquet_columns_of_other_kinds_are_refused(tmp_path: Path, kind: str) -
     path = parquet(tmp_path, **BASE, who=KINDS[kind])
     assert violations(path, Columns(day="day", user="who"))[0].startswith("who: row 1 ")
     path = parquet(tmp_path, **BASE, time=KINDS[kind])
-    if kind != "duration":
-        assert violations(path, Columns())[0].startswith("time: row 1 ")
+    assert violations(path, Columns())[0].startswith("time: row 1 ")
+    path = parquet(tmp_path, card=[1, 1, 2], day=[0, 1, 1], ok=KINDS[kind])
+    if kind != "boolean":
+        recalled = Columns(day="day", recalled="ok")
+        assert violations(path, recalled)[0].startswith("ok: row 1 ")
 
 
 @pytest.mark.parametrize("values", [["a", "b", "a"], [1, 2, 1]])

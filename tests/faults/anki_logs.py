@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import tempfile
 import zipfile
@@ -12,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
+from anki_files import DAY, START, collection
 from logs import broken, damaged, unclear
 from verdicts import Verdict, first_problem
 
@@ -19,8 +19,6 @@ from srs_eval.data.anki import AnkiCollection
 from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import Reviews
 
-_START = 1_600_000_000
-_DAY = 86_400
 # Statements that no honest program makes, and whether what is left can be read.
 _FORGED = (
     "drop table revlog; create view revlog as with recursive r(n) as (select 1 union all select "
@@ -38,8 +36,10 @@ _FORGED = (
     "update col set conf = replace(hex(zeroblob(40000)), '0', '[')",
     "update col set conf = 'null'",
     "create trigger t after insert on revlog begin delete from revlog; end",
-    "create table config (key text, val blob); insert into config values ('rollover', x'ff')",
-    "create table config (key text, val blob); insert into config values ('rollover', '-1000000')",
+    "drop table if exists config; create table config (key text, val blob); "
+    "insert into config values ('rollover', x'ff')",
+    "drop table if exists config; create table config (key text, val blob); "
+    "insert into config values ('rollover', '-1000000')",
     "create table decks (id, name, kind); insert into decks values (1, 'a', zeroblob(300000))",
     "create table decks (id, name, kind); insert into decks values (1, 'a', null)",
     "create table decks (id, name, kind); insert into decks values ('x', 'a', 5)",
@@ -53,40 +53,33 @@ _CELLS = ("null", "'text'", "x'00ff'", "1e30", "-1", "9e999", "2", "922337203685
 
 def anki_log(random: Random, folder: Path) -> Verdict:
     """Change a collection, perhaps in a package, and read it."""
-    collection = _made(random, folder / "ann.anki2")
+    path = _made(random, folder / "ann.anki2")
     family = random.choice(("forged", "cells", "bytes", "package"))
     if family == "forged":
-        _execute(collection, random.choice(_FORGED))
-        return _judge(collection, lambda log: broken(log, _rows(collection)))
+        _execute(path, random.choice(_FORGED))
+        return _judge(path, lambda log: broken(log, _rows(path)))
     if family == "cells":
         for _ in range(random.randint(1, 3)):
             column = random.choice(("id", "cid", "ease", "factor", "time", "type"))
             change = f"update or ignore revlog set {column} = {random.choice(_CELLS)}"
-            _execute(collection, f"{change} where rowid = {random.randint(1, 5)}")
-        return _judge(collection, lambda log: broken(log, _rows(collection)))
+            _execute(path, f"{change} where rowid = {random.randint(1, 5)}")
+        return _judge(path, lambda log: broken(log, _rows(path)))
     if family == "bytes":
-        collection.write_bytes(damaged(random, collection.read_bytes()))
-        return _judge(collection, lambda log: broken(log, None))
-    return _judge(_package(random, folder, collection), lambda log: broken(log, None))
+        path.write_bytes(damaged(random, path.read_bytes()))
+        return _judge(path, lambda log: broken(log, None))
+    return _judge(_package(random, folder, path), lambda log: broken(log, None))
 
 
 def _made(random: Random, path: Path) -> Path:
-    """Write a small collection of the old scheme."""
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("create table col (id, crt, conf)")
-        settings = json.dumps({"schedVer": 2, "rollover": 4})
-        database.execute("insert into col values (1, ?, ?)", (_START, settings))
-        database.execute("create table notes (id)")
-        columns = "id integer, cid integer, usn, ease, ivl, lastIvl, factor, time, type"
-        database.execute(f"create table revlog ({columns})")
-        rows = [
-            ((_START + day * _DAY + card) * 1000, card, random.randint(1, 4), 2500, 4000, day > 0)
-            for day in range(random.randint(1, 20))
-            for card in range(1, 6)
-        ]
-        insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
-        database.executemany(insert, rows)
-    return path
+    """Write a small collection."""
+    rows = [
+        ((START + day * DAY + card) * 1000, card, random.randint(1, 4), 2500, 4000, int(day > 0))
+        for day in range(random.randint(1, 20))
+        for card in range(1, 6)
+    ]
+    settings = {"schedVer": 2, "rollover": 4}
+    key = random.choice(("id integer primary key", "id integer", "id"))
+    return collection(path, rows, settings=settings, table=random.random() < 0.3, key=key)
 
 
 def _execute(path: Path, statements: str) -> None:
@@ -104,13 +97,13 @@ def _rows(path: Path) -> int | None:
         return int(database.execute("select count(*) from revlog").fetchone()[0])
 
 
-def _package(random: Random, folder: Path, collection: Path) -> Path:
+def _package(random: Random, folder: Path, inside: Path) -> Path:
     """Put a collection into a package, wrongly."""
     path = folder / f"ann.{random.choice(('apkg', 'colpkg'))}"
     names = ("collection.anki2", "collection.anki21", "../collection.anki2", "/etc/x", "media")
     with zipfile.ZipFile(path, "w", random.choice((0, 8, 12, 14))) as zipped:
         for name in random.sample(names, random.randint(1, 3)):
-            content = collection.read_bytes()
+            content = inside.read_bytes()
             zipped.writestr(name, damaged(random, content) if random.random() < 0.3 else content)
     if random.random() < 0.6:
         path.write_bytes(damaged(random, path.read_bytes()))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bounded import judged
+from processes import broken_store, different
+from verdicts import BAD, OUTCOMES, Case, Tally, Verdict
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
-
-from bounded import judged  # noqa: E402
-from processes import broken_store, different  # noqa: E402
-from verdicts import BAD, OUTCOMES, Case, Tally, Verdict  # noqa: E402
 
 CASE = Case("planted", 1, 1)
 
@@ -76,9 +76,6 @@ def test_results_that_differ_or_are_left_over_are_found(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
-    import sqlite3
-    from contextlib import closing
-
     file = tmp_path / "mlflow.db"
     assert broken_store(file, finished=1) == ["there is no store"]
     with closing(sqlite3.connect(file)) as database, database:
