@@ -43,8 +43,7 @@ _FORGED = (
     "create table decks (id, name, kind); insert into decks values (1, 'a', zeroblob(300000))",
     "create table decks (id, name, kind); insert into decks values (1, 'a', null)",
     "create table decks (id, name, kind); insert into decks values ('x', 'a', 5)",
-    "create table decks (id, name, kind); insert into decks values (1, 'a', "
-    "unhex(replace(hex(zeroblob(20000)), '00', 'ff')))",
+    f"create table decks (id, name, kind); insert into decks values (1, 'a', x'{'ff' * 300_000}')",
     "create table cards (id, did, odid); insert into cards values (5, null, null)",
     "create table cards (id, did, odid); insert into cards values (5, 1e30, 'x')",
 )

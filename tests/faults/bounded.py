@@ -31,6 +31,7 @@ class Worker:
         self._connection: Connection | None = None
 
     def __enter__(self) -> Worker:
+        self._start()
         return self
 
     def __exit__(
@@ -98,8 +99,7 @@ def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
             function, case = connection.recv()
         except EOFError:
             return
-        place = folder / f"{case.kind.replace(' ', '_')}_{case.seed}_{case.number}"
-        connection.send(judged(function, case, place))
+        connection.send(judged(function, case, folder / case.name))
 
 
 def judged(function: str, case: Case, place: Path) -> Verdict:

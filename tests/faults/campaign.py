@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -71,39 +71,36 @@ _BEGIN, _END = "<!-- campaign -->", "<!-- /campaign -->"
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What is tried, until when, and where."""
+    """What is tried, for how many minutes, and where."""
 
     seed: int
     folder: Path
-    until: float
+    minutes: float
     starts: int = AT_ONCE
 
     def process_cases(self, tally: Tally) -> None:
-        """Judge cases that start processes, in turn, until time is up."""
+        """Judge cases that start processes, until time is up."""
         references = References(self.folder / "references")
-        numbers = {kind: count() for kind in PROCESSES}
-        while True:
-            for kind, (times, _) in PROCESSES.items():
-                for _ in range(times):
-                    if time.monotonic() > self.until:
-                        return
-                    case = Case(kind, self.seed, next(numbers[kind]))
-                    tally.add(case, self.judge(case, references))
+        for case in self._cases({kind: times for kind, (times, _) in PROCESSES.items()}):
+            tally.add(case, self.judge(case, references))
 
     def input_cases(self, tally: Tally) -> None:
-        """Judge cases in a worker, in turn, until time is up."""
-        numbers = {kind: count() for kind in INPUTS}
+        """Judge cases in a worker, until time is up."""
         with Worker(self.folder / "inputs") as worker:
-            while True:
-                for kind, (times, function) in INPUTS.items():
-                    for _ in range(times):
-                        if time.monotonic() > self.until:
-                            return
-                        case = Case(kind, self.seed, next(numbers[kind]))
-                        verdict = worker.judge(function, case)
-                        tally.add(case, verdict)
-                        place = f"{kind.replace(' ', '_')}_{case.seed}_{case.number}"
-                        shutil.rmtree(self.folder / "inputs" / place, ignore_errors=True)
+            for case in self._cases({kind: times for kind, (times, _) in INPUTS.items()}):
+                tally.add(case, worker.judge(INPUTS[case.kind][1], case))
+                shutil.rmtree(self.folder / "inputs" / case.name, ignore_errors=True)
+
+    def _cases(self, times: Mapping[str, int]) -> Iterator[Case]:
+        """Make cases of all kinds in turn until time is up; in the first round, one of each."""
+        until = time.monotonic() + 60 * self.minutes
+        numbers = {kind: count() for kind in times}
+        for turn in count():
+            for kind in times:
+                for _ in range(times[kind] if turn else 1):
+                    if time.monotonic() > until:
+                        return
+                    yield Case(kind, self.seed, next(numbers[kind]))
 
     def judge(self, case: Case, references: References) -> Verdict:
         """Judge one case that starts processes."""
@@ -139,8 +136,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
         _own_temporary_folder(folder)
-        until = time.monotonic() + given.minutes * 60
-        campaign = Campaign(given.seed, folder, until, given.starts)
+        campaign = Campaign(given.seed, folder, given.minutes, given.starts)
         if given.case:
             kind, seed, number = given.case.rsplit(" ", 2)
             case = Case(kind, int(seed), int(number))

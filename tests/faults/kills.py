@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,8 @@ from threading import Lock
 from processes import TIME_LIMIT, Run, broken_store, different, finish, start
 from verdicts import Verdict, first_problem
 
+# A store whose tables are all there has about so many.
+_STORE_BYTES = 800_000
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 _SMALL = ("data.size_scale=0.02", "data.max_reviews=600", "panel=quick", "figures=false")
 SCENARIOS: tuple[tuple[str, ...], ...] = (
@@ -26,6 +29,14 @@ _ONE_USER = ("algo=avg", "data.users=1", *_SMALL)
 _QUIET = ("tracking=none", "hydra.run.dir=out")
 
 
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """Results of an undisturbed run."""
+
+    folder: Path
+    seconds: float
+
+
 @dataclass(slots=True)
 class References:
     """Results of undisturbed runs, each made once."""
@@ -34,8 +45,8 @@ class References:
     _seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def of(self, words: tuple[str, ...]) -> tuple[Path, float]:
-        """Folder of the results, and how long the run took."""
+    def of(self, words: tuple[str, ...]) -> Undisturbed:
+        """Results of a run, and how long it took."""
         place = self.folder / sha256(" ".join(words).encode()).hexdigest()[:8]
         with self._lock:
             if words not in self._seconds:
@@ -43,18 +54,18 @@ class References:
                 if run.status != 0:
                     raise RuntimeError(f"an undisturbed run failed: {run.output[-2000:]}")
                 self._seconds[words] = time.monotonic() - run.began
-        return place / "out", self._seconds[words]
+        return Undisturbed(place / "out", self._seconds[words])
 
 
 def kill_while_users_are_evaluated(random: Random, folder: Path, references: References) -> Verdict:
     """Kill up to three times, anywhere between the start and the end."""
     words = random.choice(SCENARIOS)
-    _, seconds = references.of(words)
 
     def moment(run: Run) -> None:
         if random.random() < 0.8:
-            run.wait_until((folder / "out" / "users").is_dir)
-        time.sleep(random.uniform(0, 0.6 * seconds))
+            wait_for_users(random, run, words)
+        else:
+            time.sleep(random.uniform(0, references.of(words).seconds))
 
     return _killed_and_resumed(random, folder, words, references, moment, random.randint(1, 3))
 
@@ -77,11 +88,31 @@ def kill_while_the_store_is_created(
 ) -> Verdict:
     """Kill at a random moment of the creation of mlflow.db, then run again."""
 
+    size = random.uniform(0, _STORE_BYTES)
+
     def moment(run: Run) -> None:
-        run.wait_until(lambda: any(folder.glob("mlflow.db*")))
-        time.sleep(random.uniform(0, 6))
+        # By its size: how long it takes depends on what else the machine does.
+        run.wait_until(lambda: _bytes_of(folder.glob("mlflow.db*")) >= size)
+        time.sleep(random.choice((0, random.uniform(0, 0.5))))
 
     return _killed_and_resumed(random, folder, _ONE_USER, references, moment, 1, tracked=True)
+
+
+def wait_for_users(random: Random, run: Run, words: Sequence[str]) -> None:
+    """Wait until some of the users, none or all, are finished."""
+    (users,) = (int(word.removeprefix("data.users=")) for word in words if "data.users=" in word)
+    kept, target = run.folder / "out" / "users", random.randint(0, users)
+    run.wait_until(lambda: kept.is_dir() and len(list(kept.glob("*/user.json"))) >= target)
+    time.sleep(random.choice((0, random.uniform(0, 0.3))))
+
+
+def _bytes_of(files: Iterable[Path]) -> int:
+    """Size of files, some of which may vanish meanwhile."""
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += file.stat().st_size
+    return total
 
 
 def _killed_and_resumed(
@@ -96,7 +127,7 @@ def _killed_and_resumed(
 ) -> Verdict:
     """Kill a run, resume it to its end, and compare with the undisturbed one."""
     words = tuple(words)
-    reference, _ = references.of(words)
+    reference = references.of(words).folder
     tracked = random.random() < 0.5 if tracked is None else tracked
     full = [*words, "hydra.run.dir=out", *([] if tracked else ["tracking=none"])]
     problems, landed = [], 0

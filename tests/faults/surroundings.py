@@ -10,21 +10,19 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from kills import SCENARIOS, References
+from kills import SCENARIOS, References, wait_for_users
 from processes import Run, broken_store, different, start
 from verdicts import Verdict, first_problem
 
 _LONGEST_LOCK = 45.0
 
 
-def the_folder_vanishes(random: Random, folder: Path, references: References) -> Verdict:
+def the_folder_vanishes(random: Random, folder: Path, _references: References) -> Verdict:
     """Remove the output folder of a run that is going on: it must not end as a success."""
     words = SCENARIOS[0]
-    _, seconds = references.of(words)
     out = folder / "out"
     run = start(folder, [*words, "tracking=none", "hydra.run.dir=out"])
-    run.wait_until((out / "users").is_dir)
-    time.sleep(random.uniform(0, 0.4 * seconds))
+    wait_for_users(random, run, words)
     went_on = run.status is None
     shutil.rmtree(out, ignore_errors=True)
     if not run.wait():
@@ -39,7 +37,7 @@ def the_folder_vanishes(random: Random, folder: Path, references: References) ->
 def the_disk_is_full(random: Random, folder: Path, references: References) -> Verdict:
     """Limit the size of files, then resume without the limit."""
     words = random.choice(SCENARIOS[:2])
-    reference, _ = references.of(words)
+    reference = references.of(words).folder
     tracked = random.random() < 0.5
     full = [*words, "hydra.run.dir=out", *([] if tracked else ["tracking=none"])]
     run = start(folder, full)
@@ -66,7 +64,7 @@ def the_disk_is_full(random: Random, folder: Path, references: References) -> Ve
 def the_database_is_locked(random: Random, folder: Path, references: References) -> Verdict:
     """Hold a lock on the store while a run begins or ends."""
     words = SCENARIOS[1]
-    reference, seconds = references.of(words)
+    undisturbed = references.of(words)
     full = [*words, "hydra.run.dir=out"]
     first = start(folder, [*words, "hydra.run.dir=first"])
     if not first.wait() or first.status != 0:
@@ -75,7 +73,7 @@ def the_database_is_locked(random: Random, folder: Path, references: References)
     run = start(folder, full)
     if random.random() < 0.5:
         run.wait_until((folder / "out" / "users").is_dir)
-    time.sleep(random.uniform(0, seconds))
+    time.sleep(random.uniform(0, undisturbed.seconds))
     with closing(sqlite3.connect(folder / "mlflow.db", timeout=30)) as connection:
         connection.execute("begin immediate")
         until = time.monotonic() + held
@@ -85,7 +83,7 @@ def the_database_is_locked(random: Random, folder: Path, references: References)
         return Verdict("hang", f"the store was locked for {held:.0f} s")
     if run.has_traceback:
         return Verdict("traceback", first_problem([f"locked {held:.0f} s", run.output[-400:]]))
-    return _resumed(run, full, folder, reference)
+    return _resumed(run, full, folder, undisturbed.folder)
 
 
 def _resumed(run: Run, full: list[str], folder: Path, reference: Path) -> Verdict:

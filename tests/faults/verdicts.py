@@ -48,6 +48,11 @@ class Case:
         return Random(f"{self.kind} {self.seed} {self.number}")
 
     @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return f"{self.kind.replace(' ', '_')}_{self.seed}_{self.number}"
+
+    @property
     def again(self) -> str:
         """Command that repeats it."""
         return f'python tests/faults/campaign.py --case "{self.kind} {self.seed} {self.number}"'
