@@ -184,7 +184,9 @@ def _read_csv(path: Path, text: Collection[str], *, rows: int | None = None) -> 
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
             kinds = {name: "str" for name in names if name.strip() in text}
-            table = pd.read_csv(path, nrows=rows, dtype=kinds, low_memory=False, **form)
+            table: pd.DataFrame = pd.read_csv(
+                path, nrows=rows, dtype=kinds, low_memory=False, **form
+            )
             table.columns = [name.strip() for name in names]
             return table
     except pd.errors.EmptyDataError as error:

@@ -93,8 +93,8 @@ def nearly_alike(noun: str, names: pd.Series) -> str:
 
     Examples
     --------
-    >>> nearly_alike("cards", pd.Series(["Sie", "sie", "er"]))
-    "cards: 2 of 3 names differ only in case or spelling, such as 'Sie' and 'sie'; kept apart"
+    >>> nearly_alike("cards", pd.Series(["Rose", "rose", "oak"]))
+    "cards: 2 of 3 names differ only in case or spelling, such as 'Rose' and 'rose'; kept apart"
     """
     if names.dtype.kind in "iuf":
         return ""

@@ -61,11 +61,11 @@ def test_blanks_around_a_name_are_no_part_of_it(tmp_path: Path) -> None:
 def test_names_that_differ_only_in_case_or_spelling_are_kept_apart_and_told(
     tmp_path: Path,
 ) -> None:
-    path = csv(tmp_path, "who,card,rating,day", "Ann,Sie,3,0", "ann,1,3,0", "Ann,sie,3,0")
+    path = csv(tmp_path, "who,card,rating,day", "Ann,Rose,3,0", "ann,1,3,0", "Ann,rose,3,0")
     log = read(path, Columns(day="day", user="who"))
     assert log.card.tolist() == [0, 1]
     card, user = log.notes
-    assert "'Sie' and 'sie'" in card
+    assert "'Rose' and 'rose'" in card
     assert "'ann'" in user
     composed, combining = "\u00e9", "e\u0301"
     assert len(read(csv(tmp_path, "card,rating,day", f"{composed},3,0", f"{combining},3,0")).notes)
@@ -77,13 +77,13 @@ def test_notes_are_printed_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = [f"{card},{1 + day % 4},{day}" for day in range(60) for card in ("Sie", "sie", "er")]
+    rows = [f"{card},{1 + day % 4},{day}" for day in range(60) for card in ("Rose", "rose", "er")]
     csv(tmp_path, "card,rating,day", *rows)
     words = ["data=csv", "data.path=log.csv", "data.columns.day=day", "hydra.run.dir=out"]
     done = Here(tmp_path, capsys)("algo=avg", *words, *QUIET)
     assert done.status == 0, done.err
     (note,) = summary_of(tmp_path / "out")["notes"]
-    assert "'Sie' and 'sie'" in note
+    assert "'Rose' and 'rose'" in note
     assert note in done.out
 
 
