@@ -106,7 +106,7 @@ def texts(values: pd.Series) -> pd.Series:
     Examples
     --------
     >>> texts(pd.Series([" yes", True, b"no"])).tolist()
-    ['yes', 'True', None]
+    ['yes', 'True', nan]
     """
     if values.dtype.kind in "mM":
         return pd.Series(None, index=values.index, dtype="str")

@@ -104,7 +104,11 @@ def read_rows(
 
 def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
     """Replace the groups of a column by numbers, -1 where not known; return their names."""
-    names = log.columns[group]
+    column = log.columns[group]
+    read = read_names(column)
+    nameless = column.isna() | column.map(lambda value: isinstance(value, str))
+    log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
+    names = read.values
     numbers = identities(names).fillna(_NOT_KNOWN)
     log.columns[group] = numbers
     distinct = pd.DataFrame({"number": numbers, "name": names}).dropna().drop_duplicates("number")

@@ -97,6 +97,16 @@ def test_a_word_for_a_missing_value_is_nobodys_name(tmp_path: Path, name: str) -
     assert found[0].startswith("who: row 3 has ")
 
 
+def test_groups_are_names_as_well_or_not_known(tmp_path: Path) -> None:
+    columns = Columns(day="day", deck="deck")
+    log = read(csv(tmp_path, "card,rating,day,deck", "1,3,0,a ", "2,3,0,a", "3,3,0,NaN"), columns)
+    assert log.deck is not None
+    assert log.deck.tolist() == [0, 0, -1]
+    for kind in ("list", "struct", "map", "binary", "moment"):
+        found = violations(parquet(tmp_path, **BASE, deck=KINDS[kind]), columns)
+        assert found[0].startswith("deck: row 1 ")
+
+
 def test_users_are_printable(tmp_path: Path) -> None:
     for name in ("a\x1b[31m", "x" * 201, "a\u202eb"):
         path = csv(tmp_path, "who,card,rating,day", f"{name},1,3,0")
