@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.sketch import ReviewMean
@@ -125,7 +125,7 @@ class Evaluation:
     reviews_read : int
         Reviews in the logs, scored or not.
     interval_over : str
-        What was resampled for the intervals: ``users``, or ``cards`` of a single user.
+        What the intervals are over: ``users``, or ``cards and days`` of a single user.
     forgotten : int
         Scored reviews that were forgotten.
     notes : tuple of (User, str)
@@ -220,7 +220,7 @@ def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers
     return Evaluation(
         fits=tuple(fit for user in users for fit in user.fits),
         scores=scores,
-        summary=_summary(scores, together),
+        summary=_summary(scores, together, panel),
         reviews_read=sum(user.log.reviews for user in users),
         left_out=dict(left_out),
         data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
@@ -249,7 +249,7 @@ class _Together:
     thresholds: tuple[Mapping[str, float], ...] = ()
 
 
-def _summary(scores: Scores, together: _Together) -> Mapping[str, MetricSummary]:
+def _summary(scores: Scores, together: _Together, panel: Panel) -> Mapping[str, MetricSummary]:
     """Summarise over the users without a missing fold, if there are any."""
     complete = np.array([rows != "" for rows in scores.rows], bool)
     kept = complete if complete.any() else ~complete
@@ -260,6 +260,7 @@ def _summary(scores: Scores, together: _Together) -> Mapping[str, MetricSummary]
         together.scores,
         pooled_intervals=together.intervals,
         single_user=together.of_single_user,
+        bounds={metric.name: bounds_of(metric) for metric in panel},
     )
 
 

@@ -1,24 +1,20 @@
-"""A leaderboard: means with intervals, every pair of models compared, and who is best."""
+"""A leaderboard: means with intervals, and each model against the leader and a baseline."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from srs_eval.comparison.resampling import resampled_ratios, widening
-from srs_eval.metrics.paired import Weighting, effective_users, user_weights, weighted_interval
-from srs_eval.metrics.resample import FEWEST_CLUSTERS, LEVEL, USER_RESAMPLES
-from srs_eval.metrics.significance import max_t
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.comparison.standing import Rules, Standing, against, behind
+from srs_eval.metrics.estimate import Estimate, mean_of_users
+from srs_eval.metrics.paired import Weighting, effective_users, paired_mean, user_weights
+from srs_eval.metrics.summary import clipped
+from srs_eval.nouns import FloatArray, IntArray
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
-ALPHA = 1 - LEVEL
-
-Standing = Literal["best", "not told apart", "worse", "better", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +30,15 @@ class Board:
     effective : float
         Users of equal weight that would tell as much.
     mean, lo, hi : float64 [models]
-        Weighted mean with its 99 % interval from drawing users; bounds NaN below five users.
-    gap, gap_lo, gap_hi : float64 [models, models]
-        Mean of the row's model less the column's, user by user, with its interval.
-    p_value : float64 [models, models]
-        Two-sided, adjusted over all pairs of the table, so that it does not matter that the
-        best was chosen by looking. NaN where nothing can be said.
+        Weighted mean with its 99 % interval.
+    pairs : tuple of tuple of Estimate
+        Mean of the row's model less the column's, user by user. Their intervals and p-values
+        make no allowance for the number of pairs.
     best : int
-        The model that leads, among those it is fair to compare; -1 if none has a number.
+        The model that leads, among those that play by the same rules; -1 if none has a number.
+    to_best, to_baseline : tuple of Standing
+        Each model against the leader, and against the baseline, with allowance for the number
+        of comparisons: see `srs_eval.comparison.standing`.
     sign : float
         1 if lower is better, -1 if higher is.
     """
@@ -52,42 +49,26 @@ class Board:
     mean: FloatArray
     lo: FloatArray
     hi: FloatArray
-    gap: FloatArray
-    gap_lo: FloatArray
-    gap_hi: FloatArray
-    p_value: FloatArray
+    pairs: tuple[tuple[Estimate, ...], ...]
     best: int
+    to_best: tuple[Standing, ...]
+    to_baseline: tuple[Standing, ...]
     sign: float
 
     @property
     def order(self) -> list[int]:
         """Models from the best to the worst mean; those without a number last."""
-        means = self.sign * self.mean
-        return sorted(range(len(means)), key=lambda n: (math.isnan(means[n]), means[n]))
-
-    def standing(self, model: int) -> Standing:
-        """Where a model stands against the best: at the level of the intervals."""
-        if model == self.best:
-            return "best"
-        p_value = self.p_value[model, self.best] if self.best >= 0 else math.nan
-        if math.isnan(p_value):
-            return "unknown"
-        if p_value >= ALPHA:
-            return "not told apart"
-        # Only a model that is out of competition can be ahead of the best.
-        return "worse" if self.sign * self.gap[model, self.best] > 0 else "better"
+        return _ranked(self.mean, self.sign)
 
 
 def boards(
     scores: FloatArray,
     reviews: IntArray,
+    rules: Rules,
     *,
-    sign: float = 1.0,
-    eligible: Sequence[bool] | None = None,
-    resamples: int = USER_RESAMPLES,
-    seed: int = 0,
+    weightings: Sequence[Weighting] = WEIGHTINGS,
 ) -> list[Board]:
-    """Make the leaderboard of a metric for each weighting of users, from shared draws.
+    """Make the leaderboard of a metric for each weighting of users.
 
     Parameters
     ----------
@@ -96,85 +77,86 @@ def boards(
         without any is left out itself.
     reviews : int [users]
         Scored reviews.
-    sign : float
-        1 if lower is better, -1 if higher is.
-    eligible : sequence of bool, optional
-        Which models may be called the best.
+    rules : Rules
+        What counts as better, and which models may lead.
     """
     has_any = ~np.isnan(scores).all(axis=0)
     whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
     values, counts = scores[whole], reviews[whole]
-    weights = np.stack([user_weights(counts, weighting) for weighting in WEIGHTINGS], axis=1)
-    filled = np.where(has_any, values, 0.0)
-    above = filled[:, None, :] * weights[:, :, None]
-    drawn = resampled_ratios(above, weights, resamples=resamples, seed=seed)
-    drawn[:, :, ~has_any] = math.nan
-    may_win = np.array([True] * scores.shape[1] if eligible is None else eligible, np.bool_)
-    return [
-        _board(weighting, values, weights[:, number], drawn[:, number], sign, may_win)
-        for number, weighting in enumerate(WEIGHTINGS)
-    ]
+    found = []
+    for weighting in weightings:
+        weights = user_weights(counts, weighting)
+        means = [mean_of_users(column, weights) for column in values.T]
+        intervals = [clipped(mean.interval(), rules.bounds) for mean in means]
+        pairs = [
+            [paired_mean(values[:, a], values[:, b], weights) for b in range(a)]
+            for a in range(len(means))
+        ]
+        found.append(
+            board_of_pairs(
+                weighting,
+                effective_users(weights),
+                np.array([mean.mean for mean in means]),
+                np.array(intervals).reshape(-1, 2),
+                pairs,
+                rules,
+                values,
+            )
+        )
+    return found
 
 
-def best_of(means: FloatArray, may_win: BoolArray, sign: float) -> int:
-    """Find the best of those that may win; of all if none of them has a number."""
-    defined = ~np.isnan(means)
-    candidates = np.flatnonzero(defined & may_win)
-    if not len(candidates):
-        candidates = np.flatnonzero(defined)
-    return int(candidates[np.argmin(sign * means[candidates])]) if len(candidates) else -1
-
-
-def _board(
+def board_of_pairs(
     weighting: Weighting,
+    effective: float,
+    mean: FloatArray,
+    intervals: FloatArray,
+    below: Sequence[Sequence[Estimate]],
+    rules: Rules,
     values: FloatArray,
-    weights: FloatArray,
-    drawn: FloatArray,
-    sign: float,
-    may_win: BoolArray,
 ) -> Board:
-    models = values.shape[1]
-    total = float(weights.sum())
-    mean = weights @ values / total if total > 0 else np.full(models, math.nan)
-    intervals = [
-        weighted_interval(values[:, model], weights, drawn[:, model]) for model in range(models)
-    ]
-    lo, hi = np.array(intervals).reshape(models, 2).T
-    gap = mean[:, None] - mean[None, :]
-    gap_lo, gap_hi = np.where(np.isnan(gap), math.nan, 0.0), np.where(np.isnan(gap), math.nan, 0.0)
-    pairs = [(a, b) for a in range(models) for b in range(a)]
-    for a, b in pairs:
-        between = values[:, a] - values[:, b], weights, drawn[:, a] - drawn[:, b]
-        gap_lo[a, b], gap_hi[a, b] = weighted_interval(*between)
-        gap_lo[b, a], gap_hi[b, a] = -gap_hi[a, b], -gap_lo[a, b]
+    """Judge models by their means and the differences of every pair.
+
+    Parameters
+    ----------
+    mean : float64 [models]
+    intervals : float64 [models, 2]
+    below : sequence of sequence of Estimate
+        Difference of each model to each one of a lower number.
+    values : float64 [users, models]
+        Scores of the users that count.
+    """
+    models = range(len(mean))
+    pairs = tuple(
+        tuple(_pair(below, a, b, known=not math.isnan(mean[a])) for b in models) for a in models
+    )
+    may_lead = [rules.eligible[model] and not math.isnan(mean[model]) for model in models]
+    if not any(may_lead):
+        may_lead = [not math.isnan(each) for each in mean]
+    order = _ranked(mean, rules.sign)
+    best = next((model for model in order if may_lead[model]), -1)
     return Board(
         weighting=weighting,
         n_users=len(values),
-        effective=effective_users(weights),
+        effective=effective,
         mean=mean,
-        lo=lo,
-        hi=hi,
-        gap=gap,
-        gap_lo=gap_lo,
-        gap_hi=gap_hi,
-        p_value=_p_values(gap, drawn, pairs, int(np.count_nonzero(weights))),
-        best=best_of(mean, may_win, sign),
-        sign=sign,
+        lo=intervals[:, 0],
+        hi=intervals[:, 1],
+        pairs=pairs,
+        best=best,
+        to_best=behind(best, order, may_lead, pairs, values, rules.sign),
+        to_baseline=against(rules.baseline, pairs, values, rules.sign),
+        sign=rules.sign,
     )
 
 
-def _p_values(
-    gap: FloatArray, drawn: FloatArray, pairs: Sequence[tuple[int, int]], users: int
-) -> FloatArray:
-    """Adjust over all pairs by how they go up and down together (Romano and Wolf 2005)."""
-    p_value = np.where(np.eye(len(gap), dtype=bool), 1.0, math.nan)
-    if users < FEWEST_CLUSTERS or not pairs:
-        return p_value
-    first, second = np.array(pairs).T
-    found = gap[first, second]
-    # A pair without a number must not make every resample one without.
-    strayed = (drawn[:, first] - drawn[:, second] - found) * widening(users)
-    adjusted = max_t(found, found + strayed)
-    p_value[first, second] = adjusted
-    p_value[second, first] = adjusted
-    return p_value
+def _pair(below: Sequence[Sequence[Estimate]], a: int, b: int, *, known: bool) -> Estimate:
+    """Difference between two models, whichever of them has the lower number."""
+    if a == b:
+        return Estimate(0.0, 0.0, 0.0, math.inf) if known else Estimate(math.nan)
+    return below[a][b] if b < a else below[b][a].mirrored()
+
+
+def _ranked(mean: FloatArray, sign: float) -> list[int]:
+    means = sign * mean
+    return sorted(range(len(means)), key=lambda n: (math.isnan(means[n]), means[n]))

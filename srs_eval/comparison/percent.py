@@ -9,19 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from srs_eval.comparison.one_user import clusters_of
-from srs_eval.comparison.resampling import resampled_ratios
+from srs_eval.comparison.one_user import clusters_of, reviews_by_run
 from srs_eval.comparison.runs import OUTCOME, Run, is_run, job_number, load_run
-from srs_eval.comparison.saved_predictions import (
-    PER_REVIEW,
-    SavedPredictions,
-    check_same_rows,
-    has_predictions,
-    losses,
-)
-from srs_eval.metrics.clusters import clustered_difference
-from srs_eval.metrics.paired import weighted_interval
-from srs_eval.nouns import FloatArray, User
+from srs_eval.comparison.saved_predictions import PER_REVIEW, losses
+from srs_eval.metrics.estimate import Estimate, ratio_of_clustered_sums, ratio_of_sums
+from srs_eval.nouns import User
 
 # Scores with a natural zero that is perfect, so that a percentage means something.
 IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
@@ -36,8 +28,8 @@ class Percent:
     difference : float
         Negative if the run is better.
     lo, hi : float
-        99 % interval; NaN below five users, and for a single user where the score is no mean
-        over reviews.
+        99 % interval; NaN for a single user where the score is no mean over reviews, or
+        predictions were not kept.
     """
 
     metric: str
@@ -105,30 +97,19 @@ def _percent(run: Run, baseline: Run, metric: str, users: Sequence[User]) -> Per
     ours, theirs = ours[known], theirs[known]
     if not len(theirs) or theirs.sum() <= 0:
         return None
-    if len(users) == 1:
-        lo, hi = _interval_of_one(run, baseline, metric, users[0])
-    else:
-        lo, hi = _interval_of_many(ours - theirs, theirs)
+    found = (
+        _ratio_of_one(run, baseline, metric, users[0])
+        if len(users) == 1
+        else ratio_of_sums(ours - theirs, theirs, size=1.0)
+    )
+    lo, hi = found.interval()
     return Percent(metric, 100 * float(ours.sum() / theirs.sum() - 1), 100 * lo, 100 * hi)
 
 
-def _interval_of_many(gaps: FloatArray, theirs: FloatArray) -> tuple[float, float]:
-    """Interval of the sum of gaps over the sum of scores, from drawing users."""
-    drawn = resampled_ratios(gaps[:, None, None], theirs[:, None])[:, 0, 0]
-    ratios = np.divide(gaps, theirs, out=np.full(len(gaps), math.nan), where=theirs > 0)
-    return weighted_interval(ratios, theirs, drawn)
-
-
-def _interval_of_one(run: Run, baseline: Run, metric: str, user: User) -> tuple[float, float]:
-    """Interval of a ratio of means over reviews, alike within cards and days."""
-    if metric not in PER_REVIEW or not (has_predictions(run) and has_predictions(baseline)):
-        return math.nan, math.nan
-    ours, theirs = (SavedPredictions(one.place).read(user) for one in (run, baseline))
-    if ours is None:
-        return math.nan, math.nan
-    theirs = check_same_rows(baseline, ours, theirs)
-    scores, base = losses(ours, metric), losses(theirs, metric)
-    ratio = scores.sum() / base.sum() - 1
-    # A ratio errs as its numerator does once the expected part is taken off (delta method).
-    _, lo, hi = clustered_difference(scores - base - ratio * base, *clusters_of(ours))
-    return float(ratio + lo / base.mean()), float(ratio + hi / base.mean())
+def _ratio_of_one(run: Run, baseline: Run, metric: str, user: User) -> Estimate:
+    """Estimate a ratio of means over reviews, alike within cards and days."""
+    reviews = reviews_by_run([run, baseline], user) if metric in PER_REVIEW else {}
+    if len(reviews) < 2:
+        return Estimate(math.nan)
+    ours, theirs = losses(reviews[0], metric), losses(reviews[1], metric)
+    return ratio_of_clustered_sums(ours - theirs, theirs, *clusters_of(reviews[0]), size=1.0)

@@ -141,34 +141,6 @@ def scored_by(metric: str) -> str:
     return metric if metric in PER_REVIEW else "log_loss"
 
 
-def check_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
-    """Make sure that a run holds its own predictions, of the same reviews as those of another.
-
-    Raises
-    ------
-    ConfigError
-        If it does not.
-    """
-    other = require_same_rows(run, first, other)
-    require_own(run, other)
-    return other
-
-
-def require_own(run: Run, predictions: Predictions) -> None:
-    """Make sure that predictions of a user have the scores of a run.
-
-    For many users of a run see `OwnPredictions`, which looks for each of them only once.
-
-    Raises
-    ------
-    ConfigError
-        If they have not.
-    """
-    names = [name for name in PER_REVIEW if name in run.scores]
-    scores = {name: float(run.values(name, predictions.users)[0]) for name in names}
-    _require_scores(run, predictions, scores)
-
-
 def require_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
     """Make sure that a run holds predictions of the same reviews as those of another.
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from srs_eval.comparison.board import Board, boards
-from srs_eval.comparison.by_users import (
-    AgainstBaseline,
-    Ranks,
-    against_baseline,
-    ranks,
-    superiority_matrix,
-)
+from srs_eval.comparison.board import WEIGHTINGS, Board, boards
+from srs_eval.comparison.by_users import Extremes, Ranks, extremes, ranks, superiority_matrix
 from srs_eval.comparison.one_user import board_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.runs import UNLIKE, Run, protocols
+from srs_eval.comparison.standing import Rules
 from srs_eval.comparison.where import Where, where
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.paired import Weighting
 from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.resample import USER_RESAMPLES
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.nouns import Better, BoolArray, FloatArray
 
 # Shown beside the metric that is compared, where all runs have them.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
 # In units of what was learned from: under another protocol, the same predictions score otherwise.
 _BY_TRAINING = ("normalized_entropy_train",)
+_UNBOUNDED = (-math.inf, math.inf)
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 
@@ -49,8 +47,8 @@ class Verdict:
         Of the metric; sizes where it is best near 0.
     boards : tuple of Board
         By user, by review, by the logarithm of reviews; only one where there is one user.
-    against : tuple of AgainstBaseline
-        One for each run.
+    extremes : tuple of Extremes
+        Users for whom each run differs most from the baseline.
     superiority : float64 [runs, runs]
     ranks : Ranks
     beside : mapping of metric to float64 [runs]
@@ -67,7 +65,7 @@ class Verdict:
     baseline: int
     scores: FloatArray
     boards: tuple[Board, ...]
-    against: tuple[AgainstBaseline, ...]
+    extremes: tuple[Extremes, ...]
     superiority: FloatArray
     ranks: Ranks
     beside: Mapping[str, FloatArray]
@@ -90,13 +88,7 @@ class Verdict:
         return self.board.order
 
 
-def judge(
-    paired: Paired,
-    *,
-    metric: str = "log_loss",
-    baseline: str | None = None,
-    resamples: int = USER_RESAMPLES,
-) -> Verdict:
+def judge(paired: Paired, *, metric: str = "log_loss", baseline: str | None = None) -> Verdict:
     """Compare paired runs by one metric.
 
     Parameters
@@ -114,43 +106,68 @@ def judge(
     """
     direction = better_of(metric, paired.runs)
     _refuse_by_training(metric, paired.runs)
-    sign = _SIGN[direction]
-    scores = paired.scores(metric)
-    scores = np.abs(scores) if direction == "zero" else scores
     number = find_run(paired.runs, baseline) if baseline else 0
-    eligible = [not set(run.traits) & set(UNLIKE) for run in paired.runs]
-    if len(paired.users) == 1:
-        all_boards = [board_of_one(paired, metric, sign=sign, eligible=eligible)]
-    else:
-        all_boards = boards(
-            scores, paired.reviews, sign=sign, eligible=eligible, resamples=resamples
-        )
+    scores = _scores(paired, metric, direction)
     has_any = ~np.isnan(scores).all(axis=0)
     # The users the leaderboard is about.
-    whole = scores[~np.isnan(scores[:, has_any]).any(axis=1)]
-    left_out = len(scores) - len(whole)
+    kept: BoolArray = ~np.isnan(scores[:, has_any]).any(axis=1)
+    whole = scores[kept]
     notes = list(paired.notes)
-    if left_out:
+    if not kept.all():
         notes.append(
-            f"{metric} is not defined for {left_out:,} of {len(scores):,} users, who are left out"
+            f"{metric} is not defined for {np.count_nonzero(~kept):,} of {len(scores):,} users, "
+            "who are left out"
         )
-    users = [
-        u for u, row in zip(paired.users, scores, strict=True) if not np.isnan(row[has_any]).any()
-    ]
+    users = [user for user, is_kept in zip(paired.users, kept, strict=True) if is_kept]
+    sign = _SIGN[direction]
     return Verdict(
         paired=paired,
         metric=metric,
         better=direction,
         baseline=number,
         scores=whole,
-        boards=tuple(all_boards),
-        against=tuple(against_baseline(whole, users, number, sign=sign)),
+        boards=tuple(boards_of_runs(paired, metric, direction, baseline=number)),
+        extremes=tuple(extremes(whole, users, number, sign=sign)),
         superiority=superiority_matrix(whole, sign=sign),
         ranks=ranks(whole, sign=sign),
         beside=_beside(paired, metric),
         where=where(paired, number, metric),
         notes=tuple(notes),
     )
+
+
+def boards_of_runs(
+    paired: Paired,
+    metric: str,
+    direction: Better,
+    *,
+    baseline: int = 0,
+    weightings: Sequence[Weighting] = WEIGHTINGS,
+) -> list[Board]:
+    """Make the leaderboards of runs: one for each weighting, only one for a single user."""
+    bounds = next((bounds_of(m) for m in default_panel() if m.name == metric), _UNBOUNDED)
+    if direction == "zero":
+        bounds = (0.0, max(map(abs, bounds)))
+    rules = Rules(
+        eligible=tuple(not set(run.traits) & set(UNLIKE) for run in paired.runs),
+        sign=_SIGN[direction],
+        baseline=baseline,
+        bounds=bounds,
+    )
+    scores = _scores(paired, metric, direction)
+    if len(paired.users) == 1:
+        return [board_of_one(paired, metric, scores, rules)]
+    return boards(scores, paired.reviews, rules, weightings=weightings)
+
+
+def _scores(paired: Paired, metric: str, direction: Better) -> FloatArray:
+    """Scores [users, runs]; their sizes where a metric is best near 0."""
+    scores = paired.scores(metric)
+    infinite = np.flatnonzero(np.isinf(scores).any(axis=0))
+    if len(infinite):
+        run = paired.runs[int(infinite[0])]
+        raise ConfigError(f"{run.place}: {metric} of a user is infinite; scores are finite or NaN")
+    return np.abs(scores) if direction == "zero" else scores
 
 
 def better_of(metric: str, runs: Sequence[Run]) -> Better:

@@ -15,18 +15,14 @@ import numpy as np
 
 from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.resampling import resampled_ratios
 from srs_eval.comparison.saved_predictions import (
     OwnPredictions,
     has_predictions,
     losses,
     scored_by,
 )
-from srs_eval.metrics.paired import weighted_interval
+from srs_eval.metrics.estimate import ratio_of_sums
 from srs_eval.nouns import FloatArray, IntArray, Predictions
-
-RESAMPLES = 1_999
-
 
 # One value for each review of a user; None where it was not kept.
 OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
@@ -120,7 +116,8 @@ class Stratum:
     n_reviews, n_clusters : int
         Reviews, and users (or cards of one user) they are of.
     gap, lo, hi : float64 [runs]
-        Mean score less the baseline's, with its 99 % interval from drawing users.
+        Mean score less the baseline's, with its 99 % interval over users or
+        cards, for this part alone.
     """
 
     label: str
@@ -144,7 +141,7 @@ class Where:
     score : str
         What reviews were scored by.
     over : str
-        What was drawn for the intervals: ``users``, or ``cards`` of a single user.
+        What the intervals are over: ``users``, or ``cards`` of a single user.
     facts : tuple of (Fact, strata)
         Strata without reviews are left out, and facts that all reviews have in common.
     """
@@ -155,9 +152,7 @@ class Where:
     facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
 
 
-def where(
-    paired: Paired, baseline: int, metric: str, *, resamples: int = RESAMPLES
-) -> Where | None:
+def where(paired: Paired, baseline: int, metric: str) -> Where | None:
     """Stream the predictions of all runs, one user after the other, and add differences up.
 
     Parameters
@@ -182,12 +177,11 @@ def where(
     users = len(paired.users)
     of_users = [_of_user(paired, files, baseline, number, metric) for number in range(users)]
     gaps, mass, reviews = (np.concatenate(parts) for parts in zip(*of_users, strict=True))
-    drawn = resampled_ratios(gaps, mass, resamples=resamples)
     facts = []
     at = 0
     for fact in FACTS:
         strata = [
-            _stratum(label, gaps[:, k], mass[:, k], reviews[:, k], drawn[:, k], mass, fact)
+            _stratum(label, gaps[:, k], mass[:, k], reviews[:, k], mass, fact)
             for k, label in enumerate(fact.labels, start=at)
             if reviews[:, k].any()
         ]
@@ -258,25 +252,19 @@ def _stratum(
     gaps: FloatArray,
     mass: FloatArray,
     reviews: IntArray,
-    drawn: FloatArray,
     all_mass: FloatArray,
     fact: Fact,
 ) -> Stratum:
     total = float(mass.sum())
     of_fact = sum(float(all_mass[:, k].sum()) for k in _columns(fact))
-    means = np.divide(
-        gaps, mass[:, None], out=np.full(gaps.shape, math.nan), where=mass[:, None] > 0
-    )
-    intervals = [
-        weighted_interval(means[:, run], mass, drawn[:, run]) for run in range(gaps.shape[1])
-    ]
-    lo, hi = np.array(intervals).reshape(-1, 2).T
+    found = [ratio_of_sums(column, mass, size=1.0) for column in gaps.T]
+    lo, hi = np.array([each.interval() for each in found]).T
     return Stratum(
         label=label,
         share=total / of_fact,
         n_reviews=int(reviews.sum()),
         n_clusters=int(np.count_nonzero(reviews)),
-        gap=gaps.sum(axis=0) / total,
+        gap=np.array([each.mean for each in found]),
         lo=lo,
         hi=hi,
     )

@@ -15,7 +15,9 @@ from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
 from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.resample import FEWEST_CLUSTERS, LEVEL, RESAMPLES, cluster_counts
+from srs_eval.metrics.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
+from srs_eval.metrics.significance import LEVEL
+from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
@@ -23,7 +25,6 @@ from srs_eval.predictions import select
 
 # Rows drawn for metrics that follow from nothing but the rows, in all resamples together.
 ROWS_DRAWN, FEWEST_RESAMPLES = 4_000_000, 30
-UNKNOWN = (math.nan, math.nan)
 
 
 @runtime_checkable
@@ -47,9 +48,9 @@ def single_user_intervals(
     """Intervals of one user's scores, from resampling that user's cards, and days.
 
     Reviews of a card are alike, and so are reviews of a day. Each is resampled in turn, every
-    metric is recomputed on each resample, and the larger of the two spreads, by Student's t
-    with one degree of freedom less than there are clusters, gives an interval around the
-    score itself, cut off at the `bounds` of the metrics that have any.
+    metric is recomputed on each resample, and the spread, by Student's t with one degree of
+    freedom less than there are clusters, gives half a width. The squares of the two are added
+    for an interval around the score itself, cut off at the `bounds` of the metrics that have any.
 
     Parameters
     ----------
@@ -74,8 +75,8 @@ def single_user_intervals(
     labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
     sketch = panel.sketch(predictions)
     if sketch is None:
-        return dict.fromkeys(panel.names, UNKNOWN)
-    widths = widest(
+        return dict.fromkeys(panel.names, (math.nan, math.nan))
+    widths = joint_half_widths(
         panel,
         predictions,
         labels,
@@ -87,7 +88,7 @@ def single_user_intervals(
     return around(panel, panel.of(sketch, predictions), widths)
 
 
-def widest(
+def joint_half_widths(
     panel: Panel,
     predictions: Predictions,
     labels: Sequence[NDArray[Any]],
@@ -97,7 +98,7 @@ def widest(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, float]:
-    """Half the width of each metric's interval: of several clusterings that of the widest.
+    """Half the width of each metric's interval; the squares of several clusterings are added.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def widest(
     widths = [
         _half_widths(panel, predictions, label, cells, resamples, seed, level) for label in labels
     ]
-    return {name: float(np.max([of.get(name, math.nan) for of in widths])) for name in panel.names}
+    return {name: math.hypot(*(of.get(name, math.nan) for of in widths)) for name in panel.names}
 
 
 def around(
@@ -132,11 +133,13 @@ def around(
     intervals = {}
     for metric in panel:
         score, half = scores[metric.name], widths.get(metric.name, math.nan)
-        lowest, highest = metric.bounds if isinstance(metric, Bounded) else (-math.inf, math.inf)
-        known = not math.isnan(score + half)
-        bounds = (max(lowest, score - half), min(highest, score + half))
-        intervals[metric.name] = bounds if known else UNKNOWN
+        intervals[metric.name] = clipped((score - half, score + half), bounds_of(metric))
     return intervals
+
+
+def bounds_of(metric: Metric) -> tuple[float, float]:
+    """Find the range of a metric's numbers; without limits where it does not say."""
+    return metric.bounds if isinstance(metric, Bounded) else UNBOUNDED
 
 
 def half_widths(

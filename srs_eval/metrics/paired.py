@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError, ScoreError
-from srs_eval.metrics.resample import LEVEL, USER_RESAMPLES, bca_interval, cluster_counts
-from srs_eval.metrics.significance import Wilcoxon, wilcoxon, wilson_interval
+from srs_eval.metrics.estimate import ROUNDING, Estimate, mean_of_users
+from srs_eval.metrics.significance import SignTest, sign_test
 from srs_eval.nouns import Better, FloatArray
 
 Weighting = Literal["users", "reviews", "log_reviews"]
@@ -51,47 +51,6 @@ def user_weights(n_reviews: ArrayLike, weighting: Weighting = "users") -> FloatA
     return counts if weighting == "reviews" else np.log(np.maximum(counts, 1))
 
 
-def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
-    """Average over users; NaN values are left out.
-
-    Parameters
-    ----------
-    values, weights : float [users]
-        Weights are at least 0.
-
-    Returns
-    -------
-    float
-        NaN if nothing with a weight is left.
-    """
-    values, weights = _defined(values, weights)
-    total = weights.sum()
-    return float(values @ weights / total) if total > 0 else math.nan
-
-
-def linearised_se(values: FloatArray, weights: FloatArray) -> float:
-    """Estimate the standard error of a weighted mean over users, without resampling.
-
-    Within 0.2 % of the bootstrap for thousands of users; too small by a tenth for 19 users
-    with weights that differ much: resample below a hundred or so.
-
-    Returns
-    -------
-    float
-        At least 0: sqrt(sum(w**2 (x - mean)**2)) / sum(w). NaN with fewer than two users.
-
-    References
-    ----------
-    Cochran (1977), Sampling techniques, section 6: the variance of a ratio.
-    """
-    values, weights = _defined(values, weights)
-    if np.count_nonzero(weights) < 2:
-        return math.nan
-    total = float(weights.sum())
-    mean = float(values @ weights) / total
-    return math.sqrt(float((weights**2) @ (values - mean) ** 2)) / total
-
-
 def effective_users(weights: FloatArray) -> float:
     """Count the users of equal weight that would give as precise a mean.
 
@@ -116,76 +75,6 @@ def effective_users(weights: FloatArray) -> float:
     # Squares of the shares cannot overflow, nor vanish.
     shares = weights / largest
     return float(shares.sum() ** 2 / (shares**2).sum())
-
-
-def resampled_weighted_means(
-    values: FloatArray,
-    weights: FloatArray,
-    *,
-    resamples: int = USER_RESAMPLES,
-    seed: int = 0,
-) -> FloatArray:
-    """Weighted mean of each column over users drawn with replacement.
-
-    Equally many users and the same seed mean the same draws: see `resampled_means`. So
-    differences between columns or calls, models or metrics, keep their pairing.
-
-    Parameters
-    ----------
-    values : float [users, columns]
-        NaN where a column is not defined for a user, who is then left out of it.
-    weights : float [users]
-        At least 0; drawn with their user.
-
-    Returns
-    -------
-    float64 [resamples, columns]
-        Each a ratio of resampled sums. NaN where a resample has no user with a weight.
-    """
-    present = ~np.isnan(values)
-    # Columns are centred so that rounding does not depend on how far they are from 0.
-    centre = np.array([weighted_mean(column, weights) for column in values.T])
-    centre = np.where(np.isnan(centre), 0.0, centre)
-    above = np.where(present, (values - centre) * weights[:, None], 0.0)
-    below = np.where(present, weights[:, None], 0.0)
-    means = np.full((resamples, values.shape[1]), np.nan)
-    begin = 0
-    for counts in cluster_counts(len(values), resamples, seed) if len(values) else ():
-        block = means[begin : begin + len(counts)]
-        held = counts @ below
-        np.divide(counts @ above, held, out=block, where=held > 0)
-        block += centre
-        begin += len(counts)
-    return means
-
-
-def weighted_interval(
-    values: FloatArray, weights: FloatArray, means: FloatArray, *, level: float = LEVEL
-) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval of a weighted mean: see `bca_interval`.
-
-    Parameters
-    ----------
-    values, weights : float [users]
-        NaN values are left out.
-    means : float [resamples]
-        From `resampled_weighted_means`.
-    level : float
-        Share of intervals that should hold the true mean.
-
-    Returns
-    -------
-    lo, hi : float
-        NaN where fewer than five users have a weight.
-    """
-    values, weights = _defined(values, weights)
-    total = weights.sum()
-    if total <= 0:
-        return math.nan, math.nan
-    mean = float(values @ weights / total)
-    # Each user's pull on the ratio: their mean is the ratio, their skewness its acceleration.
-    pull = len(values) * weights * (values - mean) / total
-    return bca_interval(mean + pull, means, level=level)
 
 
 def superiority(
@@ -229,48 +118,18 @@ class Comparison:
 
     Attributes
     ----------
-    mean_a, mean_b : float
-        Weighted means over the users both have a number for.
-    difference : float
-        `mean_a` - `mean_b`, and `lo`, `hi` its interval from drawing users; NaN with fewer
-        than five.
-    se : float
-        Linearised standard error of the difference.
-    superiority : float
-        Share of users for whom the first is better, ties counting half, and
-        `superiority_lo`, `superiority_hi` its Wilson interval.
-    wilcoxon : Wilcoxon
-        Signed-rank test of the differences.
-    n_users, n_left_out : int
-        Users compared, and users left out because a number is missing.
-    effective_users : float
-        Users of equal weight that would be as good.
+    difference : Estimate
+        Weighted mean of the first model's scores less the second's.
+    users : SignTest
+        Users for whom the first model is better, worse, and alike.
     """
 
-    mean_a: float
-    mean_b: float
-    difference: float
-    lo: float
-    hi: float
-    se: float
-    superiority: float
-    superiority_lo: float
-    superiority_hi: float
-    wilcoxon: Wilcoxon
-    n_users: int
-    n_left_out: int
-    effective_users: float
+    difference: Estimate
+    users: SignTest
 
 
 def compare(
-    a: ArrayLike,
-    b: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    better: Better = "lower",
-    resamples: int = USER_RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
+    a: ArrayLike, b: ArrayLike, weights: ArrayLike | None = None, *, better: Better = "lower"
 ) -> Comparison:
     """Compare one metric of two models over the same users.
 
@@ -281,25 +140,19 @@ def compare(
     weights : float [users], optional
         How much each user counts: see `user_weights`; the same by default.
     better : str
-        Which way is better: ``lower``, ``higher``, ``neither``, or nearest to ``zero``: then
-        it is sizes that are compared, not signs.
-    resamples, seed, level
-        Of the bootstrap, which draws the same users in every comparison of equally many.
-
-    Returns
-    -------
-    Comparison
+        Which way is better: ``lower``, ``higher``, or nearest to ``zero``: then it is sizes
+        that are compared, not signs. With ``neither``, lower counts as better.
 
     Raises
     ------
     ScoreError
-        If the shapes differ, or a weight is negative or no number.
+        If the shapes differ, a score is infinite, or a weight is negative or no number.
 
     Examples
     --------
-    >>> found = compare([0.3, 0.2, 0.5], [0.4, 0.3, 0.6])
-    >>> round(found.difference, 6), found.superiority, found.n_users
-    (-0.1, 1.0, 3)
+    >>> found = compare([0.3, 0.2, 0.5], [0.4, 0.3, 0.7])
+    >>> round(found.difference.mean, 6), found.users.better, round(found.difference.p_value, 3)
+    (-0.133333, 3, 0.057)
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     given = np.ones(len(first)) if weights is None else np.asarray(weights, np.float64)
@@ -310,33 +163,25 @@ def compare(
         )
     if not (np.isfinite(given) & (given >= 0)).all():
         raise ScoreError("weights of users are finite and at least 0")
+    if np.isinf(first).any() or np.isinf(second).any():
+        raise ScoreError("scores of users are finite, or NaN where a model has none")
     if better == "zero":
         first, second = np.abs(first), np.abs(second)
-    difference = first - second
-    present = ~np.isnan(difference)
-    n_users = int(np.count_nonzero(present))
-    share = superiority(first, second, better=better)
-    share_lo, share_hi = wilson_interval(share * n_users, n_users, level=level)
-    drawn = resampled_weighted_means(difference[:, None], given, resamples=resamples, seed=seed)
-    lo, hi = weighted_interval(difference, given, drawn[:, 0], level=level)
-    return Comparison(
-        mean_a=weighted_mean(first[present], given[present]),
-        mean_b=weighted_mean(second[present], given[present]),
-        difference=weighted_mean(difference, given),
-        lo=lo,
-        hi=hi,
-        se=linearised_se(difference, given),
-        superiority=share,
-        superiority_lo=share_lo,
-        superiority_hi=share_hi,
-        wilcoxon=wilcoxon(difference),
-        n_users=n_users,
-        n_left_out=len(first) - n_users,
-        effective_users=effective_users(given[present]),
-    )
+    sign = -1.0 if better == "higher" else 1.0
+    return Comparison(paired_mean(first, second, given), paired_signs(sign * first, sign * second))
 
 
-def _defined(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out the users without a number."""
-    present = ~np.isnan(values) & (weights > 0)
-    return values[present], weights[present]
+def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None) -> Estimate:
+    """Estimate the mean difference between two models' scores of the same users."""
+    return mean_of_users(a - b, weights, size=_largest(a, b))
+
+
+def paired_signs(a: FloatArray, b: FloatArray) -> SignTest:
+    """Count users by which of two models has the lower loss."""
+    return sign_test(a - b, rounding=ROUNDING * _largest(a, b))
+
+
+def _largest(a: FloatArray, b: FloatArray) -> float:
+    """Find the largest score in size of the users that both models have a score for."""
+    both = np.abs(np.where(np.isnan(a - b), 0.0, np.maximum(np.abs(a), np.abs(b))))
+    return float(both.max(initial=0.0))

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.intervals import around, widest
+from srs_eval.metrics.intervals import around, joint_half_widths
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.resample import LEVEL, RESAMPLES
+from srs_eval.metrics.resample import RESAMPLES
 from srs_eval.metrics.result import PanelResult
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
 from srs_eval.metrics.validate import as_floats, as_numbers, check_predictions, is_missing
 from srs_eval.nouns import Predictions
@@ -114,7 +115,7 @@ def score(
     found = [columns[name] for name in alike]
     counted = None if sketch is None else sketch.tally
     options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
-    widths = widest(panel, predictions, found, counted=counted, **options)
+    widths = joint_half_widths(panel, predictions, found, counted=counted, **options)
     return PanelResult(
         counts | scores,
         better={metric.name: metric.better for metric in panel},

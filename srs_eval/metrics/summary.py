@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.resample import LEVEL, USER_RESAMPLES, bca_interval, resampled_means
+from srs_eval.metrics.estimate import mean_of_users
+from srs_eval.metrics.significance import LEVEL
 from srs_eval.nouns import FloatArray, IntArray
 
 UNKNOWN = (math.nan, math.nan)
+UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +32,15 @@ class MetricSummary:
     pooled : float
         The metric of all users' predictions put together.
     lo, hi : float
-        99 % interval of `mean_users` from drawing users (cards and days, if there is one
-        user); NaN where it cannot be had, as with two to four users.
+        99 % interval of `mean_users` (over cards and days, if there is one user), within the
+        bounds of the metric; NaN where it cannot be computed.
     n_users : int
         Users for whom the metric is defined.
     n_effective : float
         Equally large users that would tell as much about `mean_reviews` as these: where a few
         users have most of the reviews, they are few.
     pooled_lo, pooled_hi : float
-        99 % interval of `pooled` from drawing users; NaN where it cannot be had.
+        99 % interval of `pooled` from resampling users; NaN where it cannot be had.
     """
 
     mean_users: float
@@ -59,8 +62,7 @@ def summarise(
     *,
     pooled_intervals: Mapping[str, tuple[float, float]] | None = None,
     single_user: Mapping[str, tuple[float, float]] | None = None,
-    resamples: int = USER_RESAMPLES,
-    seed: int = 0,
+    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     level: float = LEVEL,
 ) -> dict[str, MetricSummary]:
     """Summarise the scores of many users, each metric over the users it is defined for.
@@ -79,8 +81,10 @@ def summarise(
         Intervals of `pooled`.
     single_user : mapping of str to (lo, hi), optional
         Intervals if there is only one user: see `single_user_intervals`.
-    resamples, seed, level
-        Of the bootstrap, which draws the same users for all metrics.
+    bounds : mapping of str to (lowest, highest), optional
+        Range of each metric; no limits by default.
+    level : float
+        Share of intervals that should hold the true mean.
 
     Raises
     ------
@@ -102,9 +106,11 @@ def summarise(
         )
     values = scores.astype(np.float64)
     if len(values) > 1:
-        means = resampled_means(values, resamples=resamples, seed=seed)
-        pairs = zip(names, values.T, means.T, strict=True)
-        intervals = {name: bca_interval(one, drawn, level=level) for name, one, drawn in pairs}
+        columns = zip(names, values.T, strict=True)
+        intervals = {
+            name: clipped(mean_of_users(column).interval(level), bounds.get(name, UNBOUNDED))
+            for name, column in columns
+        }
     else:
         intervals = dict(single_user or {})
     together = dict(pooled_intervals or {})
@@ -117,6 +123,12 @@ def summarise(
         )
         for name, column in zip(names, values.T, strict=True)
     }
+
+
+def clipped(interval: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
+    """Cut an interval of a mean off at the bounds of its metric; NaN stays NaN."""
+    lo, hi = (float(np.clip(bound, *bounds)) for bound in interval)
+    return lo, hi
 
 
 def _summary(

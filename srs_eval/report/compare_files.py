@@ -6,12 +6,13 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.where import Where
+from srs_eval.metrics.estimate import Estimate
 from srs_eval.report.compare_grid import Grid
 from srs_eval.report.compare_grids import grids
 from srs_eval.report.compare_words import facts_of, headline, remarks
@@ -141,8 +142,8 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         ],
         "leaderboard": list(_flat(verdict)),
         "against_baseline": [
-            {"run": name, **asdict(found)}
-            for name, found in zip(names, verdict.against, strict=True)
+            {"run": name, "gains": found.gains, "losses": found.losses}
+            for name, found in zip(names, verdict.extremes, strict=True)
         ],
         "superiority": {
             name: row.tolist() for name, row in zip(names, verdict.superiority, strict=True)
@@ -159,10 +160,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 "weighting": board.weighting,
                 "run": names[a],
                 "other": names[b],
-                "difference": float(board.gap[a, b]),
-                "lo": float(board.gap_lo[a, b]),
-                "hi": float(board.gap_hi[a, b]),
-                "p": float(board.p_value[a, b]),
+                **_pair(board.pairs[a][b]),
             }
             for board in verdict.boards
             for a in range(len(names))
@@ -173,10 +171,9 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
-    base = verdict.baseline
     for board in verdict.boards:
         for place, model in enumerate(board.order, start=1):
-            run, found = verdict.runs[model], verdict.against[model]
+            run = verdict.runs[model]
             yield {
                 "weighting": board.weighting,
                 "place": place,
@@ -188,28 +185,39 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
                 "hi": float(board.hi[model]),
                 "n_users": board.n_users,
                 "n_effective": board.effective,
-                "verdict": board.standing(model),
-                **_gap(
-                    board.gap, board.gap_lo, board.gap_hi, board.p_value, model, board.best, "best"
-                ),
-                **_gap(
-                    board.gap, board.gap_lo, board.gap_hi, board.p_value, model, base, "baseline"
-                ),
-                "better_than_baseline": found.share,
-                "wilcoxon_p_holm": found.p_holm,
-                "wilcoxon_effect": found.test.effect,
+                **_standing(board.to_best[model], "best"),
+                **_standing(board.to_baseline[model], "baseline"),
                 "mean_rank": float(verdict.ranks.mean[model]),
                 "notes": "; ".join(verdict.notes),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
             }
 
 
-def _gap(
-    gap: Any, lo: Any, hi: Any, p_value: Any, model: int, other: int, to: str
-) -> dict[str, float]:
-    """Difference to another run; NaN if there is none."""
-    found = [float(of[model, other]) if other >= 0 else math.nan for of in (gap, lo, hi, p_value)]
-    return dict(zip((f"to_{to}", f"to_{to}_lo", f"to_{to}_hi", f"to_{to}_p"), found, strict=True))
+def _standing(standing: Standing, to: str) -> dict[str, Any]:
+    """Difference to another run on average, then the users for whom it is better and worse."""
+    average, users, counts = standing.average, standing.users, standing.counts
+    return {
+        f"to_{to}": standing.difference.mean,
+        f"to_{to}_lo": average.lo,
+        f"to_{to}_hi": average.hi,
+        f"to_{to}_level": average.level,
+        f"to_{to}_p": average.p_value,
+        f"to_{to}_verdict": average.verdict,
+        f"to_{to}_users_better": counts.better,
+        f"to_{to}_users_worse": counts.worse,
+        f"to_{to}_users_alike": counts.tied,
+        f"to_{to}_users_lo": users.lo,
+        f"to_{to}_users_hi": users.hi,
+        f"to_{to}_users_level": users.level,
+        f"to_{to}_users_p": users.p_value,
+        f"to_{to}_users_verdict": users.verdict,
+    }
+
+
+def _pair(difference: Estimate) -> dict[str, float]:
+    """Difference between two runs without allowance for other pairs."""
+    lo, hi = difference.interval()
+    return {"difference": difference.mean, "lo": lo, "hi": hi, "p": difference.p_value}
 
 
 def _where(verdict: Verdict, found: Where) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from srs_eval.comparison.board import Board
+from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.report.compare_grid import Grid
 from srs_eval.report.compare_parts import extremes, rank_grid, shares, strata_grid
-from srs_eval.report.compare_words import p_text, percent, signed
+from srs_eval.report.compare_words import level_text, p_text, percent, share_interval, signed
 from srs_eval.report.console import interval, number
 
 _WEIGHTED = {
@@ -24,19 +25,26 @@ _WEIGHTED = {
 
 def grids(verdict: Verdict) -> Iterator[Grid]:
     """Every table of a comparison, in the order of a report."""
+    several = len(verdict.runs) > 1
+    users = verdict.board.n_users > 1
     for board in verdict.boards:
         yield leaderboard(verdict, board)
+        if several and users and board is verdict.board:
+            yield majority(verdict, board.to_best, board.best, "leaderboard_majority")
     if verdict.beside:
         yield beside(verdict)
-    if len(verdict.runs) > 1:
-        yield against(verdict) if verdict.board.n_users > 1 else against_on_one_user(verdict)
-        if verdict.board.n_users > 1:
+    if several:
+        yield against(verdict)
+        if users:
+            yield majority(
+                verdict, verdict.board.to_baseline, verdict.baseline, "against_baseline_majority"
+            )
             yield shares(verdict)
             yield rank_grid(verdict)
         if verdict.where is not None:
             for fact, strata in verdict.where.facts:
                 yield strata_grid(verdict, verdict.where, fact, strata)
-        if verdict.board.n_users > 1:
+        if users:
             yield extremes(verdict)
     yield sources(verdict)
 
@@ -46,36 +54,81 @@ def leaderboard(verdict: Verdict, board: Board) -> Grid:
     title, meaning = _WEIGHTED[board.weighting]
     rows = []
     for model in board.order:
-        row = [verdict.runs[model].marked, _value(board.mean[model]), _bounds(board, model)]
-        if board.best < 0 or model == board.best:
-            row += ["", "", "", "best" if model == board.best else ""]
-        else:
-            at = (model, board.best)
-            row += [signed(board.gap[at]), interval(board.gap_lo[at], board.gap_hi[at])]
-            row += [p_text(board.p_value[at]), board.standing(model)]
-        rows.append(tuple(row))
-    alike = {"best", "not told apart"}
-    bold = {n for n, model in enumerate(board.order) if board.standing(model) in alike}
+        standing = board.to_best[model]
+        row = [verdict.runs[model].marked, number(float(board.mean[model])), _bounds(board, model)]
+        rows.append((*row, *difference_cells(standing)))
     counted = "1 user; "
     if board.n_users > 1:
         counted = f"{board.n_users:,} users, as good as {board.effective:,.1f} of equal weight; "
     return Grid(
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
-        caption=f"{counted}{meaning}to best: mean paired difference to the best run, with the "
-        "interval of that pair alone; p is adjusted over all pairs of the table, and the verdict "
-        "is p at 1 %",
+        caption=f"{counted}{meaning}to best: mean paired difference to the leader, with its p and "
+        "its interval, both of which allow for the leader having been chosen by looking: the "
+        "level is higher the more models ahead are not worse. The verdict is p at 1 %",
         headers=(
-            "run",
-            verdict.metric,
-            "99 % interval",
-            "to best",
-            "99 % interval",
-            "p",
-            "verdict",
+            *("run", verdict.metric, "99 % interval", "to best"),
+            *("interval", "level", "p", "on average"),
         ),
         rows=tuple(rows),
-        bold=frozenset(bold),
+        bold=bold_rows(board),
+    )
+
+
+def bold_rows(board: Board) -> frozenset[int]:
+    """Places of the leader, and of the models not significantly different from it."""
+    alike = {"best", "leads", "identical", "not significantly different"}
+    return frozenset(
+        place
+        for place, model in enumerate(board.order)
+        if board.to_best[model].average.verdict in alike
+    )
+
+
+def difference_cells(standing: Standing) -> list[str]:
+    """Write a mean difference: its size, interval, level, p, and verdict."""
+    answer = standing.average
+    if math.isnan(standing.difference.mean):
+        return ["", "", "", "", answer.verdict]
+    return [
+        signed(standing.difference.mean),
+        interval(answer.lo, answer.hi),
+        level_text(answer),
+        p_text(answer.p_value),
+        answer.verdict,
+    ]
+
+
+def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: str) -> Grid:
+    """Say for how many users each run is better than the leader, or the baseline."""
+    rows = []
+    for model in verdict.order:
+        counts, answer = standings[model].counts, standings[model].users
+        if model == other or not sum(counts):
+            continue
+        rows.append(
+            (
+                verdict.runs[model].marked,
+                *(f"{count:,}" for count in counts),
+                percent(counts.share),
+                share_interval(answer.lo, answer.hi),
+                level_text(answer),
+                p_text(answer.p_value),
+                answer.verdict,
+            )
+        )
+    name = verdict.runs[other].name
+    return Grid(
+        key=key,
+        title=f"For most users, against {name}",
+        caption=f"Users for whom the run is better than {name}, worse, and alike; share: better "
+        "among those who differ, with the interval of Clopper and Pearson; p: exact sign test. "
+        "Level and p allow for other comparisons as in the table of means",
+        headers=(
+            *("run", "better", "worse", "alike", "share"),
+            *("interval", "level", "p", "for most users"),
+        ),
+        rows=tuple(rows),
     )
 
 
@@ -96,65 +149,22 @@ def beside(verdict: Verdict) -> Grid:
 
 def against(verdict: Verdict) -> Grid:
     """Paired differences to the baseline."""
-    board, base = verdict.board, verdict.baseline
-    rows = []
-    for model in verdict.order:
-        if model == base:
-            continue
-        found = verdict.against[model]
-        rows.append(
-            (
-                verdict.runs[model].marked,
-                signed(board.gap[model, base]),
-                interval(board.gap_lo[model, base], board.gap_hi[model, base]),
-                p_text(found.p_holm, floor=1e-12),
-                "-" if math.isnan(found.p_holm) else number(found.test.effect, 2),
-                percent(found.share),
-                f"{percent(found.share_lo)} to {percent(found.share_hi)}",
-                f"{found.n_tied:,}",
-            )
-        )
+    base = verdict.baseline
     lower = "above" if verdict.better == "higher" else "below"
+    over = "user by user"
+    if verdict.board.n_users == 1:
+        over = "review by review, with standard errors clustered by card and by day"
     return Grid(
         key="against_baseline",
         title=f"Against {verdict.runs[base].name}",
-        caption=f"Mean paired difference, {lower} 0 is better than the baseline; Wilcoxon's "
-        "signed-rank test of it, adjusted by Holm, with its effect size (0.1 small, 0.3 medium, "
-        "0.5 large); users for whom the run is better, ties half, with a 99 % interval",
-        headers=(
-            "run",
-            "difference",
-            "99 % interval",
-            "p (Holm)",
-            "effect",
-            "better for",
-            "99 % interval",
-            "ties",
+        caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
+        "and p both allow for the number of comparisons by Holm's method",
+        headers=("run", "difference", "interval", "level", "p", "on average"),
+        rows=tuple(
+            (verdict.runs[model].marked, *difference_cells(verdict.board.to_baseline[model]))
+            for model in verdict.order
+            if model != base
         ),
-        rows=tuple(rows),
-    )
-
-
-def against_on_one_user(verdict: Verdict) -> Grid:
-    """Differences to the baseline on a single user, review by review."""
-    board, base = verdict.board, verdict.baseline
-    rows = [
-        (
-            verdict.runs[model].marked,
-            signed(board.gap[model, base]),
-            interval(board.gap_lo[model, base], board.gap_hi[model, base]),
-            p_text(board.p_value[model, base], floor=1e-12),
-        )
-        for model in verdict.order
-        if model != base
-    ]
-    return Grid(
-        key="against_baseline",
-        title=f"Against {verdict.runs[base].name}",
-        caption="Mean difference over reviews; intervals from standard errors clustered by card "
-        "and by day, the wider of the two; p adjusted by Holm over all pairs",
-        headers=("run", "difference", "99 % interval", "p"),
-        rows=tuple(rows),
     )
 
 
@@ -180,10 +190,6 @@ def sources(verdict: Verdict) -> Grid:
         rows=tuple(rows),
         text=7,
     )
-
-
-def _value(value: float) -> str:
-    return number(float(value))
 
 
 def _bounds(board: Board, model: int) -> str:

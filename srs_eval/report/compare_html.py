@@ -21,8 +21,7 @@ from srs_eval.report.style import house_style
 from srs_eval.report.versus_plot import versus_figure
 
 HTML = "report.html"
-# Each resamples its users again: of many users, a few are enough to wait for.
-_SCATTERS, _SCATTERS_OF_MANY, _MANY = 12, 3, 2_000
+_SCATTERS = 12
 # Sections: their name in the list of contents, and the tables that belong there.
 _SECTIONS = (
     ("Leaderboards", ("leaderboard_", "beside")),
@@ -130,7 +129,11 @@ def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
     base = verdict.runs[verdict.baseline].name
     yield "Against the baseline", f"Differences to {base}", differences_figure(verdict)
     if verdict.board.n_users > 1:
-        yield "User by user", "Mean ranks; bars join runs not told apart", ranks_figure(verdict)
+        yield (
+            "User by user",
+            "Mean ranks; bars join runs without a significant difference",
+            ranks_figure(verdict),
+        )
     shown = next((model for model in verdict.order if model != verdict.baseline), None)
     drawn = None if shown is None else where_figure(verdict, shown)
     if shown is not None and drawn is not None:
@@ -148,7 +151,6 @@ def _scatters(verdict: Verdict) -> list[str]:
         return []
     models = [model for model in verdict.order if model != verdict.baseline]
     base = verdict.baseline
-    most = _SCATTERS if verdict.board.n_users < _MANY else _SCATTERS_OF_MANY
     drawn = [
         _image(
             versus_figure(
@@ -160,10 +162,10 @@ def _scatters(verdict: Verdict) -> list[str]:
             ),
             f"{verdict.runs[model].name} and {verdict.runs[base].name}, user by user",
         )
-        for model in models[:most]
+        for model in models[:_SCATTERS]
         if not all(math.isnan(score) for score in verdict.scores[:, model])
     ]
-    more = f"; the best {most} of {len(models)} runs" if len(models) > most else ""
+    more = f"; the best {_SCATTERS} of {len(models)} runs" if len(models) > _SCATTERS else ""
     return [
         "<h3>Each run against the baseline</h3>",
         f'<p class="caption">One dot for each user, hexagons where there are very many{more}</p>',

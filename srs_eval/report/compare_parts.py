@@ -54,8 +54,8 @@ def rank_grid(verdict: Verdict) -> Grid:
     return Grid(
         key="ranks",
         title="Mean ranks",
-        caption="1 is best. Runs that share a letter are not told apart, any two of them, by "
-        "Wilcoxon's test with Holm's adjustment over all pairs at 1 %",
+        caption="1 is best. Of runs that share a letter, no two differ significantly for most "
+        "users: sign tests of all pairs, adjusted by Holm's method, at 1 %",
         headers=("run", "mean rank", "groups"),
         rows=tuple(rows),
     )
@@ -78,8 +78,8 @@ def strata_grid(verdict: Verdict, found: Where, fact: Fact, strata: Sequence[Str
         key=f"where_{fact.name}",
         title=fact.title,
         caption=f"Mean difference in {found.score} to {base} per review, each user's reviews "
-        f"together counting once; 99 % intervals over {found.over}; coloured where the interval "
-        "is clear of 0",
+        f"together counting once; 99 % intervals over {found.over}, each of one "
+        "part alone; coloured where the interval is clear of 0",
         headers=("run", *(s.label for s in strata)),
         rows=(counts, *rows),
         shade=[[0.0] * (len(strata) + 1), *shade],
@@ -93,7 +93,7 @@ def extremes(verdict: Verdict) -> Grid:
     for model in verdict.order:
         if model == verdict.baseline:
             continue
-        found = verdict.against[model]
+        found = verdict.extremes[model]
         best, worst = (
             ", ".join(f"{user}\N{NO-BREAK SPACE}({signed(gap)})" for user, gap in users) or "none"
             for users in (found.gains, found.losses)

@@ -30,7 +30,7 @@ _ROW = 0.26  # inches between names
 
 
 def differences_figure(verdict: Verdict) -> Figure:
-    """Draw the mean paired difference of every run to the baseline, with its 99 % interval."""
+    """Draw the mean paired difference of every run to the baseline, with its interval."""
     models = [model for model in verdict.order if model != verdict.baseline]
     board, base = verdict.board, verdict.baseline
     with house_style():
@@ -38,8 +38,8 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes = figure.add_subplot()
         dress(axes)
         for row, model in enumerate(models):
-            gap = float(board.gap[model, base])
-            lo, hi = float(board.gap_lo[model, base]), float(board.gap_hi[model, base])
+            standing = board.to_baseline[model]
+            gap, lo, hi = standing.difference.mean, standing.average.lo, standing.average.hi
             colour = _colour(gap, lo, hi, board.sign)
             if not math.isnan(lo):
                 axes.plot([lo, hi], [row, row], color=colour, lw=1.8, solid_capstyle="butt")
@@ -49,8 +49,8 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes.set_ylim(len(models) - 0.4, -0.6)
         over = "users" if board.n_users > 1 else "reviews"
         axes.set_xlabel(
-            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over {over} "
-            "and 99 % interval"
+            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over {over}, "
+            "99 % interval adjusted by Holm's method"
         )
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
@@ -60,9 +60,9 @@ def differences_figure(verdict: Verdict) -> Figure:
 
 
 def ranks_figure(verdict: Verdict) -> Figure:
-    """Draw a critical-difference diagram: mean ranks, and bars over runs not told apart.
+    """Draw a critical-difference diagram: mean ranks, and bars over runs that are alike.
 
-    Bars join runs of which no pair is told apart by Wilcoxon's test with Holm's adjustment.
+    Bars join runs of which no pair differs significantly by sign tests with Holm's adjustment.
 
     References
     ----------

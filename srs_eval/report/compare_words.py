@@ -3,40 +3,71 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
-from srs_eval.comparison.runs import TRAITS, UNLIKE
+from srs_eval.comparison.board import Board
+from srs_eval.comparison.runs import TRAITS, UNLIKE, Run
+from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.metrics.significance import ALPHA
 from srs_eval.report.console import number
 
+# Below, intervals of a model that fails for a few users hold the mean too seldom.
+ENOUGH_USERS = 10
+_GROUPS: Mapping[Decision, str] = {
+    "worse": "Worse on average",
+    "not significantly different": "Not significantly different on average",
+    "identical": "The same predictions",
+    "better": "Better on average, but not by the same rules",
+    "unknown": "Without a test",
+}
 _DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero": "near 0 is better"}
 
 
 def headline(verdict: Verdict) -> str:
-    """Say in a sentence or two who predicts best, and what cannot be told apart from it."""
-    board = verdict.board
-    if board.best < 0:
-        return f"No run has a {verdict.metric}."
-    names = [run.name for run in verdict.runs]
-    if len(names) == 1:
-        return f"{names[0]}: {verdict.metric} {number(board.mean[0])}. Nothing to compare it with."
-    standing = {model: board.standing(model) for model in board.order}
-    alike, worse, ahead, unknown = (
-        [names[model] for model, where in standing.items() if where == wanted]
-        for wanted in ("not told apart", "worse", "better", "unknown")
-    )
-    unlike = [run for run in verdict.runs if set(run.traits) & set(UNLIKE)]
+    """Say who predicts best, on average and for how many users, in a few sentences."""
+    return board_headline(verdict.board, verdict.runs, verdict.metric)
+
+
+def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
+    """Say how every run compares with the leader."""
+    names = [run.name for run in runs]
+    unlike = any(set(run.traits) & set(UNLIKE) for run in runs)
     among = " of the models that play by the same rules" if unlike else ""
+    if board.best < 0:
+        return f"No run has a {metric}."
+    if len(names) == 1:
+        return f"{names[0]}: {metric} {number(board.mean[0])}. Nothing to compare it with."
+    leader = board.to_best[board.best].average.verdict
+    word = "predicts best" if leader == "best" else "leads"
     mean = number(float(board.mean[board.best]))
-    said = [f"{names[board.best]} predicts best{among} ({verdict.metric} {mean})."]
-    if alike:
-        said.append(f"Not told apart from it: {', '.join(alike)}.")
-    if worse:
-        said.append(f"Worse: {', '.join(worse)}.")
-    if ahead:
-        said.append(f"Ahead, but not by the same rules: {', '.join(ahead)}.")
-    if unknown:
-        said.append(f"Nothing can be said of how surely: {', '.join(unknown)}.")
+    said = [f"{names[board.best]} {word}{among} ({metric} {mean})."]
+    for answer, words in _GROUPS.items():
+        group = [m for m in board.order if board.to_best[m].average.verdict == answer]
+        if group:
+            listed = "; ".join(names[m] + _for_users(board, m) for m in group)
+            said.append(f"{words}: {listed}.")
     return " ".join(said)
+
+
+def _for_users(board: Board, model: int) -> str:
+    """Say for how many users the leader is better than a model, if there are several."""
+    standing = board.to_best[model]
+    counts, total = standing.counts, sum(standing.counts)
+    if total < 2 or standing.average.verdict == "identical":
+        return ""
+    if counts.better > counts.worse:
+        said = f"better for {counts.better:,} of {total:,} users"
+    else:
+        said = f"worse for {counts.worse:,} of {total:,} users"
+    tied = f", {counts.tied:,} alike" if counts.tied else ""
+    unsure = standing.users.verdict == "not significantly different"
+    return f" ({said}{tied}{', no significant majority' if unsure else ''})"
+
+
+def few_users(users: int) -> str:
+    """Warn of means over a few users; empty from ten users on."""
+    return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
 
 
 def facts_of(verdict: Verdict) -> str:
@@ -56,24 +87,27 @@ def facts_of(verdict: Verdict) -> str:
 
 def remarks(verdict: Verdict) -> list[str]:
     """Everything a reader has to know beside the numbers."""
-    said = list(verdict.notes)
-    for trait, (mark, meaning) in TRAITS.items():
-        if any(trait in run.traits for run in verdict.runs):
-            rule = "; never called the best" if trait in UNLIKE else ""
-            said.append(f"{mark} {meaning}{rule}")
+    said = [*verdict.notes, *trait_notes(verdict.runs)]
     users = verdict.board.n_users
     if users == 1:
         said.append(
             "One user: intervals are over its cards and days, and say nothing of other users"
         )
-    elif users < 5:
-        said.append("Fewer than 5 users: no intervals and no tests")
-    elif users < 30:
-        said.append("Fewer than 30 users: take the intervals as a rough guide")
+    elif few_users(users):
+        said.append(few_users(users))
     lost = sum(len(run.incomplete) for run in verdict.runs)
     if lost:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
     return said
+
+
+def trait_notes(runs: Sequence[Run]) -> list[str]:
+    """Explain the marks of the names of runs."""
+    return [
+        f"{mark} {meaning}{'; never called the best' if trait in UNLIKE else ''}"
+        for trait, (mark, meaning) in TRAITS.items()
+        if any(trait in run.traits for run in runs)
+    ]
 
 
 def signed(value: float) -> str:
@@ -84,15 +118,31 @@ def signed(value: float) -> str:
     return "0.0000" if float(shown) == 0 else shown
 
 
-def p_text(value: float, *, floor: float = 0.0002) -> str:
-    """Print a p-value, but not below `floor`: 9,999 resamples tell no more than 0.0002."""
+def p_text(value: float) -> str:
+    """Print a p-value, such that it is below 0.01 in print exactly if it is."""
     if math.isnan(value):
         return "-"
-    if value < floor:
-        return f"<{floor:g}"
-    return f"{value:.1g}" if value < 0.001 else f"{value:.3f}"
+    if value < 1e-12:
+        return "<1e-12"
+    shown = f"{value:.1g}" if value < 0.001 else f"{value:.3f}"
+    return f"<{ALPHA:g}" if value < ALPHA <= float(shown) else shown
 
 
-def percent(share: float) -> str:
+def level_text(answer: Answer) -> str:
+    """Print the level of an interval, which is higher the more comparisons it allows for."""
+    if math.isnan(answer.lo):
+        return "-"
+    return f"{100 * answer.level:.{2 if answer.factor > 1 else 0}f} %".replace("100.00", ">99.99")
+
+
+def percent(share: float, digits: int = 1) -> str:
     """Print a share in per cent."""
-    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
+    return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def share_interval(lo: float, hi: float) -> str:
+    """Print the interval of a share, with the digits that show on which side of 50 % it is."""
+    digits = 1
+    while digits < 6 and 0.5 in (round(lo, digits + 2), round(hi, digits + 2)):
+        digits += 1
+    return f"{percent(lo, digits)} to {percent(hi, digits)}" if not math.isnan(lo) else "-"

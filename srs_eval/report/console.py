@@ -49,9 +49,12 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def interval(low: float, high: float, digits: int = 4) -> str:
-    """Print an interval; a dash where it is not defined."""
+    """Print an interval, with the digits that show whether it holds 0; a dash without one."""
     if math.isnan(low) or math.isnan(high):
         return "-"
+    nearest = min(abs(low), abs(high)) if low * high > 0 else math.inf
+    while nearest < 0.5 * 10.0**-digits and digits < 9:
+        digits += 1
     return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 

@@ -11,10 +11,10 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
 from srs_eval.nouns import Fit, FitStatus, Metric, User
+from srs_eval.report.compare_words import few_users
 from srs_eval.report.console import facts, interval, number, table
 from srs_eval.scoring import Evaluation
 
-ENOUGH_USERS = 30
 ENOUGH_REVIEWS = 100
 ENOUGH_OF_A_KIND = 10
 
@@ -46,8 +46,7 @@ def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) ->
     lines += _too_few(evaluation) if users else []
     if users and not brief:
         lines += ["", _panel_table(panel, evaluation)]
-        if 1 < users < ENOUGH_USERS:
-            lines += [f"Fewer than {ENOUGH_USERS} users: take the intervals as a rough guide"]
+        lines += [few_users(users)] if few_users(users) else []
         lines += ["", _confusion_table(panel, evaluation.summary)]
     return "\n".join(lines).rstrip()
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.resample import bca_interval, resampled_means
+from srs_eval.metrics.estimate import mean_of_users
+from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.report.style import (
     BLUE,
@@ -39,12 +41,17 @@ _BETTER: Mapping[str, str] = {
 
 
 def plot_user_scores(
-    axes: Axes, scores: ArrayLike, *, name: str = "score", better: Better = "neither"
+    axes: Axes,
+    scores: ArrayLike,
+    *,
+    name: str = "score",
+    better: Better = "neither",
+    bounds: tuple[float, float] = UNBOUNDED,
 ) -> None:
     """Draw the distribution of one metric over users, with its median and mean.
 
     Up to 60 users are dots, more are a histogram. The mean carries the 99 %
-    bootstrap interval over users that the tables print. With 200 users or more the axis
+    interval over users that the tables print. With 200 users or more the axis
     spans the central 99 % of them, and the text counts the others.
 
     Parameters
@@ -57,6 +64,8 @@ def plot_user_scores(
         Name of the metric.
     better : str
         Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``.
+    bounds : (float, float)
+        Range of the metric, at which the interval is cut off.
     """
     every = np.asarray(scores, np.float64)
     defined = np.sort(every[np.isfinite(every)])
@@ -70,7 +79,7 @@ def plot_user_scores(
         axes.set_xticks([])
         say(axes, notes[0] if notes else "no users")
         return
-    interval = _interval(every)
+    interval = clipped(mean_of_users(defined).interval(), bounds)
     low, high = _range(defined, interval)
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
     axes.axhline(0, color=MUTED, lw=0.6)
@@ -96,6 +105,7 @@ def users_figure(
     scores: Mapping[str, FloatArray],
     *,
     better: Mapping[str, Better] | None = None,
+    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     title: str = "",
 ) -> Figure:
     """Draw one row for each metric: the distribution of scores over users.
@@ -106,6 +116,8 @@ def users_figure(
         Scores by metric, one per user in the same order; NaN where not defined.
     better : mapping of str to str, optional
         Which way each metric is better.
+    bounds : mapping of str to (float, float), optional
+        Range of each metric.
     title : str
         What the figure is about, such as an algorithm and a data set.
     """
@@ -115,7 +127,13 @@ def users_figure(
         figure = new_figure(5.6, 0.55 + 1.15 * rows, hspace=0.06)
         panels = figure.subplots(rows, squeeze=False)[:, 0]
         for axes, (name, values) in zip(panels, scores.items(), strict=False):
-            plot_user_scores(axes, values, name=name, better=(better or {}).get(name, "neither"))
+            plot_user_scores(
+                axes,
+                values,
+                name=name,
+                better=(better or {}).get(name, "neither"),
+                bounds=bounds.get(name, UNBOUNDED),
+            )
         if not scores:
             dress(panels[0])
             say(panels[0], "no scores")
@@ -130,11 +148,6 @@ def users_figure(
             fontweight="bold",
         )
     return figure
-
-
-def _interval(scores: FloatArray) -> tuple[float, float]:
-    """Interval of the mean over users, the one of the tables; NaN below two users."""
-    return bca_interval(scores, resampled_means(scores[:, None])[:, 0])
 
 
 def _range(ordered: FloatArray, interval: tuple[float, float]) -> tuple[float, float]:

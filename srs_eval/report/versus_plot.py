@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.paired import Comparison, compare
-from srs_eval.metrics.resample import USER_RESAMPLES
 from srs_eval.nouns import Better, FloatArray
+from srs_eval.report.console import interval
 from srs_eval.report.style import (
     BLUE,
     MUTED,
@@ -30,8 +30,6 @@ from srs_eval.report.style import (
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
 _HEXAGONS = 45
-# Users drawn in all resamples together: 10,000 users are resampled as often as in tables.
-_DRAWN = 10**8
 
 
 def plot_versus(
@@ -45,8 +43,8 @@ def plot_versus(
 ) -> Comparison | None:
     """Draw the scores of two models against each other, one dot for each user.
 
-    Above them stand the mean difference and the share of users for whom the first model is
-    better, with their 99 % intervals over users: see `compare`. More than 1,000 users are
+    Above them stand the mean difference with its 99 % interval over users, and for how many
+    users the first model is better: see `compare`. More than 1,000 users are
     hexagons, darker where there are more. Axes hold the central 99 % of each model's scores
     where there are 200 users or more; others are counted.
 
@@ -97,8 +95,7 @@ def plot_versus(
             mew=0.5,
             alpha=0.9 if few else 0.6,
         )
-    resamples = min(USER_RESAMPLES, max(1000, _DRAWN // len(first)))
-    found = compare(first, second, better=better, resamples=resamples)
+    found = compare(first, second, better=better)
     _write(axes, found, names, better, outside=int((~inside).sum()))
     return found
 
@@ -168,18 +165,19 @@ def _write(
     axes: Axes, found: Comparison, names: tuple[str, str], better: Better, *, outside: int
 ) -> None:
     """Write above the axes how the models differ, and in a corner who is better there."""
-    lo, hi = found.lo, found.hi
+    difference, counts = found.difference, found.users
+    lo, hi = difference.interval()
     digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
-    mean = f"mean difference {found.difference:+.{digits}f}"
+    mean = f"mean difference {difference.mean:+.{digits}f}"
     if hi > lo:
-        mean += f" [{lo:+.{digits}f}, {hi:+.{digits}f}]"
+        mean += f" {interval(lo, hi, digits)}"
     lines = [mean]
-    if math.isfinite(found.superiority):
-        low, high = 100 * found.superiority_lo, 100 * found.superiority_hi
-        share = f"{names[0]} better for {100 * found.superiority:.1f} %"
-        lines.append(f"{share} [{low:.1f}, {high:.1f}], ties half")
+    users = sum(counts)
+    if better != "neither":
+        alike = f", {counts.tied:,} alike" if counts.tied else ""
+        lines.append(f"{names[0]} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
-    lines.append(f"99 % intervals over {counted(found.n_users, 'user')}{beyond}")
+    lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
     axes.text(
         0,
         1.015,

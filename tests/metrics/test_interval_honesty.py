@@ -14,7 +14,7 @@ from srs_eval.metrics.bins import RmseBins, RmseBinsByP
 from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.intervals import widest
+from srs_eval.metrics.intervals import joint_half_widths
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -30,7 +30,7 @@ N = len(USER)
 
 
 def exact_half_width(metric, predictions):
-    """Recompute a metric on the rows of whole users, drawn as `widest` draws them."""
+    """Recompute a metric on the rows of whole users, drawn as `joint_half_widths` draws them."""
     drawn = [
         metric(select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))
         for block in cluster_counts(USERS, RESAMPLES, 0)
@@ -41,7 +41,7 @@ def exact_half_width(metric, predictions):
 
 
 def half_width(metric, predictions):
-    return widest(Panel([metric]), predictions, [USER], resamples=RESAMPLES)[metric.name]
+    return joint_half_widths(Panel([metric]), predictions, [USER], resamples=RESAMPLES)[metric.name]
 
 
 def pooled(metrics, predictions):
@@ -137,7 +137,7 @@ def intervals():
     found = []
     for _ in range(12):
         predictions = calibrated(rng)
-        widths = widest(panel, predictions, [USER], resamples=100)
+        widths = joint_half_widths(panel, predictions, [USER], resamples=100)
         score = panel.score(predictions)
         found.append({name: (score[name], widths[name]) for name in panel.names})
     return level, found

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from srs_eval.metrics.clusters import clustered_difference
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.clusters import clustered_difference
 from srs_eval.metrics.intervals import around, half_widths, single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-
 from srs_eval.metrics.clusters import clustered_difference
+
 from srs_eval.metrics.resample import bca_interval, resampled_means
 
 

@@ -1,0 +1,216 @@
+"""Where a model stands against another: on average, and for most users.
+
+The two questions are answered apart, each with an interval at the very level that its verdict
+was made at: the interval leaves out 0, or 1/2, exactly if the difference is significant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from srs_eval.metrics.estimate import Estimate
+from srs_eval.metrics.paired import paired_signs
+from srs_eval.metrics.significance import ALPHA, Adjusted, SignTest, behind_leader, holm
+from srs_eval.nouns import FloatArray
+
+# "best": every other model that may lead is worse; "leads": it is not so.
+Decision = Literal[
+    "best", "leads", "identical", "better", "worse", "not significantly different", "unknown"
+]
+Pairs = Sequence[Sequence[Estimate]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How models are compared.
+
+    Attributes
+    ----------
+    eligible : tuple of bool
+        Which models may lead.
+    sign : float
+        1 if lower is better, -1 if higher is.
+    baseline : int
+        The model that all are compared with as well.
+    bounds : (float, float)
+        Range of the metric.
+    """
+
+    eligible: tuple[bool, ...]
+    sign: float = 1.0
+    baseline: int = 0
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A difference with allowance for other comparisons.
+
+    Attributes
+    ----------
+    verdict : str
+        Of the model: significantly better or worse than the other at 1 %, or not.
+    p_value : float
+        Adjusted; NaN where nothing can be said.
+    factor : int
+        What allows for other comparisons: the level is 1 - 0.01 / factor.
+    lo, hi : float
+        Interval at that level: of the mean difference, or of the share of users without a tie
+        for whom the model is better.
+    """
+
+    verdict: Decision
+    p_value: float
+    factor: int
+    lo: float
+    hi: float
+
+    @property
+    def level(self) -> float:
+        """Level of the interval."""
+        return 1 - ALPHA / self.factor
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One model against another.
+
+    Attributes
+    ----------
+    difference : Estimate
+        Mean of the model's scores less the other's.
+    counts : SignTest
+        Users for whom the model is better and worse.
+    average, users : Answer
+        Whether it differs on average, and for most users.
+    """
+
+    difference: Estimate
+    counts: SignTest
+    average: Answer
+    users: Answer
+
+
+def behind(
+    leader: int,
+    order: Sequence[int],
+    may_lead: Sequence[bool],
+    pairs: Pairs,
+    values: FloatArray,
+    sign: float,
+) -> tuple[Standing, ...]:
+    """Compare every model with the leader, which was chosen by looking.
+
+    Models that may lead are adjusted by their place in the table: see `behind_leader`. The
+    others are compared with the leader one by one, and adjusted by Holm's method.
+    """
+    models = range(len(pairs))
+    if leader < 0:
+        return tuple(_alone("unknown") for _ in models)
+    differences = [pairs[model][leader] for model in models]
+    counts = [_counts(values, model, leader, sign) for model in models]
+    table = [model for model in order if may_lead[model] and model != leader]
+    alike = [differences[model].is_zero for model in table]
+    ranked = [model for model, is_alike in zip(table, alike, strict=True) if not is_alike]
+    twins = [_twin(ranked, place, pairs) for place in range(len(ranked))]
+    average = behind_leader(
+        [differences[model].p_value for model in ranked], twins, [True] * len(ranked)
+    )
+    users = behind_leader(
+        [counts[model].p_value for model in ranked],
+        twins,
+        [counts[model].worse > counts[model].better for model in ranked],
+    )
+    others = [model for model in models if not may_lead[model] and model != leader]
+    found = {
+        **_standings(ranked, differences, counts, (average, users), sign),
+        **_compared(others, differences, counts, sign),
+        **_compared([m for m in table if m not in ranked], differences, counts, sign),
+    }
+    rivals = [found[model].average.verdict for model in table]
+    is_best = bool(rivals) and all(verdict == "worse" for verdict in rivals)
+    found[leader] = _alone("best" if is_best else "leads")
+    return tuple(found[model] for model in models)
+
+
+def against(baseline: int, pairs: Pairs, values: FloatArray, sign: float) -> tuple[Standing, ...]:
+    """Compare every model with one that was chosen before, adjusted by Holm's method."""
+    models = range(len(pairs))
+    differences = [pairs[model][baseline] for model in models]
+    counts = [_counts(values, model, baseline, sign) for model in models]
+    others = [model for model in models if model != baseline]
+    found = _compared(others, differences, counts, sign)
+    return tuple(found.get(model, _alone("identical")) for model in models)
+
+
+def _compared(
+    models: Sequence[int], differences: Sequence[Estimate], counts: Sequence[SignTest], sign: float
+) -> dict[int, Standing]:
+    """Adjust the comparisons of some models with the same other by Holm's method."""
+    adjusted = (
+        holm([differences[model].p_value for model in models]),
+        holm([counts[model].p_value for model in models]),
+    )
+    return _standings(models, differences, counts, adjusted, sign)
+
+
+def _standings(
+    models: Sequence[int],
+    differences: Sequence[Estimate],
+    counts: Sequence[SignTest],
+    adjusted: tuple[Adjusted, Adjusted],
+    sign: float,
+) -> dict[int, Standing]:
+    found = {}
+    for place, model in enumerate(models):
+        (p, factor), (p_users, factor_users) = (
+            (float(each.p_value[place]), int(each.factor[place])) for each in adjusted
+        )
+        found[model] = Standing(
+            differences[model],
+            counts[model],
+            _on_average(differences[model], p, factor, sign),
+            _for_most_users(counts[model], p_users, factor_users),
+        )
+    return found
+
+
+def _on_average(difference: Estimate, p: float, factor: int, sign: float) -> Answer:
+    interval = difference.interval(1 - ALPHA / factor)
+    verdict = _verdict(p, is_zero=difference.is_zero, is_worse=sign * difference.mean > 0)
+    return Answer(verdict, p, factor, *interval)
+
+
+def _for_most_users(counts: SignTest, p: float, factor: int) -> Answer:
+    is_zero = counts.tied > 0 and not counts.better + counts.worse
+    verdict = _verdict(p, is_zero=is_zero, is_worse=counts.worse > counts.better)
+    return Answer(verdict, p, factor, *counts.interval(1 - ALPHA / factor))
+
+
+def _verdict(p: float, *, is_zero: bool, is_worse: bool) -> Decision:
+    if math.isnan(p):
+        return "unknown"
+    if is_zero:
+        return "identical"
+    if p >= ALPHA:
+        return "not significantly different"
+    return "worse" if is_worse else "better"
+
+
+def _counts(values: FloatArray, model: int, other: int, sign: float) -> SignTest:
+    return paired_signs(sign * values[:, model], sign * values[:, other])
+
+
+def _twin(ranked: Sequence[int], place: int, pairs: Pairs) -> int | None:
+    """Find the place of an earlier model with the same scores."""
+    earlier = (k for k in range(place) if pairs[ranked[place]][ranked[k]].is_zero)
+    return next(earlier, None)
+
+
+def _alone(verdict: Decision) -> Standing:
+    """Standing of the model that others are compared with."""
+    none = Answer(verdict, math.nan, 1, math.nan, math.nan)
+    return Standing(Estimate(math.nan), SignTest(0, 0, 0), none, none)
