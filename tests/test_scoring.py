@@ -12,10 +12,11 @@ from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.estimate import mean_of_users
+from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.resample import bca_interval, resampled_means
+from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import Fit, Learned
 from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -94,14 +95,12 @@ def test_each_user_is_scored_by_the_panel(scored):
 def test_the_summary_can_be_had_from_the_scores_alone(scored):
     _, evaluation = scored(Fsrs6(), 1, 2, 3, 4, 5)
     values, weights = evaluation.scores.values, evaluation.scores.reviews
-    drawn = resampled_means(values)
-    for column, name in enumerate(evaluation.scores.names):
+    for column, (name, metric) in enumerate(zip(PANEL.names, PANEL, strict=True)):
         summary = evaluation.summary[name]
         assert summary.mean_users == pytest.approx(values[:, column].mean())
         assert summary.mean_reviews == pytest.approx(np.average(values[:, column], weights=weights))
-        assert (summary.lo, summary.hi) == pytest.approx(
-            bca_interval(values[:, column], drawn[:, column])
-        )
+        expected = clipped(mean_of_users(values[:, column]).interval(), bounds_of(metric))
+        assert (summary.lo, summary.hi) == pytest.approx(expected)
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.n_users == 5
     assert evaluation.interval_over == "users"

@@ -21,7 +21,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.paired import Weighting
 from srs_eval.metrics.panel import default_panel
-from srs_eval.nouns import Better, BoolArray, FloatArray
+from srs_eval.nouns import Better, FloatArray
 
 # Shown beside the metric that is compared, where all runs have them.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
@@ -110,7 +110,7 @@ def judge(paired: Paired, *, metric: str = "log_loss", baseline: str | None = No
     scores = _scores(paired, metric, direction)
     has_any = ~np.isnan(scores).all(axis=0)
     # The users the leaderboard is about.
-    kept: BoolArray = ~np.isnan(scores[:, has_any]).any(axis=1)
+    kept = np.asarray(~np.isnan(scores[:, has_any]).any(axis=1), np.bool_)
     whole = scores[kept]
     notes = list(paired.notes)
     if not kept.all():

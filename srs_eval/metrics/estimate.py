@@ -180,8 +180,8 @@ def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None =
 def _by_cluster(above: FloatArray, below: FloatArray, cluster: IntArray, size: float) -> Estimate:
     """Estimate by leaving out one cluster at a time; one may be larger than all others."""
     _, code = np.unique(cluster, return_inverse=True)
-    sums = (np.bincount(code, values).astype(np.float64) for values in (above, below))
-    return _ratio(*sums, size, fewest=1.0)
+    tops, bottoms = (np.bincount(code, each).astype(np.float64) for each in (above, below))
+    return _ratio(tops, bottoms, size, fewest=1.0)
 
 
 def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: float) -> Estimate:
@@ -204,7 +204,7 @@ def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: 
     se = math.sqrt((len(above) - 1) / len(above) * squares)
     if se <= ROUNDING * size:
         return _constant(mean, size, df)
-    return Estimate(mean, se, float((moves**3).sum()) / squares**1.5, df)
+    return Estimate(mean, se, float(moves @ moves**2) / squares**1.5, df)
 
 
 def _constant(mean: float, size: float, df: float) -> Estimate:

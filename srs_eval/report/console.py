@@ -49,10 +49,13 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def interval(low: float, high: float, digits: int = 4) -> str:
-    """Print an interval, with the digits that show whether it holds 0; a dash without one."""
+    """Print an interval, with the digits that show on which side of 0 its bounds are.
+
+    A dash stands for no interval.
+    """
     if math.isnan(low) or math.isnan(high):
         return "-"
-    nearest = min(abs(low), abs(high)) if low * high > 0 else math.inf
+    nearest = min((abs(bound) for bound in (low, high) if bound), default=math.inf)
     while nearest < 0.5 * 10.0**-digits and digits < 9:
         digits += 1
     return f"[{low:z.{digits}f}, {high:z.{digits}f}]"

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from srs_eval.metrics.bins import FactSums
+from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.prediction_cells import FineCells
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import Totals, add_up, stacked
@@ -98,7 +100,8 @@ def _figures(
     yield "corp", corp_figure(seen.tally, title=title)
     yield "roc", roc_figure(seen.tally, title=title)
     yield "bins", bins_figure(seen.bins, title=title)
-    yield "users", users_figure(shown, better=better, title=title)
+    bounds = {metric.name: bounds_of(metric) for metric in default_panel() if metric.name in shown}
+    yield "users", users_figure(shown, better=better, bounds=bounds, title=title)
     totals = seen.elapsed.values.sum(axis=0)
     yield (
         "forgetting",

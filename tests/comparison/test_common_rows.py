@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from srs_eval.comparison.one_user import board_of_one
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.runs import load_run, with_own_names
 from srs_eval.comparison.saved_predictions import SavedPredictions
-from srs_eval.comparison.verdict import judge
+from srs_eval.comparison.verdict import boards_of_runs, judge
 from srs_eval.comparison.where import where
 from srs_eval.errors import ConfigError
 from srs_eval.predictions import rows_fingerprint
@@ -89,7 +88,7 @@ def test_every_output_says_in_numbers_what_was_compared(overlapping):
         "that all runs scored; scores of 2 users were computed anew from saved predictions"
     )
     assert paired.notes == (said,)
-    verdict = judge(paired, resamples=99)
+    verdict = judge(paired)
     assert as_json(verdict)["notes"][0] == said
     assert as_json(verdict)["reviews"] == len(merged(*overlapping))
     assert all(said in make(verdict) for make in (terminal_text, markdown, latex, csv_text, page))
@@ -97,7 +96,7 @@ def test_every_output_says_in_numbers_what_was_compared(overlapping):
 
 def test_parts_of_the_reviews_are_of_those_in_common_too(overlapping):
     common = merged(*overlapping)
-    found = where(intersected(*overlapping), 0, "brier", resamples=99)
+    found = where(intersected(*overlapping), 0, "brier")
     (strata,) = [part for fact, part in found.facts if fact.name == "lapses"]
     assert sum(stratum.n_reviews for stratum in strata) == len(common)
     squares = [(common[f"p{number}"] - common.recalled) ** 2 for number in (0, 1)]
@@ -113,11 +112,12 @@ def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
         make_run("a", [12], rows={12: slice(0, 900)}),
         make_run("b", [12], rows={12: slice(500, None)}, blur=1),
     )
-    board = board_of_one(intersected(*folders), "log_loss", eligible=[True, True])
+    board = boards_of_runs(intersected(*folders), "log_loss", "lower")[0]
     common = merged(*folders)
     losses = [log_loss(common.recalled, common[p]) for p in ("p0", "p1")]
     np.testing.assert_allclose(board.mean, losses)
-    assert board.gap_lo[1, 0] < losses[1] - losses[0] < board.gap_hi[1, 0]
+    lo, hi = board.pairs[1][0].interval()
+    assert lo < losses[1] - losses[0] < hi
     # Not those of the summaries, which are of other reviews.
     assert not {0.1, 0.9} & {*board.lo, *board.hi}
     assert (board.lo < board.mean).all()
@@ -126,7 +126,7 @@ def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
 
 def test_one_user_left_of_several_has_an_interval_of_its_own(make_run):
     folders = make_run("a", [12, 1]), make_run("b", [12], blur=1)
-    board = board_of_one(intersected(*folders), "log_loss", eligible=[True, True])
+    board = boards_of_runs(intersected(*folders), "log_loss", "lower")[0]
     (of_several, of_one) = zip(board.lo, board.hi, strict=True)
     assert of_one == (0.1, 0.9)
     assert 0.1 < of_several[0] < board.mean[0] < of_several[1] < 0.9

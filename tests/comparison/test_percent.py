@@ -35,7 +35,7 @@ def test_percentages_are_those_of_the_means_over_users(avg_and_mine: tuple[Run, 
         assert percent.lo < percent.difference < percent.hi < 0
 
 
-def test_the_interval_is_that_of_drawing_users(avg_and_mine: tuple[Run, Run]) -> None:
+def test_the_interval_is_like_that_of_drawing_users(avg_and_mine: tuple[Run, Run]) -> None:
     avg, mine = avg_and_mine
     (percent, _) = in_percent(mine, avg).percents
     users = list(mine.rows)
@@ -45,8 +45,8 @@ def test_the_interval_is_that_of_drawing_users(avg_and_mine: tuple[Run, Run]) ->
     lo, hi = np.quantile(ratios, [0.005, 0.995])
     width = hi - lo
     # Wider than the plain percentiles, which are too narrow with twelve users, and not by much.
-    assert width < percent.hi - percent.lo < 1.5 * width
-    assert (percent.lo, percent.hi) == pytest.approx((lo, hi), abs=0.3 * width)
+    assert width < percent.hi - percent.lo < 1.7 * width
+    assert (percent.lo, percent.hi) == pytest.approx((lo, hi), abs=0.4 * width)
 
 
 def test_a_single_user_has_an_interval_over_cards_and_days(make_run: MakeRun) -> None:
@@ -62,8 +62,8 @@ def test_a_single_user_has_an_interval_over_cards_and_days(make_run: MakeRun) ->
     totals = sums[drawn].sum(1)
     lo, hi = np.quantile(100 * (totals[:, 0] / totals[:, 1] - 1), [0.005, 0.995])
     assert log_loss.difference == pytest.approx(100 * (scores[0].sum() / scores[1].sum() - 1))
-    # By day, the other clustering, it may be wider.
-    assert (log_loss.hi - log_loss.lo) / (hi - lo) == pytest.approx(1.15, abs=0.25)
+    # The variance by day is added.
+    assert (log_loss.hi - log_loss.lo) / (hi - lo) == pytest.approx(1.4, abs=0.3)
     assert brier.lo < brier.difference < brier.hi
 
 
@@ -85,8 +85,13 @@ def test_a_baseline_of_zero_has_no_percentages(avg_and_mine: tuple[Run, Run]) ->
     assert in_percent(mine, zero).percents == ()
 
 
-def test_below_five_users_there_is_no_interval(make_run: MakeRun) -> None:
-    avg, mine = (load_run(make_run(name, range(1, 5), blur=b)) for name, b in (("a", 1), ("b", 0)))
+def test_three_users_have_an_interval_and_one_without_predictions_has_none(
+    make_run: MakeRun,
+) -> None:
+    avg, mine = (load_run(make_run(name, [1, 2, 3], blur=b)) for name, b in (("a", 1), ("b", 0)))
+    assert all(p.lo < p.difference < p.hi for p in in_percent(mine, avg).percents)
+    avg, mine = (load_run(make_run(name, [1], blur=b)) for name, b in (("a", 1), ("b", 0)))
+    (mine.place / "predictions.parquet").unlink()
     assert all(np.isnan([p.lo, p.hi]).all() for p in in_percent(mine, avg).percents)
 
 

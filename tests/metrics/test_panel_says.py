@@ -158,7 +158,7 @@ def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
     assert all(math.isfinite(scores[-1][name]) for name in ("log_loss", "brier", "smece_exact"))
     table = np.array([list(score.values()) for score in scores])
     pooled = pool(PANEL, lambda: users, resamples=5).scores
-    rows = summarise(PANEL.names, table, np.full(7, 80), pooled, resamples=99)
+    rows = summarise(PANEL.names, table, np.full(7, 80), pooled)
     for name in needing_both:
         assert rows[name].n_users == 6
         assert rows[name].mean_users == pytest.approx(np.mean([s[name] for s in scores[:6]]))

@@ -61,7 +61,7 @@ def make_scores(tmp_path):
 
 def judged(*folders, intersect=False, **options):
     runs = with_own_names(map(load_run, folders))
-    return judge(pair(runs, intersect=intersect), resamples=499, **options)
+    return judge(pair(runs, intersect=intersect), **options)
 
 
 @pytest.fixture

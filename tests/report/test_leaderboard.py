@@ -4,21 +4,23 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.runs import load_run
+from srs_eval.comparison.verdict import judge
 from srs_eval.errors import FitError
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.resample import bca_interval, resampled_means
-from srs_eval.predictions import concatenate, select
+from srs_eval.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.report import files, tables
-from srs_eval.report.leaderboard import Difference, leaderboards, paired_difference
+from srs_eval.report.compare_words import headline
+from srs_eval.report.console import interval
+from srs_eval.report.leaderboard import leaderboards
 from srs_eval.scoring import score_evaluations
 
 ALGORITHMS = {
@@ -77,12 +79,6 @@ def finished(tmp_path, logs_of):
     return run
 
 
-def difference_of(ours, theirs) -> Difference:
-    """Paired difference on the users that both runs could score."""
-    run, other = load_run(ours), load_run(theirs)
-    return paired_difference(run, other, [user for user in run.rows if user in other.rows])
-
-
 def ranking(text):
     """Labels in the order they are printed."""
     lines = text.splitlines()
@@ -103,7 +99,7 @@ def test_the_best_run_is_first(finished):
     for loss in losses.values():
         assert f"{loss:.4f}" in text
     assert f"3 users; {next(iter(runs.values()))[1].reviews_scored:,} scored reviews" in text
-    assert text.count("  best  ") == 1
+    assert text.count("  leads  ") == 1
 
 
 def test_what_learns_while_it_is_tested_is_marked(finished):
@@ -111,61 +107,28 @@ def test_what_learns_while_it_is_tested_is_marked(finished):
     (text,) = leaderboards(folders)
     assert "MovingAverage *" in ranking(text)
     assert sum(label.endswith("*") for label in ranking(text)) == 1
-    assert text.endswith("* goes on learning while it is tested")
+    assert text.endswith("* goes on learning while it is tested; never called the best")
     (frozen,) = leaderboards(folders[:3])
     assert "*" not in frozen
 
 
-def test_the_difference_over_users_is_the_mean_of_their_differences(finished):
-    (ours, mine), (theirs, other) = (finished(a, 1, 2, 3, 4, 5, 6) for a in (Fsrs6(), Average()))
-    difference = difference_of(ours, theirs)
-    gaps = mine.scores.values[:, 0] - other.scores.values[:, 0]
-    assert difference.mean == pytest.approx(np.mean(gaps))
-    drawn = resampled_means(gaps[:, None])[:, 0]
-    assert (difference.lo, difference.hi) == pytest.approx(bca_interval(gaps, drawn))
-    assert difference.lo < difference.mean < difference.hi
-    back = difference_of(theirs, ours)
-    assert back.mean == pytest.approx(-difference.mean)
+def test_differences_are_those_of_the_comparison(finished):
+    runs = [finished(a, 1, 2, 3, 4, 5, 6)[0] for a in (Fsrs6(), Average(), Constant(p=0.5))]
+    (text,) = leaderboards(runs)
+    verdict = judge(pair([load_run(folder) for folder in runs]))
+    assert headline(verdict) in text
+    for model in verdict.order[1:]:
+        standing = verdict.board.to_best[model]
+        shown = f"{standing.difference.mean:+.4f}"
+        assert f"{shown}  {interval(standing.average.lo, standing.average.hi)}" in text
 
 
-def clustered_interval(gaps, card):
-    """Mean and its 99 % interval by the sandwich formula, card by card."""
-    mean = sum(gaps) / len(gaps)
-    sums = {}
-    for gap, which in zip(gaps, card, strict=True):
-        sums[which] = sums.get(which, 0.0) + gap - mean
-    meat = sum(total**2 for total in sums.values())
-    bread = 1 / len(gaps)
-    error = (len(sums) / (len(sums) - 1) * bread * meat * bread) ** 0.5
-    return mean, *student.interval(0.99, len(sums) - 1, mean, error)
-
-
-def test_the_difference_on_one_user_is_robust_to_likeness_of_cards_and_of_days(finished):
-    ours, theirs = (finished(a, 1)[0] for a in (Fsrs6(), Average()))
-    mine, other = (files.load_predictions(folder) for folder in (ours, theirs))
-    gaps = LogLoss().per_review(mine) - LogLoss().per_review(other)
-    difference = difference_of(ours, theirs)
-    by_card, by_day = (
-        clustered_interval(gaps.tolist(), clusters.tolist()) for clusters in (mine.card, mine.day)
-    )
-    expected = max(by_card, by_day, key=lambda interval: interval[2])
-    assert (difference.mean, difference.lo, difference.hi) == pytest.approx(expected)
-
-
-def test_predictions_are_paired_by_review_whatever_order_they_were_saved_in(finished):
-    ours, theirs = (finished(a, 1)[0] for a in (Fsrs6(), Average()))
-    expected = difference_of(ours, theirs)
-    other = files.load_predictions(theirs)
-    shuffled = np.random.default_rng(0).permutation(len(other))
-    files.write_predictions(theirs, select(other, shuffled))
-    found = difference_of(ours, theirs)
-    assert asdict(found) == pytest.approx(asdict(expected))
-
-
-def test_a_run_and_itself_do_not_differ(finished):
-    for users in ((1,), (1, 2, 3, 4, 5)):
-        folder, _ = finished(Average(), *users)
-        assert asdict(difference_of(folder, folder)) == {"mean": 0, "lo": 0, "hi": 0}
+@pytest.mark.parametrize("users", [(1,), (1, 2, 3)])
+def test_a_run_and_itself_do_not_differ(finished, users):
+    one, other = (finished(Average(), *users)[0] for _ in range(2))
+    (text,) = leaderboards([one, other])
+    assert "0.0000  [0.0000, 0.0000]" in text
+    assert "The same predictions: Average" in text
 
 
 def test_runs_on_different_reviews_do_not_share_a_table(finished, make_log):
@@ -203,7 +166,8 @@ def test_a_run_that_lost_a_user_is_compared_on_the_others_and_says_so(finished):
     (text,) = leaderboards([whole, without])
     assert set(ranking(text)) == {"Average", "FailsForUser2"}
     assert "2 users of 3, those that every run could score" in text
-    rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    table = text.partition("\n---")[2].partition("\n\n")[0]
+    rows = {line.split()[0]: line.split() for line in table.splitlines()[1:]}
     assert rows["Average"][-1] == "0"
     assert rows["FailsForUser2"][-1] == "5"
     without_user_2 = mine.scores.values[[0, 2], 0].mean()
@@ -246,4 +210,12 @@ def test_users_without_a_score_are_left_out_of_the_difference(finished):
     scores.values[1] = np.nan
     files.write_table(ours / files.SCORES, tables.scores_table(scores))
     gaps = (scores.values[:, 0] - other.scores.values[:, 0])[[0, 2]]
-    assert difference_of(ours, theirs).mean == pytest.approx(gaps.mean())
+    (text,) = leaderboards([ours, theirs])
+    assert f"{abs(gaps.mean()):+.4f}" in text
+
+
+def test_what_learns_while_it_is_tested_is_never_the_best(finished):
+    folders = [finished(algorithm, 1, 2, 3)[0] for algorithm in (Constant(p=0.5), MovingAverage())]
+    (text,) = leaderboards(folders)
+    assert ranking(text) == ["MovingAverage *", "Constant"]
+    assert "Constant leads of the models that play by the same rules" in text

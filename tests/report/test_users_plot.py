@@ -44,6 +44,8 @@ def test_median_and_mean_are_written_with_the_interval_that_the_tables_print():
     table = summarise(["score"], scores[:, None], np.ones(5, np.int64), {})["score"]
     title = drawn(scores).get_title(loc="right")
     assert title == f"median 0.300, mean 0.400 [{table.lo:.3f}, {table.hi:.3f}]"
+    bounded = drawn(scores, bounds=(0.0, 1.0)).get_title(loc="right")
+    assert bounded == "median 0.300, mean 0.400 [0.000, 1.000]"
 
 
 def test_users_without_a_score_are_counted():

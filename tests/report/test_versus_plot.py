@@ -23,19 +23,19 @@ def words(axes):
 def test_what_is_written_is_what_the_comparison_says():
     axes, found = drawn([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
     assert found == compare([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
-    assert "A better for 62.5 % [" in words(axes)
-    assert "mean difference -0.0250" in words(axes)
+    assert "A better for 2 of 4 users, 1 alike" in words(axes)
+    assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
 
 
 def test_where_neither_way_is_better_nobody_is():
     axes, found = drawn([0.1, 0.2], [0.2, 0.3])
-    assert np.isnan(found.superiority)
+    assert found.difference.mean == pytest.approx(-0.1)
     assert "better" not in words(axes)
 
 
 def test_users_without_both_scores_are_left_out():
     axes, found = drawn([0.1, np.nan, 0.3], [0.2, 0.1, np.inf], better="lower")
-    assert found.n_users == 1
+    assert sum(found.users) == 1
     assert "over 1 user" in words(axes)
     _, nobody = drawn([np.nan], [0.1])
     assert nobody is None
@@ -73,8 +73,8 @@ def test_files_are_small_for_any_number_of_users(users, tmp_path):
 
 def test_equal_scores_are_a_tie():
     _, found = drawn(np.full(9, 0.3), np.full(9, 0.3), better="lower")
-    assert found.superiority == 0.5
-    assert found.difference == 0
+    assert found.users == (0, 0, 9)
+    assert found.difference.is_zero
 
 
 def test_scores_of_other_users_are_refused():
