@@ -1,8 +1,8 @@
 """Count how often 99 % intervals hold the true mean, and write the table into docs/intervals.md.
 
-    python benchmarks/coverage.py                        simulated users, printed
-    python benchmarks/coverage.py RESULTS.parquet        published users as well, printed
-    python benchmarks/coverage.py RESULTS.parquet --write
+    python benchmarks/interval_coverage.py                        simulated users, printed
+    python benchmarks/interval_coverage.py RESULTS.parquet        published users as well, printed
+    python benchmarks/interval_coverage.py RESULTS.parquet --write
 
 RESULTS.parquet has a row for each model and user: the columns model, user, size and metrics.
 Users are drawn with replacement from a population; the true mean is that of all of it.
@@ -54,24 +54,25 @@ class Quantity:
 
 
 def simulated(users: int = 10_000, seed: int = 0) -> list[Quantity]:
-    """Make differences that are even, skewed, and catastrophic for one user in a hundred."""
+    """Make differences that are even, skewed, heavy-tailed, and rare disasters."""
     rng = np.random.default_rng(seed)
     base = 0.2 + rng.gamma(4, 0.04, users)
     equal, sizes = np.ones(users), rng.lognormal(9, 1.3, users)
-    differences = {
-        "even differences": rng.normal(0.01, 0.02, users),
-        "skewed differences": rng.gamma(0.7, 0.03, users),
-        "heavy tails": 0.01 + 0.01 * rng.standard_t(3, users),
-        "1 % of users catastrophic": rng.normal(0.01, 0.01, users)
-        + (rng.random(users) < 0.01) * rng.gamma(2, 0.4, users),
+    even, skewed = rng.normal(0.01, 0.02, users), rng.gamma(0.7, 0.03, users)
+    heavy = 0.01 + 0.01 * rng.standard_t(3, users)
+    rare = rng.normal(0.01, 0.01, users) + (rng.random(users) < 0.01) * rng.gamma(2, 0.4, users)
+    others = {
+        "Simulated: a disaster for 1 user in 100": (rare, equal),
+        "Simulated, by reviews: skewed differences": (skewed, sizes),
     }
-    found = [
-        Quantity(f"Simulated: {name}", base, base + gap, equal) for name, gap in differences.items()
-    ]
-    gap = differences["skewed differences"]
     return [
-        *found,
-        Quantity("Simulated, by reviews: skewed differences", base, base + gap, sizes, False),
+        Quantity("Simulated: even differences", base, base + even, equal),
+        Quantity("Simulated: skewed differences", base, base + skewed, equal),
+        Quantity("Simulated: heavy tails", base, base + heavy, equal),
+        *(
+            Quantity(name, base, base + gap, weights, is_headline=False)
+            for name, (gap, weights) in others.items()
+        ),
     ]
 
 
