@@ -27,7 +27,7 @@ from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.evaluate import EvaluateUser
 from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.clusters import clustered_difference
+from srs_eval.metrics.estimate import clustered_mean
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import EvaluationProtocol, FloatArray, Predictions, Reviews, Source, User
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
@@ -155,10 +155,11 @@ def _scores(
     )
     cards = _together([user.card for user in predictions])
     days = _together([user.day for user in predictions if user.day is not None])
-    mean, low, high = clustered_difference(differences, cards, days)
     if not differences.any():
         return [f"{log_loss:.4f}", f"{bins:.4f}", "", ""]
-    return [f"{log_loss:.4f}", f"{bins:.4f}", f"{mean:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
+    found = clustered_mean(differences, cards, days)
+    low, high = found.interval()
+    return [f"{log_loss:.4f}", f"{bins:.4f}", f"{found.mean:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
 
 
 def _together(codes: list[np.ndarray]) -> np.ndarray:
