@@ -135,6 +135,7 @@ def board_of_pairs(
         may_lead = [not math.isnan(each) for each in mean]
     order = _ranked(mean, rules.sign)
     best = next((model for model in order if may_lead[model]), -1)
+    to_best = behind(best, order, may_lead, pairs, values, rules.sign)
     return Board(
         weighting=weighting,
         n_users=len(values),
@@ -144,8 +145,8 @@ def board_of_pairs(
         hi=intervals[:, 1],
         pairs=pairs,
         best=best,
-        to_best=behind(best, order, may_lead, pairs, values, rules.sign),
-        to_baseline=against(rules.baseline, pairs, values, rules.sign),
+        to_best=to_best,
+        to_baseline=against(rules.baseline, best, to_best, pairs, values, rules.sign),
         sign=rules.sign,
     )
 

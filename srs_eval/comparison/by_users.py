@@ -1,39 +1,18 @@
-"""Models user by user: shares of users, ranks, groups that rank alike, and extreme users."""
+"""Models user by user: shares of users, mean ranks, and extreme users."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from srs_eval.metrics.paired import paired_signs, superiority
-from srs_eval.metrics.significance import ALPHA, holm
+from srs_eval.metrics.paired import superiority
 from srs_eval.nouns import FloatArray, User
 
 FLIPS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """How models rank over users.
-
-    Attributes
-    ----------
-    mean : float64 [models]
-        Mean over users of the rank, 1 for the best; models that score alike share theirs.
-    p_value : float64 [models, models]
-        Sign test of each pair, adjusted over all pairs by Holm; NaN without users.
-    groups : tuple of tuples of int
-        Largest sets of models, neighbours in rank, of which no pair differs significantly.
-    """
-
-    mean: FloatArray
-    p_value: FloatArray
-    groups: tuple[tuple[int, ...], ...]
 
 
 class Extremes(NamedTuple):
@@ -59,43 +38,24 @@ def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     return np.array(shares, np.float64).reshape(models, models)
 
 
-def ranks(scores: FloatArray, *, sign: float = 1.0) -> Ranks:
-    """Rank models within each user, and test every pair of them.
-
-    Groups are drawn by the sign test of each pair with Holm's adjustment, not by Nemenyi's
-    test of mean ranks, whose answer about two models depends on which others are in the table
-    (Benavoli, Corani and Mangili 2016, JMLR 17(5)).
+def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
+    """Average over users the rank of each model: 1 is best, and ties share theirs.
 
     Parameters
     ----------
     scores : float [users, models]
         Users with any NaN are left out.
+
+    Returns
+    -------
+    float64 [models]
+        NaN without users.
     """
     whole = scores[~np.isnan(scores).any(axis=1)]
-    models = scores.shape[1]
-    losses = sign * whole
-    mean = rankdata(losses, axis=1).mean(axis=0) if len(whole) else np.full(models, math.nan)
-    first, second = np.tril_indices(models, -1)
-    tests = [paired_signs(losses[:, a], losses[:, b]) for a, b in zip(first, second, strict=True)]
-    p_value = np.where(np.eye(models, dtype=bool), 1.0, math.nan)
-    p_value[first, second] = p_value[second, first] = holm([t.p_value for t in tests]).p_value
-    return Ranks(mean, p_value, _groups(mean, p_value))
-
-
-def _groups(mean: FloatArray, p_value: FloatArray) -> tuple[tuple[int, ...], ...]:
-    """Find the longest stretches of the ranking without a pair that differs significantly."""
-    order = np.argsort(mean, kind="stable")
-    alike = np.nan_to_num(p_value, nan=0.0) >= ALPHA
-    groups: list[tuple[int, ...]] = []
-    reached = 0
-    for begin in range(len(order)):
-        end = begin + 1
-        while end < len(order) and alike[order[end], order[begin : end + 1]].all():
-            end += 1
-        if end - begin > 1 and end > reached:
-            groups.append(tuple(int(model) for model in order[begin:end]))
-            reached = end
-    return tuple(groups)
+    if not len(whole):
+        return np.full(scores.shape[1], math.nan)
+    found: FloatArray = rankdata(sign * whole, axis=1).mean(axis=0)
+    return found
 
 
 def extremes(

@@ -73,6 +73,13 @@ class Answer:
         """Level of the interval."""
         return 1 - ALPHA / self.factor
 
+    def mirrored(self, total: float) -> Answer:
+        """Give the answer about the other model; both estimates add up to `total`."""
+        opposite: dict[Decision, Decision] = {"better": "worse", "worse": "better"}
+        verdict = opposite.get(self.verdict, self.verdict)
+        lo, hi = total - self.hi, total - self.lo
+        return Answer(verdict, self.p_value, self.factor, lo, hi)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -92,6 +99,16 @@ class Standing:
     counts: SignTest
     average: Answer
     users: Answer
+
+    def mirrored(self) -> Standing:
+        """Look at the same comparison from the other model."""
+        counts = self.counts
+        return Standing(
+            self.difference.mirrored(),
+            SignTest(counts.worse, counts.better, counts.tied),
+            self.average.mirrored(0.0),
+            self.users.mirrored(1.0),
+        )
 
 
 def behind(
@@ -136,13 +153,28 @@ def behind(
     return tuple(found[model] for model in models)
 
 
-def against(baseline: int, pairs: Pairs, values: FloatArray, sign: float) -> tuple[Standing, ...]:
-    """Compare every model with one that was chosen before, adjusted by Holm's method."""
+def against(
+    baseline: int,
+    leader: int,
+    to_leader: tuple[Standing, ...],
+    pairs: Pairs,
+    values: FloatArray,
+    sign: float,
+) -> tuple[Standing, ...]:
+    """Compare every model with one that was chosen before, adjusted by Holm's method.
+
+    A pair is judged once: the leader and the baseline stand to each other as among the
+    comparisons with the leader.
+    """
+    if baseline == leader:
+        return to_leader
     models = range(len(pairs))
     differences = [pairs[model][baseline] for model in models]
     counts = [_counts(values, model, baseline, sign) for model in models]
     others = [model for model in models if model != baseline]
     found = _compared(others, differences, counts, sign)
+    if leader >= 0:
+        found[leader] = to_leader[baseline].mirrored()
     return tuple(found.get(model, _alone("identical")) for model in models)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from srs_eval.comparison.board import WEIGHTINGS, Board, boards
-from srs_eval.comparison.by_users import Extremes, Ranks, extremes, ranks, superiority_matrix
+from srs_eval.comparison.by_users import Extremes, extremes, mean_ranks, superiority_matrix
 from srs_eval.comparison.one_user import board_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.runs import UNLIKE, Run, protocols
@@ -50,7 +50,7 @@ class Verdict:
     extremes : tuple of Extremes
         Users for whom each run differs most from the baseline.
     superiority : float64 [runs, runs]
-    ranks : Ranks
+    mean_ranks : float64 [runs]
     beside : mapping of metric to float64 [runs]
         Means over users of other metrics.
     where : Where or None
@@ -67,7 +67,7 @@ class Verdict:
     boards: tuple[Board, ...]
     extremes: tuple[Extremes, ...]
     superiority: FloatArray
-    ranks: Ranks
+    mean_ranks: FloatArray
     beside: Mapping[str, FloatArray]
     where: Where | None
     notes: tuple[str, ...]
@@ -129,7 +129,7 @@ def judge(paired: Paired, *, metric: str = "log_loss", baseline: str | None = No
         boards=tuple(boards_of_runs(paired, metric, direction, baseline=number)),
         extremes=tuple(extremes(whole, users, number, sign=sign)),
         superiority=superiority_matrix(whole, sign=sign),
-        ranks=ranks(whole, sign=sign),
+        mean_ranks=mean_ranks(whole, sign=sign),
         beside=_beside(paired, metric),
         where=where(paired, number, metric),
         notes=tuple(notes),

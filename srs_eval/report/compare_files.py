@@ -148,13 +148,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "superiority": {
             name: row.tolist() for name, row in zip(names, verdict.superiority, strict=True)
         },
-        "ranks": {
-            "mean": dict(zip(names, verdict.ranks.mean.tolist(), strict=True)),
-            "p_value": {
-                n: row.tolist() for n, row in zip(names, verdict.ranks.p_value, strict=True)
-            },
-            "groups": [[names[model] for model in group] for group in verdict.ranks.groups],
-        },
+        "mean_ranks": dict(zip(names, verdict.mean_ranks.tolist(), strict=True)),
         "pairs": [
             {
                 "weighting": board.weighting,
@@ -187,7 +181,7 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
                 "n_effective": board.effective,
                 **_standing(board.to_best[model], "best"),
                 **_standing(board.to_baseline[model], "baseline"),
-                "mean_rank": float(verdict.ranks.mean[model]),
+                "mean_rank": float(verdict.mean_ranks[model]),
                 "notes": "; ".join(verdict.notes),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
             }

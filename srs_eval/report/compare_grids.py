@@ -158,7 +158,8 @@ def against(verdict: Verdict) -> Grid:
         key="against_baseline",
         title=f"Against {verdict.runs[base].name}",
         caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
-        "and p both allow for the number of comparisons by Holm's method",
+        "and p both allow for the number of comparisons by Holm's method, those of the leader for "
+        "its having been chosen by looking, as in the leaderboard",
         headers=("run", "difference", "interval", "level", "p", "on average"),
         rows=tuple(
             (verdict.runs[model].marked, *difference_cells(verdict.board.to_baseline[model]))

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.report.compare_grid import Grid
 from srs_eval.report.compare_grids import grids
-from srs_eval.report.compare_plots import differences_figure, ranks_figure, where_figure
+from srs_eval.report.compare_plots import differences_figure, where_figure
 from srs_eval.report.compare_words import facts_of, headline, remarks
 from srs_eval.report.files import whole_file
 from srs_eval.report.style import house_style
@@ -128,12 +128,6 @@ def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
         return
     base = verdict.runs[verdict.baseline].name
     yield "Against the baseline", f"Differences to {base}", differences_figure(verdict)
-    if verdict.board.n_users > 1:
-        yield (
-            "User by user",
-            "Mean ranks; bars join runs without a significant difference",
-            ranks_figure(verdict),
-        )
     shown = next((model for model in verdict.order if model != verdict.baseline), None)
     drawn = None if shown is None else where_figure(verdict, shown)
     if shown is not None and drawn is not None:

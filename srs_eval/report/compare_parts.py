@@ -38,26 +38,15 @@ def shares(verdict: Verdict) -> Grid:
 
 
 def rank_grid(verdict: Verdict) -> Grid:
-    """Mean ranks, and which runs form a group."""
-    found = verdict.ranks
-    order = sorted(
-        range(len(verdict.runs)), key=lambda n: (math.isnan(found.mean[n]), found.mean[n])
-    )
-    rows = [
-        (
-            verdict.runs[model].marked,
-            number(float(found.mean[model]), 3),
-            " ".join(chr(65 + k % 26) for k, group in enumerate(found.groups) if model in group),
-        )
-        for model in order
-    ]
+    """Tabulate mean ranks."""
+    found = verdict.mean_ranks
+    order = sorted(range(len(verdict.runs)), key=lambda n: (math.isnan(found[n]), found[n]))
     return Grid(
         key="ranks",
         title="Mean ranks",
-        caption="1 is best. Of runs that share a letter, no two differ significantly for most "
-        "users: sign tests of all pairs, adjusted by Holm's method, at 1 %",
-        headers=("run", "mean rank", "groups"),
-        rows=tuple(rows),
+        caption="Over users, 1 is best, ties share theirs; by how much is disregarded",
+        headers=("run", "mean rank"),
+        rows=tuple((verdict.runs[m].marked, number(float(found[m]), 3)) for m in order),
     )
 
 

@@ -1,19 +1,16 @@
-"""The figures of a comparison: differences, ranks, and where models differ."""
+"""The figures of a comparison: differences, and where models differ."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from srs_eval.comparison.by_users import Ranks
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.where import Fact, Stratum
 from srs_eval.report.style import (
     BLUE,
-    INK,
     MUTED,
     PALE,
     SMALL,
@@ -21,12 +18,9 @@ from srs_eval.report.style import (
     dress,
     house_style,
     new_figure,
-    say,
 )
 
 _LONGEST = 28
-_CLIQUE = 0.15  # inches between the bars of groups
-_ROW = 0.26  # inches between names
 
 
 def differences_figure(verdict: Verdict) -> Figure:
@@ -56,65 +50,6 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color=PALE, lw=0.6)
         axes.set_axisbelow(True)
-    return figure
-
-
-def ranks_figure(verdict: Verdict) -> Figure:
-    """Draw a critical-difference diagram: mean ranks, and bars over runs that are alike.
-
-    Bars join runs of which no pair differs significantly by sign tests with Holm's adjustment.
-
-    References
-    ----------
-    Demšar (2006), Statistical comparisons of classifiers over multiple data sets, Journal of
-    Machine Learning Research 7, 1-30. Benavoli, Corani and Mangili (2016), Should we really
-    use post-hoc tests based on mean-ranks?, Journal of Machine Learning Research 17(5), 1-10.
-    """
-    names = [_short(run.marked) for run in verdict.runs]
-    return rank_diagram(verdict.ranks, names)
-
-
-def rank_diagram(ranks: Ranks, names: list[str]) -> Figure:
-    """Draw names at their mean ranks, the best on the left; runs without one are left out."""
-    order = [int(n) for n in np.argsort(ranks.mean, kind="stable") if not math.isnan(ranks.mean[n])]
-    half = (len(order) + 1) // 2
-    bars = len(ranks.groups)
-    depth = 0.36 + _CLIQUE * max(bars - 1, 0) + _ROW * (half - 1)
-    with house_style():
-        figure = new_figure(7.2, depth + 0.75)
-        axes = figure.add_subplot()
-        if not order:
-            say(axes, "no user has a score of every run")
-            axes.axis("off")
-            return figure
-        last = max(len(names), 2)
-        pad = 0.42 * (last - 1)
-        axes.set_xlim(1 - pad, last + pad)
-        axes.set_ylim(-depth - 0.15, 0.4)
-        axes.axis("off")
-        axes.plot([1, last], [0, 0], color=INK, lw=1)
-        for rank in range(1, last + 1):
-            axes.plot([rank, rank], [0, 0.07], color=INK, lw=1)
-            axes.text(rank, 0.12, str(rank), ha="center", va="bottom", fontsize=SMALL)
-        for number, group in enumerate(ranks.groups):
-            y = -0.16 - _CLIQUE * number
-            ends = [float(ranks.mean[group[0]]) - 0.03, float(ranks.mean[group[-1]]) + 0.03]
-            axes.plot(ends, [y, y], color=VERMILION, lw=3, solid_capstyle="butt", zorder=3)
-        top = -0.36 - _CLIQUE * max(bars - 1, 0)
-        for place, model in enumerate(order):
-            on_left = place < half
-            row = place if on_left else len(order) - 1 - place
-            at, y = float(ranks.mean[model]), top - _ROW * row
-            end = 1 - 0.06 * pad if on_left else last + 0.06 * pad
-            axes.plot([at, at, end], [0, y, y], color=MUTED, lw=0.9)
-            axes.text(
-                end + (-0.02 if on_left else 0.02) * (last - 1),
-                y,
-                f"{names[model]}  {at:.2f}" if on_left else f"{at:.2f}  {names[model]}",
-                ha="right" if on_left else "left",
-                va="center",
-                fontsize=SMALL + 0.5,
-            )
     return figure
 
 

@@ -33,15 +33,17 @@ def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
     """Say how every run compares with the leader."""
     names = [run.name for run in runs]
     unlike = any(set(run.traits) & set(UNLIKE) for run in runs)
-    among = " of the models that play by the same rules" if unlike else ""
+    rivals = "the models that play by the same rules" if unlike else ""
     if board.best < 0:
         return f"No run has a {metric}."
     if len(names) == 1:
         return f"{names[0]}: {metric} {number(board.mean[0])}. Nothing to compare it with."
     leader = board.to_best[board.best].average.verdict
-    word = "predicts best" if leader == "best" else "leads"
+    words = "leads", rivals
+    if leader == "best":
+        words = "predicts best", f"of {rivals}" if rivals else ""
     mean = number(float(board.mean[board.best]))
-    said = [f"{names[board.best]} {word}{among} ({metric} {mean})."]
+    said = [" ".join(filter(None, (names[board.best], *words, f"({metric} {mean}).")))]
     for answer, words in _GROUPS.items():
         group = [m for m in board.order if board.to_best[m].average.verdict == answer]
         if group:

@@ -81,6 +81,18 @@ def test_worse_for_every_user_is_said_though_the_mean_says_nothing():
     assert found.counts == SignTest(0, 29, 0)
 
 
+def test_the_leader_and_the_baseline_are_compared_once():
+    leader = board_of(TABLE, baseline=0)
+    assert leader.to_baseline == leader.to_best
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        scores = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01, 0.01, 0.02], 0.012, (15, 4))
+        board = board_of(scores, baseline=3)
+        if board.best != 3:
+            assert board.to_baseline[board.best] == board.to_best[3].mirrored()
+            assert board.to_baseline[board.best].counts.better == board.to_best[3].counts.worse
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_models_by_other_rules_may_be_better_but_do_not_count(sign):
     scores = sign * np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])

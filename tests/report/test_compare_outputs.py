@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from srs_eval.comparison.by_users import Ranks
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.runs import load_run, with_own_names
 from srs_eval.comparison.verdict import judge
@@ -29,7 +28,6 @@ from srs_eval.report.compare_files import (
     write_files,
 )
 from srs_eval.report.compare_html import page, write_html
-from srs_eval.report.compare_plots import rank_diagram
 from srs_eval.report.files import SCORES, SUMMARY, write_json, write_table
 
 ROOT = Path(__file__).parents[2]
@@ -190,19 +188,6 @@ def test_the_metric_says_which_way_is_better(make_scores):
     text = terminal_text(judged(*folders, metric="auc"))
     assert "two predicts best" in text
     assert "higher is better" in text
-
-
-@pytest.mark.parametrize("models", [1, 2, 3, 20])
-def test_the_diagram_of_ranks_holds_any_number_of_models(models):
-    mean = np.linspace(1, models, models)
-    figure = rank_diagram(
-        Ranks(mean, np.ones((models, models)), (tuple(range(models)),)),
-        [f"model {n} $_x$ <b>" for n in range(models)],
-    )
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    shown = [text.get_text() for text in axes.texts]
-    assert sum("model" in text for text in shown) == models
 
 
 @pytest.mark.browser

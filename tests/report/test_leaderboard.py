@@ -218,4 +218,4 @@ def test_what_learns_while_it_is_tested_is_never_the_best(finished):
     folders = [finished(algorithm, 1, 2, 3)[0] for algorithm in (Constant(p=0.5), MovingAverage())]
     (text,) = leaderboards(folders)
     assert ranking(text) == ["MovingAverage *", "Constant"]
-    assert "Constant leads of the models that play by the same rules" in text
+    assert "Constant leads the models that play by the same rules" in text
