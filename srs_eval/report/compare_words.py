@@ -39,11 +39,11 @@ def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
     if len(names) == 1:
         return f"{names[0]}: {metric} {number(board.mean[0])}. Nothing to compare it with."
     leader = board.to_best[board.best].average.verdict
-    words = "leads", rivals
+    place = f"leads {rivals}"
     if leader == "best":
-        words = "predicts best", f"of {rivals}" if rivals else ""
+        place = f"predicts best of {rivals}" if unlike else "predicts best"
     mean = number(float(board.mean[board.best]))
-    said = [" ".join(filter(None, (names[board.best], *words, f"({metric} {mean}).")))]
+    said = [f"{names[board.best]} {place.strip()} ({metric} {mean})."]
     for answer, words in _GROUPS.items():
         group = [m for m in board.order if board.to_best[m].average.verdict == answer]
         if group:
