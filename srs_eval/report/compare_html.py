@@ -162,7 +162,8 @@ def _scatters(verdict: Verdict) -> list[str]:
     more = f"; the best {_SCATTERS} of {len(models)} runs" if len(models) > _SCATTERS else ""
     return [
         "<h3>Each run against the baseline</h3>",
-        f'<p class="caption">One dot for each user, hexagons where there are very many{more}</p>',
+        '<p class="caption">One dot for each user, hexagons where there are very many; 99 % '
+        f"intervals of each pair alone{more}</p>",
         f'<div class="scatters">{"".join(drawn)}</div>',
     ]
 
