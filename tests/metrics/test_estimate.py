@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -99,6 +99,7 @@ def weights_like(values, seed):
     return np.random.default_rng(seed).lognormal(0, 0.5, len(values))
 
 
+@settings(deadline=None)
 @given(samples, st.integers(0, 99))
 def test_the_p_value_is_small_exactly_if_the_interval_leaves_out_0(values, seed):
     for weights in (None, weights_like(values, seed)):
@@ -113,6 +114,7 @@ def test_the_p_value_is_small_exactly_if_the_interval_leaves_out_0(values, seed)
             assert bounds.min() == pytest.approx(0, abs=1e-6 * found.se)
 
 
+@settings(deadline=None)
 @given(samples, st.integers(0, 99))
 def test_signs_units_order_and_scale_of_weights_change_nothing_else(values, seed):
     weights = weights_like(values, seed)
@@ -129,6 +131,7 @@ def test_signs_units_order_and_scale_of_weights_change_nothing_else(values, seed
         assert other.p_value == pytest.approx(found.p_value, nan_ok=True, rel=1e-6)
 
 
+@settings(deadline=None)
 @given(samples)
 def test_the_interval_holds_that_of_students_t_and_grows_with_the_level(values):
     found, values = estimated(values), np.array(values, float)

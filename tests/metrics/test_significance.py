@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -47,6 +47,7 @@ def test_users_are_counted_by_the_sign_of_the_difference():
     assert sign_test(losses) == SignTest(2, 2, 1)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_sign_tests_are_those_of_scipy_and_agree_with_their_interval(better, worse):
     found = SignTest(better, worse, 3)
@@ -72,6 +73,7 @@ def test_holm_adjusts_as_the_textbook_does():
     assert holm([0.001, 0.2, 0.004, 0.3], alpha=0.01).factor.tolist() == [4, 3, 3, 3]
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_never_lowers_a_p_value_nor_changes_their_order(p):
     adjusted = holm(p).p_value
@@ -83,6 +85,7 @@ def test_holm_never_lowers_a_p_value_nor_changes_their_order(p):
 small = st.one_of(st.floats(0, 0.02), st.floats(0, 1), st.just(math.nan))
 
 
+@settings(deadline=None)
 @given(st.lists(small, min_size=1, max_size=12))
 def test_factors_decide_as_the_adjusted_p_values_do(p):
     given_p = np.array(p)
@@ -92,6 +95,7 @@ def test_factors_decide_as_the_adjusted_p_values_do(p):
         np.testing.assert_array_equal(significant, found.p_value < 0.01)
 
 
+@settings(deadline=None)
 @given(st.lists(small, min_size=2, max_size=12), st.integers(1, 11))
 def test_models_further_behind_change_nothing(p, kept):
     plain = [None] * len(p), [True] * len(p)
