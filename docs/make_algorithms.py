@@ -35,7 +35,10 @@ users; each paragraph says of what exactly. It cannot be compared with numbers o
 
 All of them at once, each with the options of its file, and one leaderboard:
 
-    python -m srs_eval -m 'algo=glob(*)' data=anki data.path=my.colpkg
+    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,fsrs_rs])' data=anki data.path=my.colpkg
+
+`oracle` needs simulated users, and `fsrs_rs` a package of its own. Before the
+last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done.
 """
 MARKS = """\
 \\* online: goes on learning while it is tested, which the others do not.

@@ -20,7 +20,6 @@ from srs_eval.report.command_words import (
 from srs_eval.report.console import facts, say
 
 if TYPE_CHECKING:
-    from srs_eval.comparison.runs import Run
     from srs_eval.comparison.verdict import Verdict
     from srs_eval.tracking.tracker import RunLinks
 
@@ -44,6 +43,8 @@ KEYS = {
     "tracking.artifacts": "where files of a new experiment are kept",
 }
 _TAGS = "tags."
+# What the tracker can find a comparison by.
+_TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
 _CHOICES = {"intersect": ("true", "false"), "tracking": ("mlflow", "none")}
 _HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
 
@@ -159,7 +160,7 @@ def _compare(asked: Asked, words: Sequence[str]) -> int:
     files = [*write_files(verdict, out), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
-    links = _tracked(asked, verdict, files, paired.runs, stored)
+    links = _tracked(asked, verdict, files, stored)
     if links is not None:
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
@@ -191,7 +192,6 @@ def _tracked(
     asked: Asked,
     verdict: Verdict,
     files: Sequence[Path],
-    runs: Sequence[Run],
     stored: Sequence[Path],
 ) -> RunLinks | None:
     """Keep the comparison as a run of its own, with tags that lead to the runs compared."""
@@ -212,17 +212,18 @@ def _tracked(
             # runs that were fetched lie in folders that are called as they are
             run.place.name if run.place in stored else _run_id(run.place),
         )
-        for run in runs
+        for run in verdict.paired.every_run
     ]
     found = as_json(verdict)
     return keep_comparison(
         parents,
         files,
         values={
-            f"{verdict.metric}/{run.name}": float(mean)
-            for run, mean in zip(runs, verdict.board.mean, strict=True)
+            f"{verdict.metric}/{named.name}": float(mean)
+            for run, mean in zip(verdict.runs, verdict.board.mean, strict=True)
+            for named in (run, *verdict.paired.duplicates_of(run))
         },
-        tags={name: str(found[name]) for name in ("verdict", "metric", "baseline", "users")},
+        tags={name: str(found[name]) for name in _TAGS_OF_RUN if name in found},
         note=markdown(verdict).partition("\n## ")[0],
         uri=asked.options.get("tracking.uri"),
         experiment=asked.options.get("tracking.experiment", EXPERIMENT),

@@ -271,6 +271,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
         fit,
         status="fallback" if learned.fallback else "ok",
         reason=learned.note,
+        converged=learned.converged,
         standard_errors=tuple(float(value) for value in learned.standard_errors),
         parts=learned.parts,
     )

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from srs_eval.all_users import checked_users, evaluate_users
+from srs_eval.comparison.fit_counts import FitCounts
 from srs_eval.comparison.percent import AgainstBaseline, first_alike, in_percent
 from srs_eval.comparison.runs import load_run
 from srs_eval.errors import ConfigError, Pruned
@@ -127,7 +128,7 @@ def _announcement(plan: Plan, users: Sequence[User]) -> str:
 
 def _reviews(plan: Plan, users: Sequence[User]) -> str:
     """Count the reviews of a few users; of many it would take as long as the work itself."""
-    if plan.sweep_id is not None or len(users) > _COUNTED_BEFORE:
+    if plan.trial is not None or len(users) > _COUNTED_BEFORE:
         return ""
     with suppress(Exception):  # what cannot be read is told with the fits
         return f", {sum(len(plan.source.read(user)) for user in users):,} reviews"
@@ -156,12 +157,15 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "label": plan.label,
         "data": plan.data,
         "protocol": plan.protocol.name,
+        "is_validation": bool(getattr(plan.protocol, "is_validation", False)),
         "users": evaluation.users_scored,
         "reviews": evaluation.reviews_scored,
         "forgotten": evaluation.forgotten,
+        "fits": len(evaluation.fits),
         "failed": evaluation.count("failed"),
         "fallback": evaluation.count("fallback"),
         "skipped": evaluation.count("skipped"),
+        "not_converged": evaluation.not_converged,
         "metrics": {name: asdict(summary) for name, summary in evaluation.summary.items()},
         "thresholds": list(evaluation.thresholds),
         "interval_over": evaluation.interval_over,
@@ -200,6 +204,7 @@ def _draw(
         {metric.name: metric.better for metric in plan.panel},
         plan.folder / files.FIGURES,
         title=f"{plan.label} on {plan.source.name}",
+        note=FitCounts.of_summary(files.read_json(plan.folder / files.SUMMARY)).in_words,
     )
 
 

@@ -18,6 +18,7 @@ from srs_eval.learned_model import learned_model
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, FitStatus, Part
 from srs_eval.plan import Plan
+from srs_eval.report.escapes import for_markdown
 from srs_eval.report.files import RESULTS
 from srs_eval.scoring import Evaluation, Scores
 from srs_eval.tracking.items import (
@@ -139,8 +140,9 @@ def describe(plan: Plan, evaluation: Evaluation) -> str:
     )
     online = " It goes on learning while it is tested." if plan.algorithm.online else ""
     lines = [
-        f"**{plan.label}** on {plan.source.location}, protocol {plan.protocol.name} "
-        f"(version {plan.protocol.version}), seed {plan.seed}.{online}",
+        f"**{for_markdown(plan.label)}** on {for_markdown(plan.source.location)}, "
+        f"protocol {plan.protocol.name} (version {plan.protocol.version}), "
+        f"seed {plan.seed}.{online}",
         "",
         f"{evaluation.reviews_scored:,} scored reviews of "
         f"{evaluation.users_scored} users; fits: {fits}.",
@@ -186,6 +188,7 @@ def _counts(evaluation: Evaluation) -> Iterator[Item]:
     yield Value("users/failed", float(evaluation.count("failed")))
     yield Value("users/fallback", float(evaluation.count("fallback")))
     yield Value("users/skipped", float(evaluation.count("skipped")))
+    yield Value("users/not_converged", float(evaluation.not_converged))
     yield Value("cost/fit_seconds", sum(fit.seconds for fit in evaluation.fits))
 
 

@@ -12,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from srs_eval.comparison.runs import is_run
+from srs_eval.comparison.selection import (
+    ON_TEST_ROWS,
+    ON_VALIDATION_ROWS,
+    TAG,
+    sweeps_settings,
+)
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
@@ -140,7 +146,7 @@ def make_plan(
         figures=content["figures"],
         resume=content["resume"],
         notes=content["notes"],
-        tags={**content["tags"], **({} if trial is None else {"trial": str(trial.number)})},
+        tags={**content["tags"], **_sweep_tags(built["protocol"], sweep_folder, trial)},
         params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
         options={group: content[group] for group in built if group in content},
         config_hash=_digest(
@@ -162,6 +168,18 @@ def _apart(compute: Compute) -> Compute:
     job learns from the test rows of another.
     """
     return Processes(workers=1) if isinstance(compute, Serial) else compute
+
+
+def _sweep_tags(
+    protocol: EvaluationProtocol, sweep_folder: Path | None, trial: RunningTrial | None
+) -> dict[str, str]:
+    """Tag a trial with its number, and a job of a grid over settings with what it is scored on."""
+    if trial is not None:
+        return {"trial": str(trial.number)}
+    if sweep_folder is None or not sweeps_settings(sweep_folder):
+        return {}
+    is_validation = getattr(protocol, "is_validation", False)
+    return {TAG: ON_VALIDATION_ROWS if is_validation else ON_TEST_ROWS}
 
 
 def _wrong_objective(panel: Panel, option: str, trial: RunningTrial) -> list[str]:

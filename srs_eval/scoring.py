@@ -156,6 +156,11 @@ class Evaluation:
         """Count the scored reviews of these users."""
         return int(self.scores.reviews.sum())
 
+    @property
+    def not_converged(self) -> int:
+        """Count the fits that made predictions although their optimiser stopped early."""
+        return sum(fit.predicts and not fit.converged for fit in self.fits)
+
     def count(self, status: FitStatus) -> int:
         """Count the fits of a status."""
         return sum(fit.status == status for fit in self.fits)

@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "srs_eval"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-BOTTOM = {"nouns", "errors", "cards"}
+BOTTOM = {"nouns", "errors", "cards", "plain_text"}
 FACTS = BOTTOM | {"predictions"}
 SCORED = FACTS | {"metrics", "evaluate", "scoring"}
 TRY_OUT = BOTTOM | {"trial", "tampering", "expectations"}
@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "errors": set(),
     "stopping": set(),
     "cards": {"nouns"},
+    "plain_text": set(),
     "predictions": {"nouns", "errors"},
     "data": BOTTOM,
     "protocol": BOTTOM,
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "evaluate": {"nouns", "errors", "predictions", "metrics"},
     "scoring": FACTS | {"metrics", "evaluate"},
     "compute": {"nouns", "errors"},
-    "tracking": {"nouns", "errors", "local_paths"},
+    "tracking": {"nouns", "errors", "local_paths", "plain_text"},
     "local_paths": set(),
     "targets": {"nouns", "errors"},
     "hydra_section": {"errors", "local_paths", "option_files", "targets"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numba
@@ -306,5 +306,5 @@ def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -
     errors = (np.nan, np.nan, *told.standard_errors) if told.standard_errors else ()
     # the parameters of the model itself follow bias and slope
     _, *parts = as_part(model, Part("base", "base"))
-    learned = Learned(errors, note=told.note, fallback=told.fallback, parts=tuple(parts))
+    learned = replace(told, standard_errors=errors, parts=tuple(parts))
     return kind(model, recalibration, int(rows.max(initial=-1)), learned)

@@ -176,6 +176,7 @@ class Ensemble:
             note="; ".join([*([note] if note else []), *notes]),
             fallback=bool(note) or any(learned.fallback for learned in told.values()),
             parts=self._parts(models, len(rows)),
+            converged=all(learned.converged for learned in told.values()),
         )
         return self._averaged(models, tuple(weights.tolist()), learned)
 

@@ -179,9 +179,9 @@ class Fitted(FitOptions):
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = _best(lambda start: minimise(objective, start, bounds), starts)
         w = feasible(coordinates.decode(found.parameters), space)
-        errors = standard_errors(found.information, found.parameters, bounds)
+        errors = standard_errors(found.information, found.parameters, bounds) * coordinates.slope(w)
         note = "" if found.converged else NOT_CONVERGED
-        return w, Learned(_tuple(errors * coordinates.slope(w)), note=note)
+        return w, Learned(_tuple(errors), note=note, converged=found.converged)
 
     def coordinates(self, equations: Equations) -> LogCoordinates:
         """Return the model in the coordinates that ``newton`` and ``lbfgs`` work in."""

@@ -85,7 +85,7 @@ class FittedLogOdds(FitOptions):
         )
         errors = standard_errors(found.information, found.parameters, space)
         note = "" if found.converged else NOT_CONVERGED
-        learned = Learned(tuple(errors.tolist()), note=note)
+        learned = Learned(tuple(errors.tolist()), note=note, converged=found.converged)
         return LogOddsModel(log_odds, tuple(found.parameters.tolist()), learned)
 
     def _trained(

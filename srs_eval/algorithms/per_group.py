@@ -238,4 +238,5 @@ class PerGroup:
                     title=titles.get(name, ""),
                 ),
             )
-        return Learned(note="; ".join(notes), fallback=fallback, parts=parts)
+        converged = all(learned_by(model).converged for model in (whole, *models.values()))
+        return Learned(note="; ".join(notes), fallback=fallback, parts=parts, converged=converged)

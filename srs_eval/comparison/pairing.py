@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from srs_eval.comparison.common_rows import Restricted, restrict
-from srs_eval.comparison.runs import Run, protocols
+from srs_eval.comparison.identical import Duplicate, find_duplicates
+from srs_eval.comparison.runs import Run, protocols, usual_protocol
 from srs_eval.comparison.saved_predictions import has_predictions
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
@@ -28,6 +29,8 @@ class Paired:
         What was left out, and what could not be verified; to be said in every output.
     restricted : frozenset of users
         Those of whom runs scored further reviews, which do not count here.
+    duplicates : tuple of Duplicate
+        Runs that predict as one of `runs` does, and are left out of it.
     """
 
     runs: tuple[Run, ...]
@@ -35,6 +38,16 @@ class Paired:
     reviews: IntArray
     notes: tuple[str, ...] = ()
     restricted: frozenset[User] = frozenset()
+    duplicates: tuple[Duplicate, ...] = ()
+
+    @property
+    def every_run(self) -> tuple[Run, ...]:
+        """The runs, and those that predict as one of them does."""
+        return (*self.runs, *(duplicate.run for duplicate in self.duplicates))
+
+    def duplicates_of(self, run: Run) -> list[Run]:
+        """List the runs that predict as `run` does."""
+        return [one.run for one in self.duplicates if one.twin is run]
 
     def scores(self, metric: str) -> FloatArray:
         """Scores [users, runs]; NaN where not defined."""
@@ -91,13 +104,29 @@ def pair(
     if not exact:
         said.append(
             "Published runs do not say which reviews they scored: users were matched by name "
-            "and number of scored reviews"
+            "and number of scored reviews. Nor do they say which models learned from other users, "
+            "or while they were tested, or how many fits fell back"
         )
     kinds = protocols(every)
     if len(kinds) > 1:
         scored = "of which the reviews in common count" if restricted else "on the same reviews"
-        said.append(f"Runs were made under several protocols ({', '.join(kinds)}), {scored}")
-    return Paired(found.runs, users, reviews, tuple(said), restricted)
+        said.append(
+            f"Runs were made under several protocols ({', '.join(kinds)}), {scored}; names "
+            f"without a protocol: {usual_protocol(every)}"
+        )
+    return once_each(Paired(found.runs, users, reviews, tuple(said), restricted))
+
+
+def once_each(paired: Paired) -> Paired:
+    """Keep one of the runs that make the same predictions, and note the others."""
+    found = find_duplicates(paired.runs, paired.users)
+    left_out = [id(duplicate.run) for duplicate in found]
+    return replace(
+        paired,
+        runs=tuple(run for run in paired.runs if id(run) not in left_out),
+        notes=(*paired.notes, *(duplicate.in_words for duplicate in found)),
+        duplicates=tuple(found),
+    )
 
 
 def _alike(runs: Sequence[Run], asked: Sequence[User], *, exact: bool) -> set[User]:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from srs_eval.comparison.runs import Run, reading
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
+from srs_eval.plain_text import one_line
 
 # What the line format calls the metrics, and what they are called here.
 _METRICS = {
@@ -114,6 +115,7 @@ def _run(
 ) -> Run:
     if len(set(users)) < len(users):
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
+    name = one_line(name)
     return Run(
         name=name,
         place=file,

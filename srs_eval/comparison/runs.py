@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from srs_eval.comparison.fit_counts import MARK, FitCounts
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
+from srs_eval.plain_text import cleaned, one_line
 
 # What a run calls its files.
 SUMMARY = "summary.json"
@@ -82,9 +84,15 @@ class Run:
         return tuple(trait for trait in TRAITS if self.summary.get(trait))
 
     @property
+    def fits(self) -> FitCounts:
+        """Counts of fits by how they ended, as far as the run says."""
+        return FitCounts.of_summary(self.summary)
+
+    @property
     def marked(self) -> str:
-        """Name with the marks of what sets the model apart."""
+        """Name with the marks of what sets the model or its fits apart."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
+        marks += MARK if self.fits.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
 
     @property
@@ -132,8 +140,11 @@ def load_run(folder: Path) -> Run:
         If one of its files cannot be read.
     """
     with reading(folder / SUMMARY):
-        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary: dict[str, Any] = cleaned(
+            json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        )
         label = str(summary["label"])
+        FitCounts.of_summary(summary)
     with reading(folder / SCORES):
         table = pq.read_table(folder / SCORES, page_checksum_verification=True)
         users, digests, reviews = (
@@ -173,8 +184,17 @@ def protocols(runs: Iterable[Run]) -> list[str]:
     return sorted({run.protocol for run in runs} - {""})
 
 
+def usual_protocol(runs: Iterable[Run]) -> str:
+    """Name of the protocol of most runs; of equally frequent ones, the first."""
+    named = [run.protocol for run in runs if run.protocol]
+    return max(named, key=named.count, default="")
+
+
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
-    """Name runs with their protocol if there are several; tell others apart by their folder.
+    """Name runs so that no two have the same name.
+
+    Runs under another protocol than most have it in their name; what is still alike is told
+    apart by its folder.
 
     Raises
     ------
@@ -182,11 +202,13 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
         If the same run is there twice.
     """
     runs = list(runs)
-    if len(protocols(runs)) > 1:
-        runs = [
-            replace(run, name=f"{run.name} ({run.protocol})") if run.protocol else run
-            for run in runs
-        ]
+    usual = usual_protocol(runs)
+    runs = [
+        replace(run, name=f"{run.name} ({run.protocol})")
+        if run.protocol not in ("", usual)
+        else run
+        for run in runs
+    ]
     for told in (lambda run: run.place.name, lambda run: str(run.place)):
         names = [run.name for run in runs]
         alike = [number for number, name in enumerate(names) if names.count(name) > 1]
@@ -194,7 +216,7 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
             name for name in names if len({told(runs[n]) for n in alike if names[n] == name}) > 1
         }
         runs = [
-            replace(run, name=f"{run.name} ({told(run)})") if run.name in differ else run
+            replace(run, name=one_line(f"{run.name} ({told(run)})")) if run.name in differ else run
             for run in runs
         ]
     names = [run.name for run in runs]

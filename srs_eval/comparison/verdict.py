@@ -106,7 +106,7 @@ def judge(paired: Paired, *, metric: str = "log_loss", baseline: str | None = No
     """
     direction = better_of(metric, paired.runs)
     _refuse_by_training(metric, paired.runs)
-    number = find_run(paired.runs, baseline) if baseline else 0
+    number = _baseline(paired, baseline) if baseline else 0
     scores = _scores(paired, metric, direction)
     has_any = ~np.isnan(scores).all(axis=0)
     # The users the leaderboard is about.
@@ -192,6 +192,13 @@ def better_of(metric: str, runs: Sequence[Run]) -> Better:
             f"choose one of {', '.join(ranked)}"
         )
     return direction
+
+
+def _baseline(paired: Paired, asked: str) -> int:
+    """Find the baseline; a run that predicts as another one does is that one."""
+    run = paired.every_run[find_run(paired.every_run, asked)]
+    twin = next((one.twin for one in paired.duplicates if one.run is run), run)
+    return next(number for number, other in enumerate(paired.runs) if other is twin)
 
 
 def find_run(runs: Sequence[Run], asked: str) -> int:

@@ -195,7 +195,7 @@ class Fit:
 
     `parameters` are the learned numbers of the model, empty where it has none; `parts` are the
     fits of a model that is made of several; `seconds` is CPU time; `traceback` is kept for
-    failures that no algorithm announced.
+    failures that no algorithm announced; `converged` is False where an optimiser stopped early.
     """
 
     user: User
@@ -209,6 +209,7 @@ class Fit:
     standard_errors: tuple[float, ...] = ()
     traceback: str = ""
     parts: tuple[Part, ...] = ()
+    converged: bool = True
 
     @property
     def predicts(self) -> bool:
@@ -223,13 +224,14 @@ class Learned:
     `standard_errors` are those of its parameters, NaN where there is none, such as at a
     bound. `note` is what should be known of the fit; `fallback` says that something else
     took its place, and `note` what and why. `parts` are the fits of a model that is made of
-    several.
+    several. `converged` is False where an optimiser stopped early.
     """
 
     standard_errors: tuple[float, ...] = ()
     note: str = ""
     fallback: bool = False
     parts: tuple[Part, ...] = ()
+    converged: bool = True
 
 
 @dataclass(frozen=True, slots=True)

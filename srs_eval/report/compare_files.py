@@ -6,40 +6,33 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from srs_eval.comparison.runs import Run
+from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.comparison.where import Where
 from srs_eval.metrics.estimate import Estimate
 from srs_eval.report.compare_grid import Grid
 from srs_eval.report.compare_grids import grids
-from srs_eval.report.compare_words import facts_of, headline, remarks
+from srs_eval.report.compare_words import facts_of, headline, mark_notes, remarks
 from srs_eval.report.console import table
+from srs_eval.report.escapes import (
+    for_csv,
+    for_latex,
+    for_latex_comment,
+    for_markdown,
+    for_markdown_line,
+    latex_row,
+)
 from srs_eval.report.files import whole_file, write_json
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
 # In the terminal, the rest is in the files.
 _SAID = ("leaderboard_", "beside", "against_baseline")
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "≥": r"$\geq$",
-    "\N{NO-BREAK SPACE}": "~",
-    "°": r"\textdegree{}",
-    "†": r"\dag{}",
-}
 
 
 def terminal_text(verdict: Verdict) -> str:
@@ -64,46 +57,57 @@ def write_files(verdict: Verdict, folder: Path) -> list[Path]:
 
 def markdown(verdict: Verdict) -> str:
     """Write every table in GitHub's Markdown."""
-    lines = ["# Comparison", "", _md(headline(verdict)), "", _md(facts_of(verdict)), ""]
-    lines += [f"- {_md(remark)}" for remark in remarks(verdict)]
+    lines = ["# Comparison", "", *_paragraph(headline(verdict)), *_paragraph(facts_of(verdict))]
+    lines += [f"- {for_markdown_line(remark)}" for remark in remarks(verdict)]
     for grid in grids(verdict):
-        lines += ["", f"## {_md(grid.title)}", "", _md(grid.caption), ""]
-        lines += ["| " + " | ".join(map(_md, grid.headers)) + " |"]
+        lines += ["", f"## {for_markdown(grid.title)}", "", *_paragraph(grid.caption)]
+        lines += ["| " + " | ".join(map(for_markdown, grid.headers)) + " |"]
         rule = ["---"] * grid.text + ["---:"] * (len(grid.headers) - grid.text)
         lines += ["|" + "|".join(rule) + "|"]
         for row, cells in enumerate(_with_below(grid)):
             marked = [
-                f"**{_md(cell)}**" if n == 0 and row in grid.bold else _md(cell)
+                f"**{for_markdown(cell)}**" if n == 0 and row in grid.bold else for_markdown(cell)
                 for n, cell in enumerate(cells)
             ]
             lines.append("| " + " | ".join(marked) + " |")
     return "\n".join([*lines, ""])
 
 
+def _paragraph(text: str) -> tuple[str, str]:
+    return for_markdown_line(text), ""
+
+
 def latex(verdict: Verdict) -> str:
     """Write every table as a LaTeX table in the style of booktabs."""
     said = [headline(verdict), facts_of(verdict), *remarks(verdict)]
     lines = ["% needs \\usepackage{booktabs}"]
-    lines += ["% " + text.replace("\n", " ") for text in said]
+    lines += map(for_latex_comment, said)
     for grid in grids(verdict):
         columns = "l" * grid.text + "r" * (len(grid.headers) - grid.text)
         lines += [
             "",
             "\\begin{table}",
             "\\centering",
-            f"\\caption{{{_tex(grid.title)}. {_tex(grid.caption)}.}}",
+            f"\\caption{{{for_latex(_caption(verdict, grid))}}}",
             f"\\label{{tab:{grid.key}}}",
         ]
         lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
-        lines += [" & ".join(map(_tex, grid.headers)) + r" \\", "\\midrule"]
+        lines += [latex_row(list(map(for_latex, grid.headers))), "\\midrule"]
         for row, cells in enumerate(_with_below(grid)):
             marked = [
-                f"\\textbf{{{_tex(cell)}}}" if n == 0 and row in grid.bold else _tex(cell)
+                f"\\textbf{{{for_latex(cell)}}}" if n == 0 and row in grid.bold else for_latex(cell)
                 for n, cell in enumerate(cells)
             ]
-            lines.append(" & ".join(marked) + r" \\")
+            lines.append(latex_row(marked))
         lines += ["\\bottomrule", "\\end{tabular}", "\\end{table}"]
     return "\n".join([*lines, ""])
+
+
+def _caption(verdict: Verdict, grid: Grid) -> str:
+    """Title and caption of a table, with the marks of its rows explained."""
+    first = "".join(row[0] for row in grid.rows)
+    marks = [note for note in mark_notes(verdict.paired.every_run) if note[0] in first]
+    return "".join(f"{part}. " for part in (grid.title, grid.caption, *marks)).rstrip()
 
 
 def csv_text(verdict: Verdict) -> str:
@@ -120,6 +124,7 @@ def csv_text(verdict: Verdict) -> str:
 def as_json(verdict: Verdict) -> dict[str, Any]:
     """Everything that was found, numbers in full."""
     names = [run.name for run in verdict.runs]
+    twins = {one.run.name: one.twin.name for one in verdict.paired.duplicates}
     return {
         "verdict": headline(verdict),
         "metric": verdict.metric,
@@ -137,9 +142,12 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 "data": run.data,
                 "protocol": run.protocol,
                 "tags": dict(run.summary.get("tags", {})),
+                "fits": asdict(run.fits),
+                "identical_to": twins.get(run.name),
             }
-            for run in verdict.runs
+            for run in verdict.paired.every_run
         ],
+        **({TAG: ON_TEST_ROWS} if chosen_on_test_rows(verdict.runs) else {}),
         "leaderboard": list(_flat(verdict)),
         "against_baseline": [
             {"run": name, "gains": found.gains, "losses": found.losses}
@@ -168,11 +176,9 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
     for board in verdict.boards:
         for place, model in enumerate(board.order, start=1):
             run = verdict.runs[model]
-            yield {
+            row = {
                 "weighting": board.weighting,
                 "place": place,
-                "run": run.name,
-                "traits": " ".join(run.traits),
                 "metric": verdict.metric,
                 "mean": float(board.mean[model]),
                 "lo": float(board.lo[model]),
@@ -185,6 +191,22 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
                 "notes": "; ".join(verdict.notes),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
             }
+            yield {**_about(run), **row}
+            for other in verdict.paired.duplicates_of(run):
+                yield {
+                    **_about(other, identical_to=run.name),
+                    **row,
+                    "to_best_verdict": "identical",
+                }
+
+
+def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "traits": " ".join(run.traits),
+        **asdict(run.fits),
+        "identical_to": identical_to,
+    }
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:
@@ -244,16 +266,5 @@ def _with_below(grid: Grid) -> Iterable[list[str]]:
         yield [f"{cell} {small}".strip() for cell, small in zip(row, below, strict=True)]
 
 
-def _md(text: str) -> str:
-    """Escape what Markdown, and HTML in it, would take for markup."""
-    for sign in "\\`*_|":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("](", "]\\(").replace("<", "&lt;").replace("\n", " ")
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in text.replace("\n", " "))
-
-
 def _full(value: Any) -> Any:
-    return "" if isinstance(value, float) and not math.isfinite(value) else value
+    return "" if isinstance(value, float) and not math.isfinite(value) else for_csv(value)

@@ -23,6 +23,10 @@ _WEIGHTED = {
 }
 
 
+# The leader, and models not significantly different from it, stand out.
+_ALIKE = ("best", "leads", "identical", "not significantly different")
+
+
 def grids(verdict: Verdict) -> Iterator[Grid]:
     """Every table of a comparison, in the order of a report."""
     several = len(verdict.runs) > 1
@@ -52,11 +56,17 @@ def grids(verdict: Verdict) -> Iterator[Grid]:
 def leaderboard(verdict: Verdict, board: Board) -> Grid:
     """Rank the runs for one weighting of users."""
     title, meaning = _WEIGHTED[board.weighting]
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    bold = set()
     for model in board.order:
-        standing = board.to_best[model]
-        row = [verdict.runs[model].marked, number(float(board.mean[model])), _bounds(board, model)]
-        rows.append((*row, *difference_cells(standing)))
+        standing, run = board.to_best[model], verdict.runs[model]
+        bold |= {len(rows)} if standing.average.verdict in _ALIKE else set()
+        score = number(float(board.mean[model])), _bounds(board, model)
+        rows.append((run.marked, *score, *difference_cells(standing)))
+        rows += [
+            (other.marked, *score, "", "", "", "", f"identical to {run.name}")
+            for other in verdict.paired.duplicates_of(run)
+        ]
     counted = "1 user; "
     if board.n_users > 1:
         counted = f"{board.n_users:,} users, as good as {board.effective:,.1f} of equal weight; "
@@ -71,17 +81,7 @@ def leaderboard(verdict: Verdict, board: Board) -> Grid:
             *("interval", "level", "p", "on average"),
         ),
         rows=tuple(rows),
-        bold=bold_rows(board),
-    )
-
-
-def bold_rows(board: Board) -> frozenset[int]:
-    """Places of the leader, and of the models not significantly different from it."""
-    alike = {"best", "leads", "identical", "not significantly different"}
-    return frozenset(
-        place
-        for place, model in enumerate(board.order)
-        if board.to_best[model].average.verdict in alike
+        bold=frozenset(bold),
     )
 
 
@@ -177,17 +177,25 @@ def sources(verdict: Verdict) -> Grid:
             run.data,
             run.protocol,
             f"{len(run.rows):,}",
-            str(run.summary.get("failed", "-")),
+            run.fits.in_words or "as planned",
             str(run.summary.get("tags", {}).get("config_hash", "-")),
             str(run.place),
         )
-        for run in verdict.runs
+        for run in verdict.paired.every_run
     ]
     return Grid(
         key="runs",
         title="Where they come from",
         caption="In the order they were given; settings: digest of the configuration",
-        headers=("run", "data", "protocol", "users scored", "failed fits", "settings", "folder"),
+        headers=(
+            "run",
+            "data",
+            "protocol",
+            "users scored",
+            "exceptional fits",
+            "settings",
+            "folder",
+        ),
         rows=tuple(rows),
         text=7,
     )

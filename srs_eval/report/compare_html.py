@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterator
-from html import escape
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -15,9 +14,10 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.report.compare_grid import Grid
 from srs_eval.report.compare_grids import grids
 from srs_eval.report.compare_plots import differences_figure, where_figure
-from srs_eval.report.compare_words import facts_of, headline, remarks
+from srs_eval.report.compare_words import facts_of, figure_note, headline, remarks
+from srs_eval.report.escapes import for_html
 from srs_eval.report.files import whole_file
-from srs_eval.report.style import house_style
+from srs_eval.report.style import annotate, house_style
 from srs_eval.report.versus_plot import versus_figure
 
 HTML = "report.html"
@@ -90,14 +90,14 @@ def page(verdict: Verdict, *, command: str = "") -> str:
         chosen = [grid for grid in tables if grid.key.startswith(keys)]
         if not chosen:
             continue
-        contents.append(f'<a href="#s{number}">{escape(title)}</a>')
-        body.append(f'<section><h2 id="s{number}">{escape(title)}</h2>')
+        contents.append(f'<a href="#s{number}">{for_html(title)}</a>')
+        body.append(f'<section><h2 id="s{number}">{for_html(title)}</h2>')
         body += _figures(verdict, title)
         body += [_table(grid) for grid in chosen]
         body += _scatters(verdict) if title == "User by user" else []
         body.append("</section>")
-    notes = "".join(f"<li>{escape(remark)}</li>" for remark in remarks(verdict))
-    typed = f"<p><code>{escape(command)}</code></p>" if command else ""
+    notes = "".join(f"<li>{for_html(remark)}</li>" for remark in remarks(verdict))
+    typed = f"<p><code>{for_html(command)}</code></p>" if command else ""
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -107,11 +107,11 @@ def page(verdict: Verdict, *, command: str = "") -> str:
             '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
             "style-src 'unsafe-inline'; img-src data:\">",
             '<link rel="icon" href="data:,">',
-            f"<title>{escape(_title(verdict))}</title>",
+            f"<title>{for_html(_title(verdict))}</title>",
             f"<style>{_STYLE}</style></head><body>",
-            f"<h1>{escape(_title(verdict))}</h1>",
-            f'<p class="lead">{escape(headline(verdict))}</p>',
-            f'<p class="facts">{escape(facts_of(verdict))}</p>',
+            f"<h1>{for_html(_title(verdict))}</h1>",
+            f'<p class="lead">{for_html(headline(verdict))}</p>',
+            f'<p class="facts">{for_html(facts_of(verdict))}</p>',
             f'<ul class="notes">{notes}</ul>' if notes else "",
             f"<nav>{''.join(contents)}</nav>",
             *body,
@@ -127,12 +127,20 @@ def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
     if len(verdict.runs) < 2:
         return
     base = verdict.runs[verdict.baseline].name
-    yield "Against the baseline", f"Differences to {base}", differences_figure(verdict)
+    differences = _noted(verdict, differences_figure(verdict), verdict.order)
+    yield "Against the baseline", f"Differences to {base}", differences
     shown = next((model for model in verdict.order if model != verdict.baseline), None)
     drawn = None if shown is None else where_figure(verdict, shown)
     if shown is not None and drawn is not None:
         name = verdict.runs[shown].name
-        yield "Where they differ", f"Where {name} differs from {base}", drawn
+        noted = _noted(verdict, drawn, [shown, verdict.baseline])
+        yield "Where they differ", f"Where {name} differs from {base}", noted
+
+
+def _noted(verdict: Verdict, figure: Figure, models: Sequence[int]) -> Figure:
+    """Explain below a figure the marks of the runs it shows."""
+    annotate(figure, figure_note(verdict, models))
+    return figure
 
 
 def _figures(verdict: Verdict, section: str) -> list[str]:
@@ -147,13 +155,7 @@ def _scatters(verdict: Verdict) -> list[str]:
     base = verdict.baseline
     drawn = [
         _image(
-            versus_figure(
-                verdict.scores[:, model],
-                verdict.scores[:, base],
-                names=(verdict.runs[model].name, verdict.runs[base].name),
-                metric=verdict.metric,
-                better=verdict.better,
-            ),
+            _noted(verdict, _versus(verdict, model), [model, base]),
             f"{verdict.runs[model].name} and {verdict.runs[base].name}, user by user",
         )
         for model in models[:_SCATTERS]
@@ -168,15 +170,27 @@ def _scatters(verdict: Verdict) -> list[str]:
     ]
 
 
+def _versus(verdict: Verdict, model: int) -> Figure:
+    """Draw a run against the baseline, user by user."""
+    base = verdict.baseline
+    return versus_figure(
+        verdict.scores[:, model],
+        verdict.scores[:, base],
+        names=(verdict.runs[model].marked, verdict.runs[base].marked),
+        metric=verdict.metric,
+        better=verdict.better,
+    )
+
+
 def _table(grid: Grid) -> str:
     head = "".join(
-        f"<th{_class('text' if n < grid.text else '')}>{escape(name)}</th>"
+        f"<th{_class('text' if n < grid.text else '')}>{for_html(name)}</th>"
         for n, name in enumerate(grid.headers)
     )
     rows = "".join(_row(grid, number) for number in range(len(grid.rows)))
     return (
-        f'<h3 id="{escape(grid.key)}">{escape(grid.title)}</h3>'
-        f'<p class="caption">{escape(grid.caption)}.</p>'
+        f'<h3 id="{for_html(grid.key)}">{for_html(grid.title)}</h3>'
+        f'<p class="caption">{for_html(grid.caption)}.</p>'
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
@@ -191,8 +205,8 @@ def _row(grid: Grid, number: int) -> str:
             kind = "text wide"
         strength = grid.shade[number][column] if grid.shade else 0.0
         colour = f' style="background:{_tint(strength)}"' if strength else ""
-        below = f"<small>{escape(small)}</small>" if small else ""
-        cells.append(f"<td{_class(kind)}{colour}>{escape(cell)}{below}</td>")
+        below = f"<small>{for_html(small)}</small>" if small else ""
+        cells.append(f"<td{_class(kind)}{colour}>{for_html(cell)}{below}</td>")
     return f"<tr{_class('bold' if number in grid.bold else '')}>{''.join(cells)}</tr>"
 
 
@@ -213,7 +227,7 @@ def _image(figure: Figure, alt: str) -> str:
     with house_style():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     data = base64.b64encode(out.getvalue()).decode()
-    text = escape(alt, quote=True)
+    text = for_html(alt)
     return f'<figure><img alt="{text}" src="data:image/svg+xml;base64,{data}"></figure>'
 
 

@@ -18,9 +18,8 @@ from srs_eval.report.style import (
     dress,
     house_style,
     new_figure,
+    short_name,
 )
-
-_LONGEST = 28
 
 
 def differences_figure(verdict: Verdict) -> Figure:
@@ -39,12 +38,12 @@ def differences_figure(verdict: Verdict) -> Figure:
                 axes.plot([lo, hi], [row, row], color=colour, lw=1.8, solid_capstyle="butt")
             axes.plot([gap], [row], "o", ms=5, color=colour)
         axes.axvline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
-        axes.set_yticks(range(len(models)), [_short(verdict.runs[m].marked) for m in models])
+        axes.set_yticks(range(len(models)), [short_name(verdict.runs[m].marked) for m in models])
         axes.set_ylim(len(models) - 0.4, -0.6)
         over = "users" if board.n_users > 1 else "reviews"
         axes.set_xlabel(
-            f"{verdict.metric} less that of {_short(verdict.runs[base].name)}: mean over {over}, "
-            "99 % interval adjusted by Holm's method"
+            f"{verdict.metric} less that of {short_name(verdict.runs[base].name)}: "
+            f"mean over {over}, 99 % interval adjusted by Holm's method"
         )
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
@@ -67,11 +66,13 @@ def where_figure(verdict: Verdict, model: int) -> Figure | None:
             _draw_strata(axes, fact, strata, at)
         for axes in panels[len(found.facts) :]:
             axes.axis("off")
-        base = _short(verdict.runs[verdict.baseline].name)
+        name, base = (
+            short_name(verdict.runs[number].marked) for number in (model, verdict.baseline)
+        )
         for axes in panels[::2]:
             axes.set_ylabel(f"{found.score}: difference", fontsize=SMALL)
         figure.suptitle(
-            f"{_short(verdict.runs[model].name)} less {base}, 99 % intervals over {found.over}",
+            f"{name} less {base}, 99 % intervals over {found.over}",
             fontsize=SMALL + 2,
             x=0.01,
             ha="left",
@@ -99,9 +100,3 @@ def _colour(gap: float, lo: float, hi: float, sign: float) -> str:
     if math.isnan(lo) or lo <= 0 <= hi:
         return MUTED
     return BLUE if sign * gap < 0 else VERMILION
-
-
-def _short(name: str) -> str:
-    """Leave out the middle of a long name; what tells it from others may be at its end."""
-    half = _LONGEST // 2
-    return name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}"

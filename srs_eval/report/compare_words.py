@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from srs_eval.comparison.board import Board
+from srs_eval.comparison.fit_counts import explained_counts
 from srs_eval.comparison.runs import TRAITS, UNLIKE, Run
+from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.metrics.significance import ALPHA
@@ -17,7 +19,7 @@ ENOUGH_USERS = 10
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
     "not significantly different": "Not significantly different on average",
-    "identical": "The same predictions",
+    "identical": "The same scores",
     "better": "Better on average, but not by the same rules",
     "unknown": "Without a test",
 }
@@ -80,7 +82,7 @@ def facts_of(verdict: Verdict) -> str:
     by = f", protocol {protocol}" if protocol else ""
     users = f"{board.n_users:,} user{'' if board.n_users == 1 else 's'}"
     return (
-        f"{len(verdict.runs)} runs on {data}{by}: {users}, "
+        f"{len(paired.every_run)} runs on {data}{by}: {users}, "
         f"{int(paired.reviews.sum()):,} scored reviews. "
         f"Compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
         f"baseline {verdict.runs[verdict.baseline].name}."
@@ -89,7 +91,7 @@ def facts_of(verdict: Verdict) -> str:
 
 def remarks(verdict: Verdict) -> list[str]:
     """Everything a reader has to know beside the numbers."""
-    said = [*verdict.notes, *trait_notes(verdict.runs)]
+    said = [*verdict.notes, *mark_notes(verdict.paired.every_run)]
     users = verdict.board.n_users
     if users == 1:
         said.append(
@@ -100,16 +102,26 @@ def remarks(verdict: Verdict) -> list[str]:
     lost = sum(len(run.incomplete) for run in verdict.runs)
     if lost:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
-    return said
+    return [*said, *selection_notes(verdict.runs)]
 
 
-def trait_notes(runs: Sequence[Run]) -> list[str]:
-    """Explain the marks of the names of runs."""
-    return [
+def mark_notes(runs: Sequence[Run]) -> list[str]:
+    """Explain the marks of the names of runs, with the counts of fits behind them."""
+    traits = [
         f"{mark} {meaning}{'; never called the best' if trait in UNLIKE else ''}"
         for trait, (mark, meaning) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
+    counts = explained_counts([(run.name, run.fits) for run in runs])
+    return [*traits, counts] if counts else traits
+
+
+def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
+    """Explain the marks of the runs in a figure, and name the runs that they stand for."""
+    runs = [verdict.runs[model] for model in models]
+    twins = [one for one in verdict.paired.duplicates if any(one.twin is run for run in runs)]
+    notes = mark_notes([*runs, *(one.run for one in twins)])
+    return "; ".join([*notes, *(one.in_words for one in twins)])
 
 
 def signed(value: float) -> str:

@@ -1,4 +1,7 @@
-"""What the command says: plain text, the same on a terminal and in a pipe."""
+"""What the command says: plain text, the same on a terminal and in a pipe.
+
+Names from files may hold control sequences of terminals; they are printed as escape sequences.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
+from srs_eval.plain_text import one_line, printable
+
 
 def say(text: str = "") -> None:
     """Write a line to standard output at once; nobody needs to be reading."""
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(printable(text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has left, as with "| head"; the run goes on for the sake of its files.
@@ -23,7 +28,7 @@ def say(text: str = "") -> None:
 
 def complain(text: str) -> None:
     """Write an error to standard error."""
-    sys.stderr.write(f"srs_eval: {text}\n")
+    sys.stderr.write(f"srs_eval: {printable(text)}\n")
     sys.stderr.flush()
 
 
@@ -38,7 +43,7 @@ def facts(pairs: Mapping[str, str]) -> str:
 
 def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, text: int = 1) -> str:
     """Lay out rows under headers; the first `text` columns are text, the rest numbers."""
-    body = [[str(cell) for cell in row] for row in rows]
+    body = [[one_line(str(cell)) for cell in row] for row in rows]
     align = ["left"] * text + ["right"] * (len(headers) - text)
     return tabulate(body, headers, tablefmt="simple", colalign=align, disable_numparse=True)
 

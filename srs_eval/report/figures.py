@@ -22,7 +22,7 @@ from srs_eval.report.calibration_plot import calibration_figure
 from srs_eval.report.corp_plot import corp_figure
 from srs_eval.report.curves_plot import forgetting_figure, nth_review_of_curves
 from srs_eval.report.roc_plot import roc_figure
-from srs_eval.report.style import save_figure
+from srs_eval.report.style import annotate, save_figure
 from srs_eval.report.users_plot import HEADLINE, users_figure
 
 NAMES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
@@ -63,6 +63,7 @@ def draw(
     folder: Path,
     *,
     title: str,
+    note: str = "",
 ) -> dict[str, list[Path]]:
     """Draw the figures of a run into a folder.
 
@@ -78,17 +79,20 @@ def draw(
         Where the files go.
     title : str
         What the figures are about, such as an algorithm and a data set.
+    note : str
+        What a reader of any of the figures should know, written below it.
 
     Returns
     -------
     dict of str to list of Path
         Files of each figure; figures there is nothing for are left out.
     """
-    return {
-        name: save_figure(figure, folder, name)
-        for name, figure in _figures(Pictured(users), scores, better, title)
-        if figure is not None
-    }
+    paths = {}
+    for name, figure in _figures(Pictured(users), scores, better, title):
+        if figure is not None:
+            annotate(figure, note)
+            paths[name] = save_figure(figure, folder, name)
+    return paths
 
 
 def _figures(

@@ -14,8 +14,6 @@ from srs_eval.report.console import say, table
 from srs_eval.report.files import SUMMARY, read_json, write_json
 from srs_eval.report.single import places
 
-_LONGEST_REASON = 72
-
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
 
@@ -108,13 +106,7 @@ def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | Non
 
 
 def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
-    rows = [
-        (number, o.label, o.status, _in_short(o.message), f"{o.seconds:.1f} s")
-        for number, o in enumerate(outcomes)
-    ]
-    return table(rows, ["job", "algorithm", "status", "reason", "time"], text=4)
-
-
-def _in_short(message: str) -> str:
-    line = message.partition("\n")[0]
-    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
+    rows = [(n, o.label, o.status, f"{o.seconds:.1f} s") for n, o in enumerate(outcomes)]
+    reasons = [f"job {n}: {o.message}" for n, o in enumerate(outcomes) if o.message]
+    shown = table(rows, ["job", "algorithm", "status", "time"], text=3)
+    return "\n".join([shown, "", *reasons] if reasons else [shown])

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from srs_eval.comparison.board import Board
-from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.pairing import Paired, once_each
 from srs_eval.comparison.runs import Run, load_run
+from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.nouns import FloatArray, User
 from srs_eval.report.compare_grids import difference_cells
-from srs_eval.report.compare_words import board_headline, few_users, trait_notes
+from srs_eval.report.compare_words import board_headline, few_users, mark_notes
 from srs_eval.report.console import interval, number, table
 
 RANKED_BY = "log_loss"
@@ -60,19 +61,20 @@ def _leaderboard(group: Sequence[Run]) -> str:
     ranked = tuple(run for run in group if 2 * len(run.rows) >= most)
     users = tuple(_shared(ranked))
     reviews = np.array([ranked[0].reviews[user] for user in users], np.int64)
-    paired = Paired(ranked, users, reviews)
+    paired = once_each(Paired(ranked, users, reviews))
     (board,) = boards_of_runs(paired, RANKED_BY, "lower", weightings=("users",))
-    failed = any(run.summary["failed"] for run in ranked)
     rows = []
     for model in board.order:
-        run = ranked[model]
+        run = paired.runs[model]
         mean, lo, hi = (float(of[model]) for of in (board.mean, board.lo, board.hi))
-        row = [run.marked, number(mean), interval(lo, hi), *_behind(board, model)]
-        row += [number(_mean(run.values(metric, users))) for metric in _BESIDE]
-        rows.append([*row, run.summary["failed"]] if failed else row)
+        score = number(mean), interval(lo, hi)
+        others = [number(_mean(run.values(metric, users))) for metric in _BESIDE]
+        rows.append([run.marked, *score, *_behind(board, model), *others])
+        rows += [
+            [other.marked, *score, "identical", "", *others] for other in paired.duplicates_of(run)
+        ]
     headers = ["algorithm", RANKED_BY, "99 % interval", "behind", "interval", *_BESIDE]
-    headers += ["failed"] if failed else []
-    said = ["", board_headline(board, ranked, RANKED_BY)] if len(ranked) > 1 else []
+    said = ["", board_headline(board, paired.runs, RANKED_BY)] if len(paired.runs) > 1 else []
     return "\n".join([_caption(paired, most), table(rows, headers), *said, *_notes(group, paired)])
 
 
@@ -100,13 +102,15 @@ def _caption(paired: Paired, most: int) -> str:
 def _notes(group: Sequence[Run], paired: Paired) -> list[str]:
     few = few_users(len(paired.users))
     return [
-        *trait_notes(paired.runs),
+        *mark_notes(paired.every_run),
+        *paired.notes,
         *([few] if few else []),
         *(
             f"{run.marked} scored only {_counted(len(run.rows))} and is not ranked"
             for run in group
-            if run not in paired.runs
+            if all(run is not ranked for ranked in paired.every_run)
         ),
+        *selection_notes(paired.runs),
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns import FloatArray, Predictions
+from srs_eval.plain_text import one_line
 
 # Okabe & Ito's colours stay apart under every common colour vision deficiency.
 BLUE = "#0072B2"
@@ -31,6 +35,10 @@ CHANCE = "#E9D8A6"
 SMALL = 8.5
 NORMAL = 10.0
 _TITLE_LETTERS = 46
+_NAME_LETTERS = 28
+# Of the smallest letters.
+_LETTERS_PER_INCH = 16
+_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
 
 _STYLE: dict[str, Any] = {
     "figure.facecolor": "white",
@@ -110,8 +118,42 @@ def heading(kind: str, title: str) -> str:
     >>> heading("calibration", "fsrs6 on synthetic")
     'calibration: fsrs6 on synthetic'
     """
-    whole = f"{kind}: {title}" if title else kind
+    whole = lettering(f"{kind}: {title}" if title else kind)
     return whole if len(whole) <= _TITLE_LETTERS else whole[: _TITLE_LETTERS - 1] + "…"
+
+
+def annotate(figure: Figure, note: str) -> None:
+    """Write a note below a figure, which grows by as much."""
+    if not note:
+        return
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(lettering(note), max(20, round(_LETTERS_PER_INCH * width)))
+    strip = 0.08 + 0.15 * len(lines)
+    figure.set_size_inches(width, height + strip)
+    share = strip / (height + strip)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, share, 1, 1 - share))
+    text = "\n".join(lines)
+    figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1, color=MUTED)
+
+
+def lettering(text: str) -> str:
+    """Put text on one line, and replace signs that the font of figures does not have."""
+    known = _font_signs()
+    return "".join(sign if ord(sign) in known else _NO_SIGN for sign in one_line(text))
+
+
+@cache
+def _font_signs() -> frozenset[int]:
+    font = get_font(findfont(*_STYLE["font.family"]))
+    return frozenset(font.get_charmap())
+
+
+def short_name(name: str) -> str:
+    """Leave out the middle of a long name; what tells it from others may be at its end."""
+    text, half = lettering(name), _NAME_LETTERS // 2
+    return text if len(text) <= _NAME_LETTERS else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:

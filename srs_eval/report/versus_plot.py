@@ -25,6 +25,7 @@ from srs_eval.report.style import (
     house_style,
     new_figure,
     say,
+    short_name,
 )
 
 # Dots of more users would hide each other, and make large files.
@@ -72,6 +73,7 @@ def plot_versus(
         If the numbers of scores differ.
     """
     first, second = _both(scores_a, scores_b)
+    names = (short_name(names[0]), short_name(names[1]))
     dress(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
     if not len(first):

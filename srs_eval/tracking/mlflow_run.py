@@ -18,6 +18,7 @@ from mlflow.entities import Param as MlflowParam
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
+from srs_eval.plain_text import one_line, printable
 from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -63,8 +64,8 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
         if COLOUR_TAG in other.data.tags
     }
     own = {COLOUR_TAG: pick_colour(run.name, taken), **run.tags}
-    tags = resolve_tags({name: text[:TAG_LENGTH] for name, text in own.items()})
-    created = client.create_run(experiment_id, tags=tags, run_name=run.name)
+    tags = resolve_tags({name: _shortened(text, TAG_LENGTH) for name, text in own.items()})
+    created = client.create_run(experiment_id, tags=tags, run_name=one_line(run.name))
     run_id: str = created.info.run_id
     return run_id
 
@@ -72,7 +73,7 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
 def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
     """Take over the run that ``mlflow run`` created; return the id of its experiment."""
     joined = client.get_run(run_id)
-    client.update_run(run_id, status="RUNNING", name=run.name)
+    client.update_run(run_id, status="RUNNING", name=one_line(run.name))
     log_tags(client, run_id, run.tags)
     experiment_id: str = joined.info.experiment_id
     return experiment_id
@@ -178,7 +179,7 @@ def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetI
     inputs = [
         DatasetInput(
             Dataset(
-                name=dataset.name[:500],
+                name=one_line(dataset.name)[:500],
                 digest=dataset.digest[:DIGEST_LENGTH],
                 source_type=SOURCE_TYPE,
                 source=json.dumps({"uri": dataset.location, "options": dataset.options}),
@@ -220,4 +221,6 @@ def _plain(column: Sequence[object]) -> list[object]:
 
 
 def _shortened(text: str, length: int) -> str:
+    """Cut text to the room there is; databases refuse NUL and halves of surrogate pairs."""
+    text = printable(text)
     return text if len(text) <= length else text[: length - 1] + "…"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Changes with the content below, so that a store with an older view gets the new one.
-VIEW_KEY = "srs_eval_2"
+VIEW_KEY = "srs_eval_3"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 VIEW_NAME = "Leaderboard"
 RUNS_COMPARED = 20
@@ -31,6 +31,7 @@ COLUMNS = {
     "metrics.`calib/rmse_bins`": 130,
     "metrics.`users/n`": 90,
     "metrics.`users/failed`": 105,
+    "metrics.`users/fallback`": 115,
     "attributes.`Dataset`": 220,
 }
 # Figures are logged under this name, so that the UI gives them a section of their own.

@@ -80,15 +80,11 @@ def test_the_sharp_model_wins_and_the_others_are_worse(three):
     assert on_average(judged(*three).board) == ["best", "worse", "worse"]
 
 
-def test_a_run_and_its_copy_are_identical(make_run):
+def test_a_run_and_its_copy_count_once(make_run):
     verdict = judged(make_run("a", folder="one"), make_run("a", folder="two"))
-    standing = verdict.board.to_best[1]
-    assert (standing.average.lo, standing.average.hi, standing.average.p_value) == (0, 0, 1)
-    assert standing.average.verdict == standing.users.verdict == "identical"
-    assert verdict.board.to_best[0].average.verdict == "leads"
-    assert standing.counts == (0, 0, 12)
-    assert verdict.extremes[1] == ((), ())
-    np.testing.assert_array_equal(verdict.mean_ranks, [1.5, 1.5])
+    assert [run.name for run in verdict.runs] == ["a (one)"]
+    assert [one.run.name for one in verdict.paired.duplicates] == ["a (two)"]
+    assert verdict.board.best == 0
 
 
 def test_ties_count_half():
@@ -140,7 +136,7 @@ def test_what_sees_the_truth_or_learns_on_is_shown_but_never_called_the_best(mak
 
 
 def test_one_user_is_compared_review_by_review(make_run):
-    folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0), make_run("c", [7], folder="c")]
+    folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0)]
     verdict = judged(*folders)
     (board,) = verdict.boards
     assert (board.lo[0], board.hi[0]) == (0.1, 0.9)  # of the summary
@@ -149,7 +145,7 @@ def test_one_user_is_compared_review_by_review(make_run):
     expected = clustered_mean(gaps, mine.card, mine.day)
     assert board.pairs[1][0].interval() == pytest.approx(expected.interval())
     assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)
-    assert on_average(board) == ["leads", "worse", "identical"]
+    assert on_average(board) == ["best", "worse"]
     assert verdict.where is not None
     assert verdict.where.over == "cards"
     of_auc = judged(*folders, metric="auc")

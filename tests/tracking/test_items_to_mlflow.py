@@ -93,6 +93,24 @@ def test_names_that_mlflow_refuses_are_made_safe(uri: str, client: MlflowClient)
     assert metrics == {"calib/rmse_bins_": 1.0, "calib/rmse_bins__": 2.0}
 
 
+def test_text_that_databases_refuse_is_written_as_escape_sequences(
+    uri: str, client: MlflowClient
+) -> None:
+    names = ["x\x00y", "x\ud800y", "x\r\n\x1b[31my", "x\u202ey", "x\u2028y", "=1+1", "<b>`|"]
+    run_id = keep(
+        uri,
+        *(Param(f"param {name}", name) for name in names),
+        *(Value(f"value {name}", 1.0) for name in names),
+        *(Tag(f"tag {name}", name) for name in names),
+        DatasetInfo(name=names[0], digest="1", location=names[1], users=1, reviews=1),
+    )
+    run = client.get_run(run_id)
+    assert len(run.data.params) == len(run.data.metrics) == len(names)
+    texts = {*run.data.params.values(), *run.data.tags.values()}
+    assert {"x\\x00y", "x\\ud800y", "x\n\\x1b[31my", "x\\u202ey", "=1+1", "<b>`|"} <= texts
+    assert run.inputs.dataset_inputs[0].dataset.name == "x\\x00y"
+
+
 def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_path: Path) -> None:
     png, svg, config = (tmp_path / name for name in ("roc.png", "roc.svg", "config.yaml"))
     PIL.Image.new("RGBA", (40, 30), "white").save(png)

@@ -1,0 +1,90 @@
+"""How many fits of a run are not what its name says: fallbacks, failures, skipped users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Keys of a run's summary, and what tables say of such fits.
+_SAID = {
+    "fallback": "fell back",
+    "failed": "failed",
+    "skipped": "skipped",
+    "not_converged": "did not converge",
+}
+MARK = "§"
+
+
+@dataclass(frozen=True, slots=True)
+class FitCounts:
+    """Counts of fits by how they ended.
+
+    Attributes
+    ----------
+    fits : int
+        All fits; 0 where the run does not say.
+    fallback, failed, skipped : int
+        Fits replaced by something simpler, fits without predictions because of an error, and
+        fits that were not tried for a stated reason.
+    not_converged : int
+        Fits that made predictions, although their optimiser stopped early.
+    """
+
+    fits: int = 0
+    fallback: int = 0
+    failed: int = 0
+    skipped: int = 0
+    not_converged: int = 0
+
+    @classmethod
+    def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:
+        """Read the counts from ``summary.json``; those that it lacks are 0.
+
+        Raises
+        ------
+        ValueError
+            If one is not a count.
+        """
+        found = {name: summary.get(name, 0) for name in ("fits", *_SAID)}
+        for name, count in found.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ValueError(f"{name}: {count!r}, expected a whole number, 0 or more")
+        return cls(**found)
+
+    @property
+    def has_exceptions(self) -> bool:
+        """Whether any fit ended in another way than planned."""
+        return any(getattr(self, name) for name in _SAID)
+
+    @property
+    def in_words(self) -> str:
+        """Counts above 0, such as ``140 of 145 fits fell back, 1 failed``."""
+        said = [f"{n:,} {words}" for name, words in _SAID.items() if (n := getattr(self, name))]
+        if not said:
+            return ""
+        count, _, words = said[0].partition(" ")
+        total = f" of {self.fits:,}" if self.fits else ""
+        noun = "fit" if (self.fits or count) in (1, "1") else "fits"
+        return ", ".join([f"{count}{total} {noun} {words}", *said[1:]])
+
+
+def explained_counts(runs: Sequence[tuple[str, FitCounts]]) -> str:
+    """Explain the mark, with the counts of each run that has it; "" if none has.
+
+    Parameters
+    ----------
+    runs : sequence of (str, FitCounts)
+        Names of the runs in a table, and their fits.
+    """
+    alike: dict[str, list[str]] = {}
+    for name, counts in runs:
+        if counts.has_exceptions:
+            alike.setdefault(counts.in_words, []).append(name)
+    if not alike:
+        return ""
+    parts = [
+        f"{'every run' if len(names) == len(runs) > 1 else ', '.join(names)}: {words}"
+        for words, names in alike.items()
+    ]
+    return f"{MARK} not every fit went as planned: {'; '.join(parts)}"

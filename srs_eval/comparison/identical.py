@@ -1,0 +1,99 @@
+"""Runs that made the same predictions: one model under two names must not count as two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.comparison.runs import Run
+from srs_eval.comparison.saved_predictions import SavedPredictions, has_predictions
+from srs_eval.nouns import User
+
+# Rounded scores of different models can agree in one metric by chance.
+_FEWEST_METRICS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A run that predicts as another one does.
+
+    Attributes
+    ----------
+    run : Run
+        The run that is left out of the statistics.
+    twin : Run
+        The run that stands for both.
+    by_predictions : bool
+        Whether the predictions were compared; where they were not saved, only the scores were.
+    """
+
+    run: Run
+    twin: Run
+    by_predictions: bool
+
+    @property
+    def in_words(self) -> str:
+        """Sentence for readers of a table."""
+        same = "makes the same predictions as" if self.by_predictions else "has the scores of"
+        why = "" if self.by_predictions else " in every metric and for every user"
+        return f"{self.run.name} {same} {self.twin.name}{why}; both count as one"
+
+
+def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicate]:
+    """Find runs whose predictions equal those of an earlier run.
+
+    Scores are compared first, exactly and in every metric that both runs have; predictions only
+    where these are equal and both runs saved them. Runs without predictions need at least two
+    metrics in common.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs that scored the same reviews of the users.
+    users : sequence of users
+        The users they are compared on.
+    """
+    kept: list[Run] = []
+    found: list[Duplicate] = []
+    for run in runs:
+        duplicate = next((d for twin in kept if (d := _duplicate(run, twin, users))), None)
+        if duplicate is None:
+            kept.append(run)
+        else:
+            found.append(duplicate)
+    return found
+
+
+def _duplicate(run: Run, twin: Run, users: Sequence[User]) -> Duplicate | None:
+    """Compare two runs; None if they differ."""
+    metrics = [name for name in run.scores if name in twin.scores]
+    if run.traits != twin.traits or not users or not metrics:
+        return None
+    if not all(_equal_scores(run, twin, name, users) for name in metrics):
+        return None
+    if has_predictions(run) and has_predictions(twin):
+        return (
+            Duplicate(run, twin, by_predictions=True)
+            if _equal_predictions(run, twin, users)
+            else None
+        )
+    return Duplicate(run, twin, by_predictions=False) if len(metrics) >= _FEWEST_METRICS else None
+
+
+def _equal_scores(run: Run, twin: Run, metric: str, users: Sequence[User]) -> bool:
+    scores, others = run.values(metric, users), twin.values(metric, users)
+    return bool(np.array_equal(scores, others, equal_nan=True) and not np.isnan(scores).all())
+
+
+def _equal_predictions(run: Run, twin: Run, users: Sequence[User]) -> bool:
+    """Compare the predictions of the reviews that both runs scored, user by user."""
+    ours, theirs = SavedPredictions(run.place), SavedPredictions(twin.place)
+    for user in users:
+        own, other = ours.read(user), theirs.read(user)
+        if own is None or other is None:
+            return False
+        if len(own) != len(other) or (own.row != other.row).any() or (own.p != other.p).any():
+            return False
+    return True

@@ -1,0 +1,228 @@
+"""Facts of runs that every table must show: fallbacks, identical models, choices by test rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+
+import numpy as np
+import pytest
+import yaml
+
+from srs_eval.comparison.fit_counts import MARK, FitCounts, explained_counts
+from srs_eval.comparison.identical import find_duplicates
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.runs import Run, load_run, with_own_names
+from srs_eval.comparison.selection import (
+    chosen_on_test_rows,
+    selection_notes,
+    sweeps_settings,
+)
+from srs_eval.comparison.verdict import judge
+from srs_eval.errors import ConfigError
+from srs_eval.report.compare_files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.report.compare_html import figures, page
+from srs_eval.report.leaderboard import leaderboards
+
+TEXTS = (terminal_text, markdown, latex, page)
+
+
+def judged(*folders, **options):
+    return judge(pair(with_own_names(map(load_run, folders))), **options)
+
+
+@pytest.fixture
+def fell_back(make_run):
+    """A model, one that fell back to it in 14 of 15 fits, and a worse one."""
+    return (
+        make_run("fsrs6", folder="0_fsrs6", fits=15, fallback=0),
+        make_run("group", folder="1_group", fits=15, fallback=14, not_converged=2),
+        make_run("other", folder="2_other", fits=15, blur=0.5),
+    )
+
+
+def test_counts_are_said_in_words():
+    counts = FitCounts(fits=145, fallback=140, failed=1, not_converged=2)
+    assert counts.in_words == "140 of 145 fits fell back, 1 failed, 2 did not converge"
+    assert FitCounts(failed=1).in_words == "1 fit failed"
+    assert FitCounts(fits=3).in_words == ""
+    assert not FitCounts(fits=3).has_exceptions
+
+
+def test_counts_that_all_runs_share_are_said_once():
+    runs = [(name, FitCounts(fits=9, skipped=2)) for name in "abc"]
+    assert explained_counts(runs).endswith("every run: 2 of 9 fits skipped")
+
+
+@pytest.mark.parametrize("count", ["many", -1, 1.5, True, None])
+def test_a_count_that_is_none_is_refused_with_its_file(make_run, count):
+    folder = make_run("a")
+    summary = json.loads((folder / "summary.json").read_text()) | {"fallback": count}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(ConfigError, match=r"summary\.json.*fallback"):
+        load_run(folder)
+
+
+def test_fallbacks_show_in_every_output(make_run):
+    verdict = judged(make_run("a"), make_run("b", blur=0.5, fits=60, fallback=7))
+    for form in TEXTS:
+        assert "7 of 60 fits fell back" in form(verdict), form.__name__
+    assert latex(verdict).count("7 of 60 fits fell back") > 3  # in captions, not only comments
+    for table in markdown(verdict).split("\n## ")[1:]:
+        rows = [line for line in table.splitlines() if line.startswith(("| b ", "| **b "))]
+        assert all(MARK in row for row in rows)
+    rows = list(csv.DictReader(io.StringIO(csv_text(verdict))))
+    assert {(row["run"], row["fits"], row["fallback"]) for row in rows} == {
+        ("a", "0", "0"),
+        ("b", "60", "7"),
+    }
+    fits = {run["name"]: run["fits"]["fallback"] for run in as_json(verdict)["runs"]}
+    assert fits == {"a": 0, "b": 7}
+    for _, _, figure in figures(verdict):
+        assert "7 of 60 fits fell back" in " ".join(text.get_text() for text in figure.texts)
+
+
+def test_a_model_under_two_names_counts_once_and_is_said_to_be_identical(fell_back):
+    verdict = judged(*fell_back)
+    assert [run.name for run in verdict.runs] == ["fsrs6", "other"]
+    for form in TEXTS:
+        assert "group makes the same predictions as fsrs6" in form(verdict), form.__name__
+        assert "identical to fsrs6" in form(verdict)
+        assert "14 of 15 fits fell back" in form(verdict)
+    without = judged(fell_back[0], fell_back[2])
+    for found, expected in zip(verdict.board.to_best, without.board.to_best, strict=True):
+        assert found.average == expected.average or np.isnan(found.average.p_value)
+    assert verdict.mean_ranks.tolist() == without.mean_ranks.tolist()
+    rows = list(csv.DictReader(io.StringIO(csv_text(verdict))))
+    assert {row["identical_to"] for row in rows if row["run"] == "group"} == {"fsrs6"}
+    assert {row["mean"] for row in rows if row["run"] == "group" and row["weighting"] == "users"}
+    assert [run["identical_to"] for run in as_json(verdict)["runs"]] == [None, None, "fsrs6"]
+
+
+def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
+    (text,) = leaderboards(list(fell_back))
+    assert "group §" in text
+    assert "group: 14 of 15 fits fell back, 2 did not converge" in text
+    assert "group makes the same predictions as fsrs6; both count as one" in text
+    (row,) = (line for line in text.splitlines() if line.startswith("group §"))
+    assert "identical" in row
+
+
+def test_a_baseline_that_is_identical_to_another_run_is_that_run(fell_back):
+    verdict = judged(*fell_back, baseline="group")
+    assert verdict.runs[verdict.baseline].name == "fsrs6"
+
+
+def test_equal_scores_of_other_predictions_are_not_identical(make_run):
+    first, second = (load_run(make_run(name)) for name in ("aa", "bb"))
+    users = list(first.rows)
+    assert [one.twin.name for one in find_duplicates([first, second], users)] == ["aa"]
+    moved = load_run(make_run("cc", shift=1e-9))
+    scores = {name: first.scores[name] for name in moved.scores}
+    forged = Run("cc", moved.place, moved.rows, moved.reviews, scores)
+    assert find_duplicates([first, forged], users) == []
+
+
+def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
+    users = [1, 2, 3]
+
+    def published(name, **scores):
+        columns = {metric: np.array(values) for metric, values in scores.items()}
+        return Run(name, tmp_path, dict.fromkeys(users, ""), dict.fromkeys(users, 9), columns)
+
+    losses, areas = [0.1, 0.2, 0.3], [0.7, np.nan, 0.6]
+    first = published("a", log_loss=losses, auc=areas)
+    (found,) = find_duplicates([first, published("b", log_loss=losses, auc=areas)], users)
+    assert found.in_words == (
+        "b has the scores of a in every metric and for every user; both count as one"
+    )
+    assert find_duplicates([first, published("b", log_loss=losses)], users) == []
+    others = published("b", log_loss=losses, auc=[0.7, np.nan, 0.61])
+    assert find_duplicates([first, others], users) == []
+
+
+def with_command(folder, *words, **options):
+    (folder / ".hydra").mkdir()
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(words)))
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(options))
+    return folder
+
+
+def test_settings_of_one_algorithm_on_test_rows_are_warned_of_with_a_command(make_run):
+    mine = "data.path=my deck.colpkg"
+    folders = [
+        with_command(make_run("a", algo="hlr"), "algo=hlr", mine, algo={"fit": "newton"}),
+        with_command(
+            make_run("b", algo="hlr", blur=0.4), "algo=hlr", mine, "algo.fit=reference", "seed=3"
+        ),
+        make_run("c", algo="avg", blur=0.6),
+    ]
+    runs = [load_run(folder) for folder in folders]
+    assert {algo: len(group) for algo, group in chosen_on_test_rows(runs).items()} == {"hlr": 2}
+    (note,) = selection_notes(runs)
+    command = shlex.split(note.partition("python ")[2])
+    assert command[:3] == ["-m", "srs_eval", "-m"]
+    assert set(command[3:]) == {
+        "algo=hlr",
+        mine,
+        "algo.fit=newton,reference",
+        "seed=3",
+        "protocol=validation",
+    }
+    verdict = judged(*folders)
+    for form in TEXTS:
+        assert "protocol=validation" in form(verdict), form.__name__
+        assert "protocol=validation" in leaderboards(folders)[0]
+    assert as_json(verdict)["options_compared_on"] == "test_rows"
+
+
+def test_settings_scored_before_the_test_rows_need_no_warning(make_run):
+    runs = [
+        load_run(make_run(name, algo="hlr", is_validation=True, shift=0.1 * n))
+        for n, name in enumerate("ab")
+    ]
+    assert selection_notes(runs) == []
+
+
+def test_a_suggested_command_never_names_what_is_built(make_run):
+    words = "algo._target_=os.system", "data={_target_:os.system}", "a\nb=c", 7, "hydra.run.dir=x"
+    runs = [
+        load_run(with_command(make_run(name, algo="hlr", shift=shift), *words))
+        for name, shift in (("a", 0.0), ("b", 0.1))
+    ]
+    (note,) = selection_notes(runs)
+    assert note.endswith(": python -m srs_eval -m algo=hlr protocol=validation")
+
+
+def test_the_protocol_is_in_a_name_only_where_it_differs(make_run):
+    runs = [
+        load_run(make_run("a", folder="1")),
+        load_run(make_run("b", folder="2")),
+        load_run(make_run("a", folder="3", protocol="srs_benchmark_refit50")),
+    ]
+    assert [run.name for run in with_own_names(runs)] == ["a", "b", "a (srs_benchmark_refit50)"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("algo.fit=newton,reference", True),
+        ("seed=range(5)", True),
+        ("+algo.x=choice(1,2)", True),
+        ("algo=fsrs6,hlr", False),
+        ("algo.hidden=[4,8]", False),
+        ("algo.hidden=[4,8],[2]", True),
+        ("algo.name='a,b'", False),
+        ("data.users=1,2", False),
+    ],
+)
+def test_a_grid_over_settings_is_known_by_its_words(tmp_path, word, expected):
+    words = {"hydra": {"overrides": {"task": ["tracking=none", word]}}}
+    (tmp_path / "multirun.yaml").write_text(yaml.safe_dump(words))
+    assert sweeps_settings(tmp_path) is expected
+
+
+def test_a_folder_that_no_grid_has_made_has_none(tmp_path):
+    assert not sweeps_settings(tmp_path)
