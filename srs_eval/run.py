@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -132,7 +132,7 @@ def job(cfg: DictConfig) -> float:
 
     def plan() -> Plan:
         # options that were swept over may differ from those the command began with
-        refused = section_problems(HydraConfig.instance().cfg)
+        refused = section_problems(cast(DictConfig, HydraConfig.instance().cfg))
         if refused:
             raise ConfigError("\n".join(refused))
         content = settings.resolved(cfg, choices)

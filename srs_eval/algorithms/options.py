@@ -61,7 +61,11 @@ def require_whole(
     ConfigError
         Naming the option, the value and the range.
     """
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or value < least or (most is not None and value > most):
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or value < least
+        or (most is not None and value > most)
+    ):
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ConfigError(f"{owner}: {option}={value} is not a whole number {expected}")

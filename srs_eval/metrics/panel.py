@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.bins import (
@@ -237,7 +238,7 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     return Panel([*default_panel(thresholds=thresholds), *further])
 
 
-def _opened(metrics: Iterable[Metric | Family]) -> Iterator[Metric]:
+def _opened(metrics: Iterable[Any]) -> Iterator[Any]:
     """Go through metrics and the members of families."""
     for entry in metrics:
         if isinstance(entry, Sequence) and not isinstance(entry, str):
