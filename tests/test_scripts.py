@@ -70,7 +70,7 @@ def test_run_sets_up_once_and_then_starts_the_quick_start_study(checkout: Path) 
     assert "Setting up" in told
     assert "pip install" in calls[0]
     assert f"--constraint {checkout}/constraints.txt" in calls[0]
-    assert f"--editable {checkout}[neural]" in calls[0]
+    assert f"--editable {checkout}[sweep]" in calls[0]
     assert calls[-1] == "python -m srs_eval -m experiment=quick_start"
     _, told, calls = started(checkout, "run")
     assert told == ""
@@ -134,7 +134,7 @@ def test_a_failed_installation_is_not_taken_for_a_finished_one(checkout: Path) -
     started(checkout, "run")  # writes the recording programs
     (checkout / "constraints.txt").write_text("changed\n", encoding="utf-8")
     failing = checkout.parent / "venv" / "bin" / "python"
-    stamp = checkout.parent / "venv" / "srs_eval-neural"
+    stamp = checkout.parent / "venv" / "srs_eval-sweep"
     before = stamp.read_text(encoding="utf-8")
     failing.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     done = subprocess.run(
