@@ -25,8 +25,8 @@ from srs_eval.nouns import FloatArray, IntArray, Reviews
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
 _SHIPPED_HIDDEN = 8
-# Compile time grows with the square of the hidden units: 3 s for 8, 40 s for 32.
-_MOST_HIDDEN = 32
+# Compile time grows with the square of the hidden units: about 5 s for 8, 20 s for 16.
+_MOST_HIDDEN = 16
 _USERS_PER_BATCH = 10
 _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
@@ -64,7 +64,7 @@ class Lstm:
     Parameters
     ----------
     hidden : int
-        Number of hidden units, up to 32. Compiling takes some seconds once per process, and
+        Number of hidden units, up to 16. Compiling takes some seconds once per process, and
         grows with their square.
     weights : "auto", str, Path, Weights or None
         The start: a safetensors file that ``srs_eval.pretrain`` made, or None for weights drawn

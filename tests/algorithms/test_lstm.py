@@ -137,7 +137,7 @@ def test_without_training_reviews_the_fit_is_skipped():
     "options",
     [
         {"hidden": 0},
-        {"hidden": 33},
+        {"hidden": 17},
         {"hidden": 2.5},
         {"hidden": True},
         {"pull": -1},
