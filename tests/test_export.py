@@ -22,6 +22,9 @@ from commands import QUIET, SMALL
 
 from srs_eval.algorithms.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7WithdrawnEquations
+from srs_eval.algorithms.fsrs45 import Fsrs45Equations
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError
@@ -36,6 +39,7 @@ LONGEST = 36500
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 FSRS5 = Fsrs5Equations.parameters.defaults
 FSRS6 = Fsrs6Equations.parameters.defaults
+FSRS7 = Fsrs7Equations.parameters.defaults
 SPACE = Fsrs6Equations.parameters
 
 
@@ -419,7 +423,7 @@ def test_what_a_fit_is_worth_is_said(
 @pytest.mark.parametrize(
     ("kind", "numbers", "to", "said"),
     [
-        ("fsrs7.Fsrs7", 35, "anki", "FSRS-7 is read by no scheduler yet"),
+        ("fsrs7.Fsrs7", 34, "anki", "FSRS-7 is read by no scheduler yet"),
         ("hlr.Hlr", 3, "py_fsrs", "is no version of FSRS"),
         ("fsrs45.Fsrs45", 17, "py_fsrs", "FSRS-4.5 is no special case"),
         ("fsrs4.Fsrs4", 17, "py_fsrs", "FSRS v4 is no special case"),
@@ -436,9 +440,67 @@ def test_what_no_app_reads_is_refused_with_the_reason(
 
 
 def test_numbers_that_no_app_reads_are_still_there_as_json() -> None:
-    made = for_anyone(fitted((1.0, float("nan")), "fsrs7.Fsrs7"))
+    made = for_anyone(fitted((*FSRS7[:33], float("nan")), "fsrs7.Fsrs7"))
     assert "FSRS-7 is read by no scheduler yet" in made.notes
-    assert json.loads(made.text)["parameters"] == [1.0, None]
+    content = json.loads(made.text)
+    assert content["parameters"] == [*FSRS7[:33], None]
+    assert "first_s90" not in content
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        *(("fsrs6.Fsrs6", n) for n in (17, 19, 34, 35)),
+        *(("fsrs_rs.FsrsRs", n) for n in (17, 19, 34, 35)),
+        ("fsrs7.Fsrs7", 35),
+        ("fsrs7_withdrawn.Fsrs7Withdrawn", 34),
+        ("fsrs5.Fsrs5", 21),
+        ("fsrs45.Fsrs45", 19),
+        ("fsrs4.Fsrs4", 19),
+    ],
+)
+@pytest.mark.parametrize("to", FORMATS)
+def test_parameters_of_another_version_are_refused(kind: str, numbers: int, to: str) -> None:
+    read = not kind.startswith("fsrs7")
+    if to == "json" or (read and not (to == "py_fsrs" and "4" in kind)):
+        said = f"parameters, and this fit has {numbers}: it is of another version"
+    else:
+        said = "is read by no scheduler yet|is no special case|of another version"
+    with pytest.raises(ConfigError, match=said):
+        FORMATS[to](fitted((1.0,) * numbers, kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "equations"),
+    [
+        ("fsrs45.Fsrs45", Fsrs45Equations()),
+        ("fsrs5.Fsrs5", Fsrs5Equations()),
+        ("fsrs6.Fsrs6", Fsrs6Equations()),
+        ("fsrs7.Fsrs7", Fsrs7Equations()),
+        ("fsrs7_withdrawn.Fsrs7Withdrawn", Fsrs7WithdrawnEquations()),
+    ],
+)
+def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(
+    kind: str, equations: Equations
+) -> None:
+    parameters = equations.parameters.defaults
+    made = for_anyone(fitted(parameters, kind))
+    found = json.loads(made.text)["first_s90"]
+    assert list(found) == ["again", "hard", "good", "easy"]
+    reviews = as_reviews([[(0, rating)] for rating in (1, 2, 3, 4)])
+    expected = intervals(RecurrentModel(equations, parameters), reviews, 0.9)
+    np.testing.assert_allclose(list(found.values()), expected, rtol=1e-6)
+    stabilities = np.array(parameters[:4])
+    is_stability = np.abs(np.array(expected) / stabilities - 1) < 1e-6
+    told = any("first_s90" in note for note in made.notes)
+    assert told is not bool(is_stability.all())
+
+
+def test_an_interval_that_is_never_reached_is_null() -> None:
+    flat = (*FSRS6[:20], 1e-3)
+    found = json.loads(for_anyone(fitted((1e12, *flat[1:]))).text)["first_s90"]
+    assert found["again"] is None
+    assert found["good"] == pytest.approx(FSRS6[2])
 
 
 @pytest.mark.parametrize("kind", ["fsrs4.Fsrs4", "fsrs45.Fsrs45"])

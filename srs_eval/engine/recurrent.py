@@ -12,6 +12,7 @@ from srs_eval.engine.equations import Equations, NumpyMaths
 from srs_eval.engine.layout import LANES
 from srs_eval.engine.packing import pack
 from srs_eval.engine.probability import uncertain
+from srs_eval.errors import FitError
 from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 _MATHS = NumpyMaths()
@@ -29,11 +30,23 @@ class RecurrentModel:
         Its numbers, as many as the equations ask for.
     learned : Learned
         How they were found.
+
+    Raises
+    ------
+    FitError
+        If there are not as many parameters as the equations have.
     """
 
     equations: Equations
     parameters: tuple[float, ...]
     learned: Learned = field(default_factory=Learned)
+
+    def __post_init__(self) -> None:
+        """Refuse the parameters of other equations, such as those of another version."""
+        expected, found = len(self.equations.parameters), len(self.parameters)
+        if found != expected:
+            name = type(self.equations).__name__
+            raise FitError(f"{name} has {expected} parameters, and {found} were given")
 
     def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
         """Predict recall at each of `rows` from the card's reviews before it.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from srs_eval.errors import ConfigError
+from srs_eval.handover.first_intervals import first_intervals
 from srs_eval.handover.fitted import Fitted
 from srs_eval.handover.versions import FsrsVersion, outside_bounds
 from srs_eval.nouns import Part
@@ -24,6 +25,7 @@ _PY_FSRS: Mapping[str, Any] = {
     "maximum_interval": 36500,
     "enable_fuzzing": True,
 }
+_S90 = 0.9
 # A name for the file, where it was not said.
 _SCHEDULER = Path("scheduler.json")
 _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
@@ -129,6 +131,8 @@ def for_anyone(fitted: Fitted) -> HandOver:
         If the algorithm keeps no parameters.
     """
     _require_parameters(fitted)
+    for one in fitted.standalone():
+        _require_number_of_parameters(one, "json")
     fit, known = fitted.fit, fitted.version
     parts = [_part_as_json(fitted.of_part(part), part) for part in fit.parts]
     content = {
@@ -139,6 +143,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
         "status": fit.status,
         "parameters": [_finite(number) for number in fit.parameters],
         "standard_errors": [_finite(error) for error in fit.standard_errors],
+        **_first_intervals(fitted),
         **({"parts": parts} if parts else {}),
         "trained_on_reviews": fit.n_train,
         "log_loss": _finite(fitted.log_loss),
@@ -149,7 +154,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
         "srs_eval_version": fitted.package_version,
         "notes": [_learned(fitted), *_about_the_fit(fitted)],
     }
-    is_read = [fit.version is not None and fit.version.numbers for fit in fitted.standalone()]
+    is_read = [fit.version is not None and fit.version.read_by_apps for fit in fitted.standalone()]
     unread = () if all(is_read) else (_no_app(fitted),)
     return HandOver(
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
@@ -176,6 +181,7 @@ def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
         "standalone": part.standalone,
         "parameters": [_finite(number) for number in part.parameters],
         "standard_errors": [_finite(error) for error in part.standard_errors],
+        **_first_intervals(fitted),
         "trained_on_reviews": part.n_train,
     }
 
@@ -227,13 +233,9 @@ def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
     """Return the version of FSRS, if apps read it."""
     _require_parameters(fitted)
     known = fitted.version
-    if known is None or not known.numbers:
+    if known is None or not known.read_by_apps:
         raise ConfigError(f"to={to}: {_no_app(fitted)}; to=json has its numbers")
-    if len(fitted.fit.parameters) != known.numbers:
-        raise ConfigError(
-            f"to={to}: {known.name} has {known.numbers} parameters, and this fit has "
-            f"{len(fitted.fit.parameters)}"
-        )
+    _require_number_of_parameters(fitted, to)
     if not all(map(math.isfinite, fitted.fit.parameters)):
         raise ConfigError(f"to={to}: not all of the parameters are finite")
     return known
@@ -242,6 +244,23 @@ def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
 def _require_parameters(fitted: Fitted) -> None:
     if not (fitted.fit.parameters or any(part.parameters for part in fitted.fit.parts)):
         raise ConfigError(f"{fitted.algorithm} keeps no parameters that could be handed over")
+
+
+def _require_number_of_parameters(fitted: Fitted, to: str) -> None:
+    known, found = fitted.version, len(fitted.fit.parameters)
+    if known is not None and found and found != known.numbers:
+        raise ConfigError(
+            f"to={to}: {known.name} has {known.numbers} parameters, and this fit has {found}: it "
+            "is of another version"
+        )
+
+
+def _first_intervals(fitted: Fitted) -> dict[str, Any]:
+    """Return the days to 90 % after a first review, by rating, if FSRS is what was fitted."""
+    known, parameters = fitted.version, fitted.fit.parameters
+    if known is None or not parameters or not all(map(math.isfinite, parameters)):
+        return {}
+    return {"first_s90": first_intervals(known.equations, parameters, _S90)}
 
 
 def _no_app(fitted: Fitted) -> str:
@@ -265,6 +284,11 @@ def _about_the_fit(fitted: Fitted) -> Iterator[str]:
         yield f"the fit of user {fit.user}, fold {fit.fold} is a fallback: {fit.reason}"
     if fitted.options.get("fit") == "default":
         yield "nothing was fitted (fit=default): these are the numbers that were given"
+    if fitted.version is not None and not fitted.version.s_is_s90:
+        yield (
+            f"the long stability of {fitted.version.name} is not the interval at which recall is "
+            "90 %: first_s90 has that interval after a first review"
+        )
     if fit.fold != fitted.last_fold:
         yield f"fold {fitted.last_fold} has learned from more reviews than fold {fit.fold}"
     if fitted.options.get("binary"):

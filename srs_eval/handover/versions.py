@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from srs_eval.algorithms.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs4 import Fsrs4, Fsrs4Equations
+from srs_eval.algorithms.fsrs5 import Fsrs5, Fsrs5Equations
 from srs_eval.algorithms.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7Withdrawn
-from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs7 import Fsrs7, Fsrs7Equations
+from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7Withdrawn, Fsrs7WithdrawnEquations
+from srs_eval.algorithms.fsrs45 import Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.fsrs_rs import FsrsRs
+from srs_eval.engine.equations import Equations
 
 # What turns FSRS-5 into FSRS-6: no fading of the same-day update, and the fixed exponent.
 _FSRS5_AS_FSRS6 = (0.0, 0.5)
@@ -38,8 +39,12 @@ class FsrsVersion:
     ----------
     name : str
         What people call it.
-    numbers : int
-        How many parameters it has; 0 where no app reads them.
+    equations : Equations
+        The model as mathematics.
+    read_by_apps : bool
+        Whether an app schedules with its parameters.
+    s_is_s90 : bool
+        Whether its stability is the interval at which it predicts 90 %.
     as_fsrs6 : tuple of float, optional
         What is put behind the parameters to make the same model of FSRS-6; None where its
         difficulty or its curve is another.
@@ -48,32 +53,43 @@ class FsrsVersion:
     """
 
     name: str
-    numbers: int
+    equations: Equations
+    read_by_apps: bool = True
+    s_is_s90: bool = True
     as_fsrs6: tuple[float, ...] | None = None
     differences: tuple[str, ...] = ()
 
+    @property
+    def numbers(self) -> int:
+        """How many parameters it has."""
+        return len(self.equations.parameters)
 
-_FSRS6 = FsrsVersion("FSRS-6", 21, ())
-_FSRS7 = FsrsVersion("FSRS-7", 0)
+
+_FSRS6 = FsrsVersion("FSRS-6", Fsrs6Equations(), as_fsrs6=())
 # By the very class: one derived from it may have other equations.
 _VERSIONS = {
     Fsrs4: FsrsVersion(
         "FSRS v4",
-        17,
-        None,
-        (
+        Fsrs4Equations(),
+        differences=(
             "Anki's curve of forgetting is flatter than that of FSRS v4, which it no longer has: "
             "both say 90 % at the same time, and differ everywhere else",
             _AS_FSRS45,
             _SAME_DAY_LEFT_OUT,
         ),
     ),
-    Fsrs45: FsrsVersion("FSRS-4.5", 17, None, (_AS_FSRS45, _SAME_DAY_LEFT_OUT)),
-    Fsrs5: FsrsVersion("FSRS-5", 19, _FSRS5_AS_FSRS6, (_SAME_DAY_HARD,)),
+    Fsrs45: FsrsVersion(
+        "FSRS-4.5", Fsrs45Equations(), differences=(_AS_FSRS45, _SAME_DAY_LEFT_OUT)
+    ),
+    Fsrs5: FsrsVersion(
+        "FSRS-5", Fsrs5Equations(), as_fsrs6=_FSRS5_AS_FSRS6, differences=(_SAME_DAY_HARD,)
+    ),
     Fsrs6: _FSRS6,
     FsrsRs: _FSRS6,
-    Fsrs7: _FSRS7,
-    Fsrs7Withdrawn: _FSRS7,
+    Fsrs7: FsrsVersion("FSRS-7", Fsrs7Equations(), read_by_apps=False, s_is_s90=False),
+    Fsrs7Withdrawn: FsrsVersion(
+        "FSRS-7 (withdrawn)", Fsrs7WithdrawnEquations(), read_by_apps=False, s_is_s90=False
+    ),
 }
 _BY_TARGET = {f"{kind.__module__}.{kind.__qualname__}": known for kind, known in _VERSIONS.items()}
 

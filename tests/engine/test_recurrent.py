@@ -11,6 +11,7 @@ from srs_eval.engine.compiled import compiled
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel, states_before
+from srs_eval.errors import FitError
 from srs_eval.nouns import Reviews
 
 
@@ -69,6 +70,12 @@ def one_card_after_another(reviews, first_half_life):
 
 
 MODEL = RecurrentModel(Doubling(), (2.0,))
+
+
+@pytest.mark.parametrize("parameters", [(), (2.0, 3.0)])
+def test_parameters_of_other_equations_are_refused(parameters):
+    with pytest.raises(FitError, match=f"Doubling has 1 parameters, and {len(parameters)} were"):
+        RecurrentModel(Doubling(), parameters)
 
 
 def test_predictions_equal_a_plain_loop_and_are_missing_at_first_reviews():
