@@ -43,31 +43,35 @@ CLOCKS = {"days": SrsBenchmark(), "seconds": SrsBenchmarkEqualised()}
 FITS = ("default", "reference", "newton")
 
 
-def logs(paths: list[Path], users: int) -> Iterator[Reviews]:
-    """Yield the logs of files, of folders, and of simulated users."""
+def logs(paths: list[Path], users: int) -> Iterator[tuple[str, Reviews]]:
+    """Yield the logs of files, of folders, and of simulated users, each with a name."""
     for path in paths:
         if path.is_dir():
             folder = RevlogsFolder(path)
-            yield from map(folder.read, folder.users())
+            yield from ((f"{path.name}/{user}", folder.read(user)) for user in folder.users())
             continue
         table = pd.read_csv(path)
-        yield reviews_from_columns(
-            user=path.stem,
-            source=path.name,
-            card=table["card_id"],
-            rating=table["rating"],
-            day=table["day_offset"],
-            elapsed_days=table["elapsed_days"],
-            elapsed_seconds=table["elapsed_seconds"],
-            duration_ms=table["duration"],
+        yield (
+            path.stem,
+            reviews_from_columns(
+                user=path.stem,
+                source=path.name,
+                card=table["card_id"],
+                rating=table["rating"],
+                day=table["day_offset"],
+                elapsed_days=table["elapsed_days"],
+                elapsed_seconds=table["elapsed_seconds"],
+                duration_ms=table["duration"],
+            ),
         )
     if users:
         simulated = SyntheticUsers(users=users, max_reviews=4000)
-        yield from map(simulated.read, simulated.users())
+        yield from ((f"simulated/{user}", simulated.read(user)) for user in simulated.users())
 
 
-def measured(log: Reviews) -> list[tuple[str, str, int, str, str, float, float]]:
+def measured(named: tuple[str, Reviews]) -> list[tuple[str, str, int, str, str, float, float]]:
     """Fit every version to every beginning of a log, and measure loss and time."""
+    name, log = named
     found = []
     for clock, protocol in CLOCKS.items():
         for version in VERSIONS:
@@ -81,11 +85,11 @@ def measured(log: Reviews) -> list[tuple[str, str, int, str, str, float, float]]
                     break
                 train = scored[scored < test[0]]
                 for fit in FITS:
-                    began = time.perf_counter()
+                    began = time.process_time()
                     model = version(fit=fit).fit(task.reviews, train, np.random.default_rng(0))
-                    took = time.perf_counter() - began
+                    took = time.process_time() - began
                     loss = log_loss(model.predict(task.reviews, test), task.reviews.recalled[test])
-                    key = (version.name, clock, size, fit, str(log.user))
+                    key = (version.name, clock, size, fit, name)
                     found.append((*key, loss, 1000 * took))
     return found
 
@@ -131,8 +135,10 @@ def main() -> None:
     times = losses.pivot_table(
         index=["version", "clock"], columns=["fit", "size"], values="ms", aggfunc="median"
     )
-    print("\nMedian milliseconds per fit")
-    print(times["newton"].round(1).to_string())
+    for fit in ("newton before", "newton"):
+        if fit in times:
+            print(f"\nMedian milliseconds of processor time per fit, {fit}")
+            print(tabulate(times[fit].round(1).reset_index(), "keys", "github", showindex=False))
 
 
 if __name__ == "__main__":

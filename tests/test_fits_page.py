@@ -17,7 +17,8 @@ VERSIONS = [
 @pytest.fixture(scope="module")
 def rows() -> dict[Key, list[str]]:
     """Cells by version, clock, fit, recency and number of fits: scores of both logs."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    table = PAGE.read_text(encoding="utf-8").split("<!-- table -->")[1].split("<!-- /table -->")[0]
+    lines = [line for line in table.splitlines() if line[:1] == "|"]
     found = {}
     for line in lines[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -48,7 +49,7 @@ def test_the_trainer_matters_most_where_there_are_many_parameters(
     assert [round(found, 3) for found, _ in gains[2:]] == [0.006, 0.016, 0.010]
     assert not any(holds_zero for _, holds_zero in gains[2:])
     for version in VERSIONS:
-        assert 0.0025 < gain(rows, 6, *version)[0] < 0.0065
+        assert 0.0015 < gain(rows, 6, *version)[0] < 0.0075
 
 
 def test_versions_rank_as_told(rows: dict[Key, list[str]]) -> None:
@@ -66,12 +67,12 @@ def test_refits_mend_what_the_trainer_left_undone(rows: dict[Key, list[str]]) ->
         for fit in ("reference", "newton")
     }
     assert 0.006 < max(gains["reference"]) < 0.0075
-    assert max(gains["newton"]) < 0.0014
+    assert max(gains["newton"]) < 0.00095
 
 
-def test_recency_helps_newton_nowhere(rows: dict[Key, list[str]]) -> None:
+def test_recency_hardly_helps_newton(rows: dict[Key, list[str]]) -> None:
     for version in VERSIONS:
         for fits in (5, 50):
             none, mild = (rows[(*version, "newton", r, fits)] for r in ("none", "mild"))
             for place in (0, 4):
-                assert float(none[place]) - float(mild[place]) < 0.00015
+                assert float(none[place]) - float(mild[place]) < 0.00045

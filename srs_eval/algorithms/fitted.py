@@ -201,7 +201,8 @@ class Fitted(FitOptions):
         dtype = np.float32 if self.method == "newton" else np.float64
         packed = pack(reviews, rows, weight=weight / weight.mean(), dtype=dtype)
         middle = coordinates.encode(feasible(centre, space))
-        return Objective(coordinates, packed, middle, self.penalty(space, len(rows)))
+        penalty = self.penalty(space, len(rows), whole_days=reviews.whole_days)
+        return Objective(coordinates, packed, middle, penalty)
 
     def _starts(
         self, first: Vector, space: ParameterSpace, rng: np.random.Generator
@@ -212,8 +213,8 @@ class Fitted(FitOptions):
             first + 0.5 * spread * rng.standard_normal(len(first)) for _ in range(self.starts - 1)
         ]
 
-    def penalty(self, space: ParameterSpace, n_reviews: int) -> Vector:
-        """Return the stiffness of the prior for a number of training reviews."""
+    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
+        """Return the stiffness of the prior for a number of training reviews and a clock."""
         return stiffness(space, self.prior_weight)
 
     def trained(

@@ -98,6 +98,7 @@ class Fsrs4(FsrsWithFirstStabilities):
     name = "fsrs4"
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = _DECAY
+    later_prior = (0.5, 0.25)
 
     def equations(self, *, whole_days: bool) -> Fsrs4Equations:
         """Return the model as mathematics."""

@@ -104,6 +104,7 @@ class Fsrs45(FsrsWithFirstStabilities):
     name = "fsrs45"
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = _DECAY
+    later_prior = (0.5, 1.0)
 
     def equations(self, *, whole_days: bool) -> Fsrs45Equations:
         """Return the model as mathematics."""

@@ -109,6 +109,7 @@ class Fsrs6(FsrsWithFirstStabilities):
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
+    later_prior = (1.0, 0.25)
 
     def equations(self, *, whole_days: bool) -> Fsrs6Equations:
         """Return the model as mathematics."""

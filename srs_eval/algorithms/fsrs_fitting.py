@@ -40,9 +40,17 @@ class FsrsFitted(Fitted):
     the start, with one shift for all four (standard deviation 1.5) and a deviation for each
     (0.75). The other parameters have their spread, and a weight that falls with the number of
     training reviews; see `later_prior_weight`. The option `prior_weight` multiplies both.
+
+    Attributes
+    ----------
+    later_prior : tuple of float
+        What multiplies the weight of the other parameters in whole and in fractional days. It is
+        below 1 where the published parameters are known to lie off: those of another clock, or
+        of a version whose spread is that of a later one.
     """
 
     logarithms: ClassVar[int] = 4
+    later_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def space(self, equations: Equations) -> ParameterSpace:
         """Let first stabilities be as short as the equations let any stability be."""
@@ -50,9 +58,11 @@ class FsrsFitted(Fitted):
         shortest = getattr(equations, "shortest_stability", space.lower[0])
         return dataclasses.replace(space, lower=(*(shortest,) * 4, *space.lower[4:]))
 
-    def penalty(self, space: ParameterSpace, n_reviews: int) -> Vector:
-        """Return the stiffness of the prior for a number of training reviews."""
-        penalty = later_prior_weight(n_reviews) * stiffness(space, 1.0)
+    def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
+        """Return the stiffness of the prior for a number of training reviews and a clock."""
+        in_days, in_fractions = self.later_prior
+        weight = (in_days if whole_days else in_fractions) * later_prior_weight(n_reviews)
+        penalty = stiffness(space, weight)
         covariance = _DEVIATION**2 * np.eye(4) + _SHIFT**2
         penalty[:4, :4] = np.linalg.inv(covariance) / 2
         return self.prior_weight * penalty

@@ -92,7 +92,7 @@ class Logistic(FittedLogOdds):
         reviews, recipe = history.reviews, self.recipe
         inputs = features(history, rows, reviews.elapsed[rows])
         recalled = reviews.recalled[rows].astype(np.float64)
-        spread, free = np.asarray(_SPREAD), np.zeros(len(start))
+        spread, free = np.asarray(_SPREAD), np.zeros((len(start), len(start)))
 
         def loss(some: IntArray) -> LogLoss:
             return LogLoss(Linear(inputs[some]), recalled[some], weight[some], start, free)

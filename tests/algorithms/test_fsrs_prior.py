@@ -61,13 +61,24 @@ def algorithm_packed(reviews, rows):
 
 def test_the_penalty_of_first_stabilities_is_a_shift_and_deviations():
     _, space = space_of(Fsrs6())
-    penalty = Fsrs6().penalty(space, 500)
+    penalty = Fsrs6().penalty(space, 500, whole_days=True)
     expected = (1.77778 * np.eye(4) - 0.41830) / 2
     np.testing.assert_allclose(penalty[:4, :4], expected, atol=1e-5)
     assert not penalty[:4, 4:].any()
     np.testing.assert_allclose(np.diag(penalty)[4:], 2.5 / np.square(space.spread[4:]))
     assert np.linalg.eigvalsh(penalty).min() > 0
-    np.testing.assert_allclose(Fsrs6(prior_weight=3).penalty(space, 500), 3 * penalty)
+    np.testing.assert_allclose(
+        Fsrs6(prior_weight=3).penalty(space, 500, whole_days=True), 3 * penalty
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_clock_changes_the_weight_of_the_other_parameters_alone(version):
+    _, space = space_of(version())
+    days, fractions = (version().penalty(space, 500, whole_days=clock) for clock in (True, False))
+    np.testing.assert_array_equal(days[:4], fractions[:4])
+    in_days, in_fractions = version.later_prior
+    np.testing.assert_allclose(days[4:] * in_fractions, fractions[4:] * in_days)
 
 
 def test_the_weight_of_the_other_parameters_falls_towards_a_half():
