@@ -152,6 +152,7 @@ def _save(plan: Plan, evaluation: Evaluation, fingerprint: str) -> None:
 
 
 def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, object]:
+    last_of_users = {fit.user: fit for fit in evaluation.fits}.values()
     return {
         "algo": plan.algo,
         "label": plan.label,
@@ -176,6 +177,7 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "seed": plan.seed,
         "left_out": dict(evaluation.left_out),
         "notes": [f"user {user}: {note}" for user, note in evaluation.notes],
+        "fit_notes": [told(fit) for fit in last_of_users if fit.reason],
         "data_fingerprint": evaluation.data_fingerprint,
         "rows_fingerprint": fingerprint,
         "tags": run_tags(plan),

@@ -245,6 +245,8 @@ def _rare_log(*, whole_days: bool) -> Reviews:
         truth=np.full(len(card), 0.9),
         deck=np.zeros(len(card), np.int64),
         preset=np.zeros(len(card), np.int64),
+        note_type=np.zeros(len(card), np.int64),
+        template=np.zeros(len(card), np.int64),
         whole_days=whole_days,
     )
     return renamed(log)

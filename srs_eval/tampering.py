@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.cards import rows_by_card
-from srs_eval.nouns import REVIEW_COLUMNS, BoolArray, IntArray, Reviews
+from srs_eval.nouns import GROUPS, REVIEW_COLUMNS, BoolArray, IntArray, Reviews
 
 # Tampered answer times reach further than invented ones, so that a threshold is crossed.
 _SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
@@ -112,7 +112,7 @@ def other_future(
         columns["elapsed_seconds"][after] = gap * _DAY + rng.uniform(1, _SECONDS_LATER, len(gap))
     if "state" in columns:
         columns["state"][after] = 3 if hard else 2
-    for name in {"deck", "preset"} & set(columns):
+    for name in set(GROUPS) & set(columns):
         known = columns[name][:facts_from]
         columns[name][after] = known.min() if hard else known.max() + (known.min() == known.max())
     return renamed(replace(reviews, **columns))

@@ -94,6 +94,8 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
         truth=truth.ravel()[in_time],
         deck=card.ravel()[in_time] % 3,
         preset=card.ravel()[in_time] % 2,
+        note_type=card.ravel()[in_time] % 2,
+        template=card.ravel()[in_time] % 4,
     )
 
 

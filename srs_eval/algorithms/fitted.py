@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,7 +30,7 @@ from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import train
 from srs_eval.engine.two_buttons import TwoButtons, with_two_buttons
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
@@ -123,6 +123,58 @@ class Fitted(FitOptions):
         """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
         return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
 
+    @property
+    def can_fit_near(self) -> bool:
+        """Whether `fit_near` is possible: the fit has a prior, and minimises."""
+        return self.method in ("newton", "lbfgs") and self.prior_weight > 0
+
+    def fit_near(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        rng: np.random.Generator,
+        model: MemoryModel,
+        weight: float,
+    ) -> MemoryModel:
+        """Learn from the outcomes of `rows`, pulled towards the parameters of another fit.
+
+        Parameters
+        ----------
+        model : MemoryModel
+            The other fit: the centre of the prior, and the start.
+        weight : float
+            Strength of the pull, as a multiple of the prior of `fit`.
+
+        Raises
+        ------
+        ConfigError
+            If the fit has no prior.
+        FitError
+            If the loss is not finite, naming the user.
+        """
+        if not self.can_fit_near:
+            raise ConfigError(
+                f"{self.name}: fit={self.method} with prior_weight={self.prior_weight} has no "
+                "prior to pull it to another fit: use fit=newton and a prior_weight above 0"
+            )
+        equations, space, reviews = self._prepared(reviews)
+        centre = np.asarray(model.parameters)
+        try:
+            w, learned = self._minimise(
+                equations, space, reviews, rows, centre, centre, rng, weight=weight
+            )
+        except FitError as error:
+            raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
+        return RecurrentModel(equations, _tuple(w), learned)
+
+    def _prepared(self, reviews: Reviews) -> tuple[Equations, ParameterSpace, Reviews]:
+        """Return the equations and bounds for a log, and the log as they read it."""
+        equations = self.equations(whole_days=reviews.whole_days)
+        space = self.space(equations)
+        if self.binary:
+            return TwoButtons(equations), space, with_two_buttons(reviews)
+        return equations, space, reviews
+
     def _learn(
         self,
         reviews: Reviews,
@@ -130,11 +182,8 @@ class Fitted(FitOptions):
         rng: np.random.Generator,
         previous: Vector | None,
     ) -> RecurrentModel:
-        equations = self.equations(whole_days=reviews.whole_days)
-        space = self.space(equations)
         given = np.asarray(self.parameters or self.defaults(whole_days=reviews.whole_days))
-        if self.binary:
-            equations, reviews = TwoButtons(equations), with_two_buttons(reviews)
+        equations, space, reviews = self._prepared(reviews)
         if self.method == "default":
             return RecurrentModel(equations, _tuple(given))
         if len(rows) == 0:
@@ -170,11 +219,14 @@ class Fitted(FitOptions):
         centre: Vector,
         previous: Vector | None,
         rng: np.random.Generator,
+        *,
+        weight: float = 1.0,
     ) -> tuple[Vector, Learned]:
         minimise = newton if self.method == "newton" else lbfgs
         coordinates = self.coordinates(equations)
         bounds = coordinates.space(space)
         objective = self.objective(equations, space, reviews, rows, centre)
+        objective = replace(objective, stiffness=weight * objective.stiffness)
         first = coordinates.encode(feasible(centre if previous is None else previous, space))
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = _best(lambda start: minimise(objective, start, bounds), starts)
@@ -230,7 +282,7 @@ class Fitted(FitOptions):
             return centre
         recipe = self.recipe
         if recipe.decimals is not None and not reviews.whole_days:
-            recipe = dataclasses.replace(recipe, decimals=6)
+            recipe = replace(recipe, decimals=6)
         weight = self.weights(len(rows))
         pull = stiffness(space, 1.0)
         return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)

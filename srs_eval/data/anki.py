@@ -37,7 +37,7 @@ class AnkiCollection:
     Which rows of the review table are reviews is decided as in the public data set
     ``anki-revlogs-10k``; each other row is counted in ``Reviews.left_out`` by its reason.
     Reviews of deleted cards count, because the review table keeps them; which deck those were in
-    is not known.
+    and what they looked like is not known.
 
     Days have 86,400 seconds and begin at one time of the UTC day for the whole log, as in
     the data set: daylight saving and journeys are not followed. With version 1 of Anki's
@@ -145,6 +145,7 @@ class AnkiCollection:
                 utc_offset_minutes=self.utc_offset_minutes,
             )
             deck_of_card, preset_of_deck = collection.decks()
+            note_type_of_card, template_of_card = collection.note_types()
             titles = collection.titles()
         selection = select_reviews(revlog, valid)
         if not len(selection.rows):
@@ -153,7 +154,15 @@ class AnkiCollection:
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
         notes = (str(scheduler), str(start))
-        return replace(reviews, deck=deck, preset=preset, titles=titles, notes=notes)
+        return replace(
+            reviews,
+            deck=deck,
+            preset=preset,
+            note_type=_looked_up(note_type_of_card, reviews.card),
+            template=_looked_up(template_of_card, reviews.card),
+            titles=titles,
+            notes=notes,
+        )
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""

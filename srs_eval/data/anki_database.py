@@ -13,6 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from srs_eval.data.anki_decks import preset_of_deck
+from srs_eval.data.anki_note_types import (
+    number_in,
+    template_names,
+    template_number,
+    template_of_card,
+    templates_in_text,
+)
 from srs_eval.data.anki_package import collection_copy
 from srs_eval.data.untrusted_database import damaged, open_database
 from srs_eval.errors import ReviewLogError
@@ -23,10 +30,18 @@ _Value = TypeVar("_Value")
 DAY_SECONDS = 86_400
 
 # Far above the largest real collections.
-_ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "decks": 100_000}
+_ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "notes": 5_000_000, "decks": 100_000}
 _FETCHED_AT_ONCE = 100_000
 _SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset")
-_TABLES_READ = ("revlog", "col", "config", "cards", "decks", "notes")
+_TABLES_READ = (
+    *("revlog", "col", "config", "cards", "decks", "deck_config"),
+    *("notes", "notetypes", "templates"),
+)
+_NAMED = (
+    ("deck", "decks", "decks"),
+    ("preset", "deck_config", "dconf"),
+    ("note_type", "notetypes", "models"),
+)
 _COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
 # What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
 _NOT_A_NUMBER = -(2**63)
@@ -167,28 +182,73 @@ class Collection:
         found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
         return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
 
+    def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Read the note type and the card template of each card, as far as they are recorded.
+
+        Raises
+        ------
+        ReviewLogError
+            If numbers are stored as something else.
+        """
+        notes_missing = not {"id", "mid"} <= self._columns_of("notes")
+        if notes_missing or not {"id", "nid", "ord"} <= self._columns_of("cards"):
+            return {}, {}
+        self._require_numbers("notes", ("id", "mid"))
+        self._require_numbers("cards", ("id", "nid", "ord"))
+        notes = self.connection.execute("select id, mid from notes not indexed")
+        of_note = self._unique("notes", notes)
+        rows = self.connection.execute("select id, nid, ord from cards not indexed")
+        cards = self._unique("cards", ((card, (note, place)) for card, note, place in rows))
+        known = {
+            card: (of_note[note], place) for card, (note, place) in cards.items() if note in of_note
+        }
+        templates = self._templates()
+        found = {card: template_of_card(*facts, templates) for card, facts in known.items()}
+        return (
+            {card: note_type for card, (note_type, _) in known.items()},
+            {card: template for card, template in found.items() if template is not None},
+        )
+
     def titles(self) -> Mapping[str, Mapping[int, str]]:
-        """Return the names of decks and presets by number, under ``deck`` and ``preset``.
+        """Return the names of groups by number, under the names of their columns in a log.
 
         Names that cannot be read are left out: only tables show them.
         """
-        found = {}
-        for group, table, text in (("deck", "decks", "decks"), ("preset", "deck_config", "dconf")):
+        found: dict[str, Mapping[int, str]] = {}
+        for group, table, text in _NAMED:
             rows: Iterable[tuple[Any, Any]] = ()
             if {"id", "name"} <= self._columns_of(table):
-                rows = self.connection.execute(f"select id, name from {table}")
-            elif text in self._columns_of("col"):
-                with suppress(ReviewLogError):
-                    (stored,) = self.connection.execute(f"select {text} from col").fetchone()
-                    facts = self._object_in_json(text, stored)
-                    named = {key: each for key, each in facts.items() if isinstance(each, dict)}
-                    rows = [(_number(key), each.get("name")) for key, each in named.items()]
+                rows = self.connection.execute(f"select id, name from {table} not indexed")
+            else:
+                facts = self._named_in_text(text)
+                named = {key: each for key, each in facts.items() if isinstance(each, dict)}
+                rows = [(number_in(key), each.get("name")) for key, each in named.items()]
             found[group] = {
                 number: name.replace("\x1f", "::")
                 for number, name in rows
                 if isinstance(number, int) and isinstance(name, str)
             }
-        return found
+        return found | {"template": template_names(self._templates(), found["note_type"])}
+
+    def _templates(self) -> Mapping[int, str]:
+        """Return the names of all card templates by number; what cannot be read is left out."""
+        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self._named_in_text("models"))
+        if {"ntid", "ord", "name"} <= self._columns_of("templates"):
+            rows = self.connection.execute("select ntid, ord, name from templates not indexed")
+        return {
+            number: name
+            for note_type, place, name in rows
+            if (number := template_number(note_type, place)) is not None and isinstance(name, str)
+        }
+
+    def _named_in_text(self, column: str) -> Mapping[str, Any]:
+        """Parse decks, presets or note types kept as text; an empty object if that fails."""
+        if column not in self._columns_of("col"):
+            return {}
+        with suppress(ReviewLogError):
+            (stored,) = self.connection.execute(f"select {column} from col").fetchone()
+            return self._object_in_json(column, stored)
+        return {}
 
     def settings(self) -> tuple[int, Mapping[str, Any]]:
         """Read the creation stamp in seconds, and the settings about the scheduler and days.
@@ -331,8 +391,3 @@ def _whole(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 64 bits")
     return value
-
-
-def _number(text: str) -> int | None:
-    """Parse a whole number of at most 64 bits; None if it is not one."""
-    return int(text) if text.isascii() and text.lstrip("-").isdigit() and len(text) < 20 else None

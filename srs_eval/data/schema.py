@@ -45,6 +45,8 @@ def reviews_from_columns(
     truth: Any = None,
     deck: Any = None,
     preset: Any = None,
+    note_type: Any = None,
+    template: Any = None,
     left_out: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
     row_name: Callable[[int], str] | None = None,
@@ -73,6 +75,8 @@ def reviews_from_columns(
         True probability of recall, in [0, 1].
     deck, preset : array-like [n], optional
         Whole numbers: deck of the card and preset of the deck, -1 where not known.
+    note_type, template : array-like [n], optional
+        Whole numbers: note type of the card and its card template, -1 where not known.
     left_out : mapping of str to int, optional
         Rows of the source that are not reviews, counted by reason.
     notes : sequence of str
@@ -102,6 +106,7 @@ def reviews_from_columns(
     given = {"card": card, "rating": rating, "day": day, "elapsed_days": elapsed_days}
     given |= {"elapsed_seconds": elapsed_seconds, "duration_ms": duration_ms}
     given |= {"state": state, "truth": truth, "deck": deck, "preset": preset}
+    given |= {"note_type": note_type, "template": template}
     given = {name: values for name, values in given.items() if values is not None}
     n = _common_length(source, given)
     check = _Check(row_name or _row_number, dict(column_names or {}))
@@ -128,6 +133,8 @@ def reviews_from_columns(
         truth=real.get("truth"),
         deck=whole.get("deck"),
         preset=whole.get("preset"),
+        note_type=whole.get("note_type"),
+        template=whole.get("template"),
         left_out=dict(left_out or {}),
         notes=tuple(notes),
     )

@@ -40,6 +40,9 @@ class Columns:
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
     deck, preset : str, optional
         Deck of the card and preset of the deck: numbers or text, empty where not known.
+    note_type, template : str, optional
+        Note type of the card and its card template, likewise. Templates of different note types
+        need different names.
 
     Raises
     ------
@@ -59,6 +62,8 @@ class Columns:
     state: str | None = None
     deck: str | None = None
     preset: str | None = None
+    note_type: str | None = None
+    template: str | None = None
 
     def __post_init__(self) -> None:
         """Check that there are the columns a log needs, and that they go together."""

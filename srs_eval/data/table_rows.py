@@ -17,13 +17,12 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
 _RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1}
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
 _AGAIN = 1
-_GROUPS = ("deck", "preset")
 _NOT_KNOWN = -1
 
 
@@ -97,7 +96,7 @@ def read_rows(
     if "time" in part:
         _put_in_time_order(log, reading)
     log.columns["card"] = identities(log.columns["card"])
-    titles = {group: _number_groups(log, group) for group in _GROUPS if group in log.columns}
+    titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
     _fill_first_intervals(log)
     return replace(_checked(user, source, log), titles=titles)
 

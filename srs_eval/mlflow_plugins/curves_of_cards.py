@@ -5,8 +5,8 @@ Input, one row per review, the reviews of a card in their order:
 - ``card``: number of the card; several cards may be asked about at once;
 - ``elapsed_days``: days since the card's previous review (at its first, whatever it says);
 - ``rating``: 1 Again, 2 Hard, 3 Good, 4 Easy;
-- ``deck`` and ``preset``, if the model has parameters of their own for some of them: numbers of
-  the card's deck and preset. Where they are -1 or left out, the fit to all reviews predicts.
+- ``deck``, ``preset``, ``note_type`` or ``template``, if the model has parameters for groups: the
+  number of the card's group. Where it is -1 or left out, the fit to all reviews predicts.
 
 Output, one row per card and day asked for: ``card``, ``days`` since its last review, and
 ``recall``, the probability of it. The parameter ``days`` says which days.
@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import GROUPS, IntArray, Reviews
 from srs_eval.rebuilt import rebuilt_model, same_day
 from srs_eval.report.tables import parts_from
 
@@ -92,6 +92,8 @@ class CurvesOfCards:
         day[is_asked] = day.max()
         elapsed = frame["elapsed_days"].to_numpy()[order]
         code = pd.factorize(frame["card"])[0].astype(np.int64)
+        cards = frame["card"].to_numpy()[order]
+        groups = {group: _of_cards(histories, group, cards) for group in GROUPS}
         reviews = Reviews(
             user="",
             card=code[order],
@@ -101,8 +103,10 @@ class CurvesOfCards:
             elapsed=elapsed,
             row=np.arange(len(frame)),
             whole_days=self._whole_days,
-            deck=_of_cards(histories, "deck", frame["card"].to_numpy()[order]),
-            preset=_of_cards(histories, "preset", frame["card"].to_numpy()[order]),
+            deck=groups["deck"],
+            preset=groups["preset"],
+            note_type=groups["note_type"],
+            template=groups["template"],
         )
         rows = np.flatnonzero(is_asked[order])
         return reviews, rows[np.argsort(reviews.card[rows])]

@@ -19,6 +19,7 @@ from srs_eval.nouns.protocols import (
     WarmStarting,
 )
 from srs_eval.nouns.values import (
+    GROUPS,
     REVIEW_COLUMNS,
     Better,
     BoolArray,
@@ -37,6 +38,7 @@ from srs_eval.nouns.values import (
 )
 
 __all__ = [
+    "GROUPS",
     "REVIEW_COLUMNS",
     "Algorithm",
     "Better",

@@ -20,6 +20,9 @@ FloatArray = NDArray[np.floating[Any]]
 Better = Literal["lower", "higher", "zero", "neither"]
 FitStatus = Literal["ok", "fallback", "skipped", "failed"]
 
+# What cards can be grouped by; each is a column of `Reviews`.
+GROUPS = ("deck", "preset", "note_type", "template")
+
 REVIEW_COLUMNS = (
     "card",
     "day",
@@ -31,8 +34,7 @@ REVIEW_COLUMNS = (
     "duration_ms",
     "state",
     "truth",
-    "deck",
-    "preset",
+    *GROUPS,
 )
 
 
@@ -70,8 +72,11 @@ class Reviews:
     deck, preset : int64 [n], optional
         Deck the card is in, and the preset of options of that deck, both as they were when the
         log was exported; -1 where that is not known, as of deleted cards.
+    note_type, template : int64 [n], optional
+        Note type of the card, and its card template, which belongs to one note type; -1 where
+        that is not known.
     titles : mapping of str to mapping of int to str
-        What people call decks and presets, by ``deck`` and ``preset``, as far as it is known.
+        Names of groups, by the name of their column in `GROUPS`, as far as they are known.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
     notes : sequence of str
@@ -95,6 +100,8 @@ class Reviews:
     whole_days: bool = True
     deck: IntArray | None = None
     preset: IntArray | None = None
+    note_type: IntArray | None = None
+    template: IntArray | None = None
     titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     notes: Sequence[str] = ()
 

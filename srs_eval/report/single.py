@@ -99,14 +99,20 @@ def _too_few(evaluation: Evaluation) -> list[str]:
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
-    """Say what is to be said of fits, the worst first, and each reason once."""
+    """Say what is to be said of fits, the worst first, and each reason once.
+
+    Notes of fits that are ok are alike if they begin alike, up to a colon: numbers follow. The
+    last of them has learned from most reviews.
+    """
     alike: dict[tuple[str, str], list[Fit]] = {}
     for fit in evaluation.fits:
         if fit.reason or fit.status != "ok":
-            alike.setdefault((fit.status, _bare(fit)), []).append(fit)
+            reason = _bare(fit)
+            kind = reason.split(": ")[0] if fit.status == "ok" else reason
+            alike.setdefault((fit.status, kind), []).append(fit)
     groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
     shown = [
-        f"{_TITLES.get(status, status)}: {told(fits[0])}"
+        f"{_TITLES.get(status, status)}: {told(fits[-1 if status == 'ok' else 0])}"
         + (f" (and {len(fits) - 1:,} more)" if len(fits) > 1 else "")
         for (status, _), fits in groups[:_REASONS_SHOWN]
     ]

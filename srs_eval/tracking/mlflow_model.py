@@ -20,6 +20,7 @@ from mlflow.entities import LoggedModelOutput, Metric
 from mlflow.models import Model, ModelSignature
 from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
+from srs_eval.nouns import GROUPS
 from srs_eval.tracking.items import LearnedModel
 from srs_eval.tracking.mlflow_store import DIGEST_LENGTH, NOTE_TAG
 
@@ -33,8 +34,7 @@ SIGNATURE = ModelSignature(
             ColSpec("long", "card"),
             ColSpec("double", "elapsed_days"),
             ColSpec("long", "rating"),
-            ColSpec("long", "deck", required=False),
-            ColSpec("long", "preset", required=False),
+            *(ColSpec("long", group, required=False) for group in GROUPS),
         ]
     ),
     outputs=Schema(
