@@ -64,7 +64,11 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(table: Path) -> list[str]:
     columns = [f"data.columns.{noun}={name}" for noun, name in COLUMNS.items()]
-    return ["algo=per_group", "algo.fewest=150", "data=csv", f"data.path={table}", *columns]
+    return [
+        *("algo=per_group", "algo.pooling=none", "algo.fewest=150"),
+        *("data=csv", f"data.path={table}"),
+        *columns,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -196,10 +200,9 @@ def options_for(kind: type, **options: Any) -> dict[str, Any]:
 
 def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log: Reviews) -> None:
     members = {"hlr": options_for(Hlr), "fsrs6": options_for(Fsrs6)}
-    algorithm = PerGroup(Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()}), fewest=150)
-    options = options_for(
-        PerGroup, base=options_for(Ensemble, members=members, weights="fitted"), fewest=150
-    )
+    algorithm = PerGroup(Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()}), pooling="none", fewest=150)
+    base = options_for(Ensemble, members=members, weights="fitted")
+    options = options_for(PerGroup, base=base, pooling="none", fewest=150)
     model, reviews, fold = learned(algorithm, log)
     parts = model.learned.parts
     names = [part.name for part in parts]
@@ -213,7 +216,7 @@ def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log:
 
 
 def test_a_blend_keeps_the_parameters_of_each_group_and_is_not_built_again(log: Reviews) -> None:
-    model, _, _ = learned(Blend(PerGroup(Hlr(), fewest=150)), log)
+    model, _, _ = learned(Blend(PerGroup(Hlr(), pooling="none", fewest=150)), log)
     names = [part.name for part in model.learned.parts]
     assert names == ["base/all", "base/preset 0", "base/preset 1"]
     assert not any(part.standalone for part in model.learned.parts)

@@ -123,7 +123,7 @@ class PerGroup:
     ----------
     base : Algorithm
         The other algorithm. Partial pooling needs one that can be fitted around other parameters:
-        one that is written as equations (HLR, FSRS, ACT-R and others), by `newton` or `lbfgs`.
+        HLR, SM-2, SBD or a version of FSRS, by `newton` or `lbfgs`.
     group : {"deck", "preset", "note_type", "template"}
         What has parameters of its own: a deck (subdecks by themselves), all decks of a preset,
         all cards of a note type, or of one card template of a note type.
@@ -159,8 +159,8 @@ class PerGroup:
         if self.pooling == "partial" and not poolable:
             raise ConfigError(
                 f"per_group: base={type(self.base).__name__} cannot be fitted around the "
-                "parameters of another fit: use pooling=none, or a base that is written as "
-                "equations, with fit=newton or fit=lbfgs and prior_weight above 0"
+                "parameters of another fit: use pooling=none, or HLR, SM-2, SBD or FSRS as base, "
+                "with fit=newton or fit=lbfgs and prior_weight above 0"
             )
 
     @property

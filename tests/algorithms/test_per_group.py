@@ -15,6 +15,7 @@ from srs_eval.checks import check_algorithm
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluate import EvaluateUser
+from srs_eval.nouns import GROUPS
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.trial import trial_task
 
@@ -34,7 +35,7 @@ def fitted(algorithm, reviews=REVIEWS):
 
 
 def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
-    model = fitted(PerGroup(Average(), group="deck", fewest=50))
+    model = fitted(PerGroup(Average(), group="deck", pooling="none", fewest=50))
     trained, tested = DECK[FOLD.train], DECK[FOLD.test]
     recalled = REVIEWS.recalled[FOLD.train]
     p = model.predict(REVIEWS, FOLD.test)
@@ -53,7 +54,7 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
 
 
 def test_histories_of_a_group_are_whole():
-    model = fitted(PerGroup(Hlr(), group="deck", fewest=50))
+    model = fitted(PerGroup(Hlr(), group="deck", pooling="none", fewest=50))
     alone = Hlr().fit(REVIEWS, FOLD.train[DECK[FOLD.train] == 7], np.random.default_rng(0))
     assert model.models[7].parameters == alone.parameters
     rows = FOLD.test[DECK[FOLD.test] == 7]
@@ -61,23 +62,23 @@ def test_histories_of_a_group_are_whole():
 
 
 def test_presets_are_groups_too():
-    model = fitted(PerGroup(Average(), fewest=50))
+    model = fitted(PerGroup(Average(), pooling="none", fewest=50))
     assert model.learned.note == "2 of 2 presets have a fit of their own"
 
 
-@pytest.mark.parametrize("group", ["deck", "preset"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_log_without_groups_has_one_fit_and_says_so(group):
-    plain = replace(REVIEWS, deck=None, preset=None)
+    plain = replace(REVIEWS, **dict.fromkeys(GROUPS))
     model = fitted(PerGroup(Hlr(), group=group), plain)
     assert model.learned.fallback
-    assert f"does not tell the {group}" in model.learned.note
+    assert "the log does not tell the " in model.learned.note
     whole = fitted(Hlr(), plain)
     np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
 
 
 @pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "online"])
 def test_it_is_honest_where_there_are_groups(base):
-    algorithm = PerGroup(base, group="deck", fewest=20)
+    algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
     assert algorithm.same_day == base.same_day
     assert algorithm.online == base.online
     assert algorithm.sees_truth == base.sees_truth
@@ -94,7 +95,7 @@ def test_refits_start_from_the_group_or_from_the_whole():
             seen.append(previous)
             return self.fit(reviews, rows, rng)
 
-    algorithm = PerGroup(Warm(), group="deck", fewest=60)
+    algorithm = PerGroup(Warm(), group="deck", pooling="none", fewest=60)
     rng = np.random.default_rng(0)
     before = algorithm.fit(REVIEWS, FOLD.train[:130], rng)
     after = algorithm.refit(REVIEWS, FOLD.train, rng, before)
@@ -104,7 +105,8 @@ def test_refits_start_from_the_group_or_from_the_whole():
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("base", "fsrs6"), ("group", "tag"), ("fewest", 0), ("fewest", 1.5)]
+    ("option", "value"),
+    [("base", "fsrs6"), ("group", "tag"), ("fewest", 0), ("fewest", 1.5), ("pooling", "full")],
 )
 def test_options_that_make_no_sense_are_refused(option, value):
     with pytest.raises(ConfigError, match=f"per_group: {option}={value}"):
@@ -114,7 +116,7 @@ def test_options_that_make_no_sense_are_refused(option, value):
 @pytest.mark.skipif(not ANKI.is_dir(), reason="the public logs are not there")
 def test_decks_of_a_real_log_are_fitted_by_themselves():
     source = RevlogsFolder(ANKI)
-    algorithm = PerGroup(Average(), group="deck", fewest=100)
+    algorithm = PerGroup(Average(), group="deck", pooling="none", fewest=100)
     evaluated = EvaluateUser(source, algorithm, SrsBenchmarkRefit(5), seed=0, curves=0)(8)
     assert [fit.status for fit in evaluated.fits] == ["ok"] * 5
     assert evaluated.fits[-1].reason == "7 of 31 decks have a fit of their own"
