@@ -85,7 +85,7 @@ def evaluated(folder: Path, path: Path, algo: str) -> dict[str, Any]:
 
 
 def log_loss(summary: dict[str, Any]) -> float:
-    return float(summary["metrics"]["log_loss"]["mean"])
+    return float(summary["metrics"]["log_loss"]["mean_users"])
 
 
 def test_presets_that_differ_are_predicted_better_and_the_run_says_so(

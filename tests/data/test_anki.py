@@ -423,3 +423,39 @@ def test_decks_and_presets_are_those_that_anki_tells(anki_library, tmp_path):
         assert {preset, 1} <= set(log.preset.tolist())
         assert log.titles["preset"][preset] == "demanding"
         assert log.titles["deck"][third] == "other::third"
+
+
+def test_note_types_and_templates_are_those_that_anki_tells(anki_library, tmp_path):
+    student = Student(anki_library, tmp_path / "n.anki2")
+    col = student.col
+    for kind, front in (
+        ("Basic", "one card"),
+        ("Basic (and reversed card)", "two cards"),
+        ("Cloze", "{{c1::three}} {{c2::different}} {{c3::cards}}"),
+    ):
+        note = col.new_note(col.models.by_name(kind))
+        note.fields[0], note.fields[1] = front, "answer"
+        col.add_note(note, 1)
+    student.study(at_most=30)
+    expected = {}
+    for card in student.cards(""):
+        facts, kind = col.get_card(card), col.get_card(card).note_type()
+        template = facts.template()["name"]
+        expected[card] = (kind["id"], kind["name"], f"{kind['name']}: {template}")
+    package = tmp_path / "n.colpkg"
+    col.export_collection_package(str(package), include_media=False, legacy=True)
+    numbers = []
+    for path in (student.path, package):
+        log = AnkiCollection(path).read("n")
+        titles = [log.titles[group] for group in ("note_type", "template")]
+        found = {
+            card: (note_type, titles[0][note_type], titles[1][template])
+            for card, note_type, template in zip(
+                log.card.tolist(), log.note_type.tolist(), log.template.tolist(), strict=True
+            )
+        }
+        assert found == {card: expected[card] for card in found}
+        assert len(set(log.note_type.tolist())) == 3
+        assert len(set(log.template.tolist())) == 4
+        numbers.append(log.template.tolist())
+    assert numbers[0] == numbers[1]
