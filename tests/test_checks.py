@@ -148,7 +148,7 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     before, at = np.arange(row), np.array([row])
     for name, column in columns_of(reviews).items():
         np.testing.assert_array_equal(getattr(future, name)[before], column[before])
-    for name in ("card", "day", "elapsed", "elapsed_days", "deck", "preset", "state", "row"):
+    for name in ("card", "day", "elapsed", "elapsed_days", *GROUPS, "state", "row"):
         assert getattr(future, name)[at] == getattr(reviews, name)[at]
     np.testing.assert_array_equal(future.recalled[row:], recalled)
     after = np.arange(row + 1, len(reviews))

@@ -108,7 +108,7 @@ class PerGroup:
     pulled towards the fit of all reviews: small groups stay close to it, large ones move as far
     as their reviews say. The strength of the pull is chosen by cross-validation over the cards of
     the training reviews. If the groups' fits do not predict held-out cards better by more than
-    1.5 standard errors, one set of parameters serves all groups. The note of each fit says which
+    2 standard errors, one set of parameters serves all groups. The note of each fit says which
     is the case. With ``pooling=none`` each group has a fit to its own reviews alone.
 
     Small groups, and cards whose group is not known, are predicted by the fit of all reviews. A
