@@ -37,6 +37,7 @@ from srs_eval.checks import (
 )
 from srs_eval.errors import SrsEvalError
 from srs_eval.expectations import Sides
+from srs_eval.nouns import GROUPS
 from srs_eval.tampering import columns_of, other_future
 from srs_eval.trial import trial_task
 from srs_eval.worker import NotImportable, call_elsewhere
