@@ -16,6 +16,8 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray
 # From here on, not every whole number is a float.
 EXACT_FLOAT = 2.0**53
 
+# The largest float has 309 digits.
+_DIGITS = 300
 _ROWS_QUOTED = 3
 _CHARACTERS_QUOTED = 60
 _BRIEF = reprlib.Repr()
@@ -175,10 +177,16 @@ def _plain(values: Any) -> np.ndarray[Any, np.dtype[Any]]:
         # True is not a rating, nor a day; nor is a date a number.
         return np.full(len(array), np.nan)
     mixed = array.dtype.kind == "O"
-    parsed = pd.to_numeric(
-        pd.Series(scalars(array) if mixed else array, dtype=object), errors="coerce"
-    )
+    parsed = numbers_in(pd.Series(scalars(array) if mixed else array, dtype=object))
     return parsed.to_numpy() if parsed.dtype.kind in "iuf" else _floats(parsed)
+
+
+def numbers_in(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Parse what is a number; everything else becomes missing."""
+    try:
+        return pd.to_numeric(values, errors="coerce")
+    except OverflowError:  # pandas does not coerce a number beyond the range of floats
+        return pd.to_numeric(values.where(values.astype(str).str.len() < _DIGITS), errors="coerce")
 
 
 def _floats(values: Any) -> FloatArray:

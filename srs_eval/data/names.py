@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.columns import EXACT_FLOAT, cut, scalars
+from srs_eval.data.columns import EXACT_FLOAT, cut, numbers_in, scalars
 from srs_eval.nouns import BoolArray, User
 
 EXPECTED = "a number or a text that does not stand for a missing value"
@@ -81,7 +81,7 @@ def identities(names: pd.Series) -> pd.Series:
     if names.dtype.kind in "iuf":
         return names
     present = names.dropna().astype("str")
-    parsed = pd.to_numeric(present, errors="coerce")
+    parsed = numbers_in(present)
     if parsed.dtype == np.int64 and bool((parsed.astype("str") == present).all()):
         return parsed.astype("Int64").reindex(names.index)
     codes, _ = pd.factorize(names)

@@ -222,6 +222,18 @@ def test_values_without_bounds_have_some(column: str, value: float) -> None:
     assert f"{column}: row 2 has " in str(caught.value)
 
 
+@pytest.mark.parametrize("column", ["card", "rating", "day"])
+def test_numbers_beyond_the_range_of_floats_are_refused_or_names(
+    tmp_path: Path, column: str
+) -> None:
+    cells = {"card": "1", "rating": "3", "day": "0", column: "9" * 400}
+    path = csv(tmp_path, "card,rating,day", "1,3,0", ",".join(cells.values()))
+    if column == "card":
+        assert len(read(path)) == 2
+    else:
+        assert violations(path)[0].startswith(f"{column}: row 2 has 999")
+
+
 def test_two_columns_of_one_name_are_refused_where_they_are_needed(tmp_path: Path) -> None:
     path = csv(tmp_path, "card,card,rating,day,why,why", "1,2,3,0,,")
     assert violations(path) == ("there are 2 columns 'card', needed for data.columns.card",)

@@ -18,7 +18,7 @@ from types import TracebackType
 from verdicts import Case, Verdict
 
 TIME_LIMIT = 60.0
-MEMORY = 2_000_000_000  # bytes beyond what the imports take
+MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
 _IMPORTS = ("srs_eval.run", "srs_eval.compare", "srs_eval.export", "srs_eval.data.anki")
 
 
@@ -91,15 +91,20 @@ def _serve(connection: Connection, folder: Path, path: list[str]) -> None:
         import_module(name)
     folder.mkdir(parents=True, exist_ok=True)
     import_module("run_folders").prepare(folder)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     connection.send("ready")
     while True:
         try:
             function, case = connection.recv()
         except EOFError:
             return
+        _limit_memory()
         connection.send(judged(function, case, folder / case.name))
+
+
+def _limit_memory() -> None:
+    """Allow a case as much as every other, whatever libraries have kept since the first."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
 
 
 def judged(function: str, case: Case, place: Path) -> Verdict:
