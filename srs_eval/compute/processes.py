@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -130,10 +130,29 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
         _start_server_deaf_to_interrupts()
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
+    with _standard_start_method(context.get_start_method()):
+        process.start()
     theirs.close()  # so that the pipe ends with the worker
     _hand_over(ours, work)
     return process, ours
+
+
+@contextmanager
+def _standard_start_method(method: str) -> Iterator[None]:
+    """Let a new process inherit a start method that it knows.
+
+    A process takes over the default start method of its parent. In a worker of joblib that is
+    ``loky``, which is unknown wherever joblib has not been imported.
+    """
+    before = multiprocessing.get_start_method(allow_none=True)
+    if before is None or before in multiprocessing.get_all_start_methods():
+        yield
+        return
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        yield
+    finally:
+        multiprocessing.set_start_method(before, force=True)
 
 
 def _start_server_deaf_to_interrupts() -> None:

@@ -1,5 +1,6 @@
 """One process or several: the same numbers, and no user lost with another's worker."""
 
+import multiprocessing
 import os
 import pickle
 import time
@@ -137,6 +138,19 @@ def test_a_worker_that_dies_while_it_sends_blocks_nobody():
     time.sleep(1.2)  # nobody reads what the other worker sends, until it is dead
     # Tried again, and read at once, it arrives before the worker dies.
     assert sorted(map(len, [*found, *arriving])) == [0, 0, 10_000_000]
+
+
+def test_workers_start_in_a_worker_of_joblib():
+    # Its workers have a start method that a process without joblib cannot look up.
+    pytest.importorskip("joblib.externals.loky.backend.context")
+    before = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method("loky", force=True)
+    try:
+        found = results(Processes(workers=1), Doubles(), [1, 2])
+        assert multiprocessing.get_start_method() == "loky"
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+    assert [each[:2] for each in found] == [(1, "11"), (2, "22")]
 
 
 def test_where_a_fault_happened_in_a_worker_is_told():
