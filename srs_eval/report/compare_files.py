@@ -142,7 +142,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 "data": run.data,
                 "protocol": run.protocol,
                 "tags": dict(run.summary.get("tags", {})),
-                "fits": asdict(run.fits),
+                "fits": _fits_said(run),
                 "identical_to": twins.get(run.name),
             }
             for run in verdict.paired.every_run
@@ -193,20 +193,21 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
             }
             yield {**_about(run), **row}
             for other in verdict.paired.duplicates_of(run):
-                yield {
-                    **_about(other, identical_to=run.name),
-                    **row,
-                    "to_best_verdict": "identical",
-                }
+                yield {**_about(other, identical_to=run.name), **row}
 
 
 def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
     return {
         "run": run.name,
         "traits": " ".join(run.traits),
-        **asdict(run.fits),
+        **_fits_said(run),
         "identical_to": identical_to,
     }
+
+
+def _fits_said(run: Run) -> dict[str, int | None]:
+    """Return the counts of fits; None where the run does not say, which is not 0."""
+    return {count: run.summary.get(count) for count in asdict(run.fits)}
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:

@@ -232,6 +232,6 @@ def _image(figure: Figure, alt: str) -> str:
 
 
 def _title(verdict: Verdict) -> str:
-    names = [run.name for run in verdict.runs]
+    names = [run.name for run in verdict.paired.every_run]
     listed = " and ".join(names) if len(names) < 3 else f"{len(names)} runs"
     return f"{listed} compared" if len(names) > 1 else listed

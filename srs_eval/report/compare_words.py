@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from srs_eval.comparison.board import Board
 from srs_eval.comparison.fit_counts import explained_counts
 from srs_eval.comparison.runs import TRAITS, UNLIKE, Run
@@ -81,8 +83,9 @@ def facts_of(verdict: Verdict) -> str:
     protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
     by = f", protocol {protocol}" if protocol else ""
     users = f"{board.n_users:,} user{'' if board.n_users == 1 else 's'}"
+    runs = f"{len(paired.every_run)} run{'' if len(paired.every_run) == 1 else 's'}"
     return (
-        f"{len(paired.every_run)} runs on {data}{by}: {users}, "
+        f"{runs} on {data}{by}: {users}, "
         f"{int(paired.reviews.sum()):,} scored reviews. "
         f"Compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
         f"baseline {verdict.runs[verdict.baseline].name}."
@@ -96,6 +99,8 @@ def remarks(verdict: Verdict) -> list[str]:
     if users == 1:
         said.append(
             "One user: intervals are over its cards and days, and say nothing of other users"
+            if np.isfinite(verdict.board.lo).any()
+            else "One user: intervals need saved predictions, and log_loss or brier"
         )
     elif few_users(users):
         said.append(few_users(users))

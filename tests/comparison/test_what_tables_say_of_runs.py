@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -75,11 +76,11 @@ def test_fallbacks_show_in_every_output(make_run):
         assert all(MARK in row for row in rows)
     rows = list(csv.DictReader(io.StringIO(csv_text(verdict))))
     assert {(row["run"], row["fits"], row["fallback"]) for row in rows} == {
-        ("a", "0", "0"),
+        ("a", "", ""),
         ("b", "60", "7"),
     }
     fits = {run["name"]: run["fits"]["fallback"] for run in as_json(verdict)["runs"]}
-    assert fits == {"a": 0, "b": 7}
+    assert fits == {"a": None, "b": 7}
     for _, _, figure in figures(verdict):
         assert "7 of 60 fits fell back" in " ".join(text.get_text() for text in figure.texts)
 
@@ -99,6 +100,28 @@ def test_a_model_under_two_names_counts_once_and_is_said_to_be_identical(fell_ba
     assert {row["identical_to"] for row in rows if row["run"] == "group"} == {"fsrs6"}
     assert {row["mean"] for row in rows if row["run"] == "group" and row["weighting"] == "users"}
     assert [run["identical_to"] for run in as_json(verdict)["runs"]] == [None, None, "fsrs6"]
+
+
+def test_a_copy_of_a_worse_run_is_worse_in_the_rows_of_files(make_run):
+    worse = make_run("bad", blur=0.5)
+    verdict = judged(make_run("good"), worse, shutil.copytree(worse, worse.parent / "copy"))
+    rows = [*csv.DictReader(io.StringIO(csv_text(verdict)))]
+    bad, copy = (row for row in rows if "bad" in row["run"] and row["weighting"] == "users")
+    assert copy["identical_to"] == bad["run"]
+    for column in ("to_best", "to_best_p", "to_best_verdict", "to_best_users_verdict"):
+        assert copy[column] == bad[column], column
+    assert "<h1>3 runs compared</h1>" in page(verdict)
+
+
+def test_counts_of_fits_that_a_run_does_not_say_are_not_0(make_run):
+    folders = make_run("a", fits=9, fallback=0), make_run("b", blur=0.5)
+    for folder in folders:
+        assert "not_converged" not in json.loads((folder / "summary.json").read_text())
+    rows = list(csv.DictReader(io.StringIO(csv_text(judged(*folders)))))
+    assert {(row["fits"], row["not_converged"]) for row in rows if row["run"] == "a"} == {("9", "")}
+    assert {row["fits"] for row in rows if row["run"] == "b"} == {""}
+    fits = {run["name"]: run["fits"]["fits"] for run in as_json(judged(*folders))["runs"]}
+    assert fits == {"a": 9, "b": None}
 
 
 def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
@@ -141,6 +164,15 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
     assert find_duplicates([first, published("b", log_loss=losses)], users) == []
     others = published("b", log_loss=losses, auc=[0.7, np.nan, 0.61])
     assert find_duplicates([first, others], users) == []
+
+
+def test_one_user_without_predictions_is_told_of_no_intervals(tmp_path):
+    scores = [{"log_loss": np.array([loss])} for loss in (0.1, 0.2)]
+    runs = [Run(name, tmp_path, {1: ""}, {1: 9}, of) for name, of in zip("ab", scores, strict=True)]
+    said = terminal_text(judge(pair(runs)))
+    assert "2 runs" in said
+    assert "intervals are over its cards" not in said
+    assert "intervals need saved predictions" in said
 
 
 def with_command(folder, *words, **options):
