@@ -13,7 +13,7 @@ import numpy as np
 
 from srs_eval.comparison.board import Board
 from srs_eval.comparison.pairing import Paired, once_each
-from srs_eval.comparison.runs import Run, load_run
+from srs_eval.comparison.runs import Run, load_run, with_own_names
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.nouns import FloatArray, User
@@ -42,7 +42,7 @@ def leaderboards(folders: Sequence[Path]) -> list[str]:
             groups.append([run])
         else:
             group.append(run)
-    return [_leaderboard(group) for group in groups]
+    return [_leaderboard(with_own_names(group)) for group in groups]
 
 
 def _comparable(runs: Sequence[Run]) -> bool:

@@ -133,6 +133,12 @@ def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
     assert "identical" in row
 
 
+def test_runs_of_one_name_are_told_apart_in_the_leaderboard_of_a_sweep(make_run):
+    first = make_run("avg", folder="0_avg")
+    (text,) = leaderboards([first, shutil.copytree(first, first.parent / "1_avg")])
+    assert "avg (1_avg) makes the same predictions as avg (0_avg)" in text
+
+
 def test_a_baseline_that_is_identical_to_another_run_is_that_run(fell_back):
     verdict = judged(*fell_back, baseline="group")
     assert verdict.runs[verdict.baseline].name == "fsrs6"

@@ -127,7 +127,7 @@ def test_differences_are_those_of_the_comparison(finished):
 def test_a_run_and_itself_do_not_differ(finished, users):
     one, other = (finished(Average(), *users)[0] for _ in range(2))
     (text,) = leaderboards([one, other])
-    assert "Average makes the same predictions as Average; both count as one" in text
+    assert "Average (1) makes the same predictions as Average (0); both count as one" in text
     assert "  identical  " in text
 
 
