@@ -19,15 +19,14 @@ from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.nouns import Metric
 
 TARGET = "_target_"
 # Words by which Hydra would call a target in other ways.
 _OF_HYDRA = ("_args_", "_convert_", "_partial_", "_recursive_")
-# Functions that may be named in place of a class, and what they return some of.
-FUNCTIONS: Mapping[str, type] = {
-    "srs_eval.metrics.threshold.confusion_statistics": Metric,
-    "srs_eval.metrics.threshold.threshold_biases": Metric,
+# Functions that may be named in place of a class, and the protocol of what they return some of.
+FUNCTIONS: Mapping[str, str] = {
+    "srs_eval.metrics.threshold.confusion_statistics": "srs_eval.nouns.protocols.Metric",
+    "srs_eval.metrics.threshold.threshold_biases": "srs_eval.nouns.protocols.Metric",
 }
 # Plain types in annotations: what they are called, and the types of values they take.
 _PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
@@ -162,7 +161,8 @@ def _misfit(found: Any, kinds: tuple[type, ...]) -> str:
     """Say why something is of none of the kinds; an empty text if it is of one."""
     if not isinstance(found, type):
         known = FUNCTIONS.get(f"{_module_of(found)}.{getattr(found, '__qualname__', '')}")
-        return "" if known in kinds else "is not a class"
+        named = {f"{_module_of(kind)}.{kind.__qualname__}" for kind in kinds}
+        return "" if known in named else "is not a class"
     reasons = [_lacks(found, kind) for kind in kinds]
     return "" if "" in reasons else "; ".join(reasons)
 

@@ -183,7 +183,7 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> 
             continue
         low, high = f"{metric['lo']:z.4f}", f"{metric['hi']:z.4f}"
         assert f"[{low}, {high}]" in rows[name]
-        numbers = re.sub(r"\[.*?\]", "", rows[name]).split()
+        numbers = re.sub(r"\[.*?\]| - ", " ", rows[name]).split()
         means = [f"{metric[key]:z.4f}" for key in ("mean_users", "mean_reviews", "pooled")]
         assert numbers[-5:] == [*means, str(metric["n_users"]), f"{metric['n_effective']:.1f}"]
     assert f"{summary['reviews']:,}" in done.out
@@ -285,7 +285,7 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Her
         for name in folders
     }
     ranked = [name.partition("_")[2] for name in sorted(scores, key=lambda name: scores[name])]
-    assert re.findall(r"^(avg|sm2|hlr) ", board, re.M) == ranked
+    assert re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M) == ranked
     for name in folders:
         assert f"{scores[name]:.4f}" in board
     sweeps = {summary_of(here.folder / "out" / name)["tags"]["sweep_id"] for name in folders}
@@ -370,7 +370,7 @@ def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
     words = ["algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out", plugin]
     done = here("-m", *words, "+panel.metrics.broken={_target_: breaking_plugin.BrokenScore}")
     assert done.status == 1
-    assert done.err.count("RuntimeError: a score that breaks") == 2
+    assert done.err.count("RuntimeError: a score that breaks") >= 2
     assert "hydra/_internal" not in done.err
     assert len(re.findall(r"^\d +(?:avg|sm2) +failed +RuntimeError", done.out, re.M)) == 2
 

@@ -141,7 +141,7 @@ def test_predictions_that_cannot_be_read_are_named(make_run, damage):
 
 
 def test_without_predictions_there_is_nothing_to_say(make_run):
-    folders = make_run("a"), make_run("b"), make_run("c", blur=1)
+    folders = make_run("a"), make_run("b", blur=0.5), make_run("c", blur=1)
     (folders[1] / "predictions.parquet").unlink()
     paired = paired_of(*folders)
     assert where(paired, 1, "log_loss") is None

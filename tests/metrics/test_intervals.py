@@ -168,6 +168,9 @@ class Free:
 
     name, better, section = "free", "neither", "test"
 
+    def __call__(self, predictions):
+        return 0.0
+
 
 def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
     panel = Panel([Brier(), LogLoss(), Free()])

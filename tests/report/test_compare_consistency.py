@@ -21,7 +21,7 @@ NAMES = ("ann", "bob", "cleo", "dan", "eve", "fay", "gus")
 SAID = {
     "worse": "Worse on average: ",
     "not significantly different": "Not significantly different on average: ",
-    "identical": "The same predictions: ",
+    "identical": "The same scores: ",
     "better": "Better on average, but not by the same rules: ",
     "unknown": "Without a test: ",
 }

@@ -128,7 +128,7 @@ def test_figures_say_in_words_what_they_show(name):
         ],
         "corp": ["recalibrated recall", "MCB", "DSC", "UNC", "if calibrated", "n = 2,000"],
         "bins": ["elapsed days", "number of the review", "rmse_bins", "by chance", "n = 2,000"],
-        "versus": ["fsrs6 better for", "mean difference", "99 % intervals over 12 users"],
+        "versus": ["fsrs6 better for", "mean difference", "99 % interval over 12 users"],
         "roc": ["true positive rate", "false positive rate", "AUC", "n = 2,000 reviews"],
         "forgetting": ["elapsed days", "predicted recall", "observed recall", "forgetting curves"],
         "users": ["log_loss (lower is better)", "scores of 12 users", "99 % interval"],

@@ -275,7 +275,7 @@ def test_the_answer_time_of_the_predicted_review_is_not_read() -> None:
     duration = reviews.duration_ms.copy()
     duration[last] *= 7
     changed = replace(reviews, duration_ms=duration)
-    assert model.predict(changed, last) == pytest.approx(expected[-1:], abs=0)
+    assert model.predict(changed, last) == pytest.approx(expected[-1:], rel=1e-12)
     earlier = np.flatnonzero(reviews.card[: last[0]] == reviews.card[last])[-1]
     duration[earlier] *= 7
     assert model.predict(replace(reviews, duration_ms=duration), last) != pytest.approx(
