@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -97,6 +98,10 @@ def test_changed_logs_do_no_harm(
     from campaign import INPUTS
 
     monkeypatch.chdir(tmp_path)
+    # What is left there is looked for, and other tests run at the same time.
+    own = tmp_path / "temporary"
+    own.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(own))
     tally = Tally()
     for number in range(INPUTS[kind][0]):
         case = Case(kind, 1, number)
