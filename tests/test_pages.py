@@ -63,9 +63,11 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(
     words = "-m experiment=quick_start tracking=none figures=false hydra.sweep.dir=study"
     assert command(words.split()) == 0
     printed = capsys.readouterr().out.splitlines()
-    for line in publish.published(publish.PAGES[0]).splitlines():
+    board = publish.published(publish.PAGES[0]).splitlines()
+    begin = printed.index(board[0])
+    for line, again in zip(board, printed[begin : begin + len(board)], strict=True):
         name = line.partition(" ")[0]
-        (again,) = [other for other in printed if other.partition(" ")[0] == name][-1:]
+        assert again.partition(" ")[0] == name
         numbers = [float(number) for number in NUMBER.findall(line)]
         others = [float(number) for number in NUMBER.findall(again)]
         assert others == pytest.approx(numbers, abs=LOOSE.get(name, 2e-4)), line
