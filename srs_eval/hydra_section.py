@@ -32,7 +32,7 @@ _AT_END = "srs_eval.sweeping.ending.keep_in_tracker"
 
 
 def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Say what Hydra must not be told by a command line and the options it chooses.
+    """Return what a command line and its options may not set for Hydra.
 
     Parameters
     ----------
