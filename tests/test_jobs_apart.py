@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import offenders
 import pyarrow.parquet as pq
 import pytest
 from commands import QUIET, SMALL, Here
@@ -19,7 +20,9 @@ def here(tmp_path, monkeypatch, capsys):
     return Here(tmp_path, capsys)
 
 
-def test_cards_learned_in_a_job_are_unknown_in_the_next(here):
+def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
+    # The run outside a sweep is in this process, where other tests may have filled the table.
+    monkeypatch.setattr(offenders, "_LAPSES", {})
     (here.folder / "own/algo").mkdir(parents=True)
     text = "_target_: offenders.KeepsATableOfCards\n"
     (here.folder / "own/algo/cards.yaml").write_text(text, encoding="utf-8")

@@ -69,7 +69,7 @@ MAY_IMPORT = {
     "settings": {"errors", "option_files"},
     "new": {"errors", "local_paths", "option_files", "report"},
     "compare": {"errors", "comparison", "report", "tracking"},
-    "handover": {"nouns", "errors", "algorithms", "report"},
+    "handover": {"nouns", "errors", "engine", "algorithms", "report"},
     "export": {"nouns", "errors", "report", "handover"},
     "run": {"errors", "stopping", "attempt", "building", "hydra_section", "plan", "report"}
     | {"settings", "option_files", "sweeping"},
