@@ -18,12 +18,12 @@ from floor import floor, nanoseconds_of_operations
 from tabulate import tabulate
 from workloads import synthetic_workload
 
-from srs_eval.algorithms.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs45 import Fsrs45Equations
-from srs_eval.algorithms.hlr import HlrEquations
-from srs_eval.algorithms.sbd import SbdEquations
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
+from srs_eval.algorithms.half_life.hlr import HlrEquations
+from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.gradient_kernel import GradientFormulas

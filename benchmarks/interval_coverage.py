@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from srs_eval.metrics.paired import paired_mean
+from srs_eval.stats.paired import paired_mean
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "intervals.md"
 SIZES = (3, 5, 10, 20, 30, 100, 300, 1_000)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from workloads import Workload
 
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.nouns import FloatArray
 
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SEED = 5, 512, 0.04, 2023

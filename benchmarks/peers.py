@@ -23,8 +23,8 @@ from measure import Measured, clocked, in_process
 from tabulate import tabulate
 from workloads import JOSH, Workload, standard_workloads
 
-from srs_eval.algorithms.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.fsrs_rs import first_seen_numbers, training_items
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs_rs import first_seen_numbers, training_items
 from srs_eval.engine.recurrent import RecurrentModel
 
 OURS = "srs_eval, fit=newton"

@@ -23,11 +23,11 @@ import pandas as pd
 from tabulate import tabulate
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers

@@ -19,19 +19,19 @@ import pandas as pd
 from tabulate import tabulate
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.estimate import clustered_mean
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import EvaluationProtocol, FloatArray, Predictions, Reviews, Source, User
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.refit import SrsBenchmarkRefit
+from srs_eval.stats.estimate import clustered_mean
 
 PAGE = Path(__file__).with_name("fits.md")
 BETWEEN = re.compile(r"(<!-- table -->\n).*?(<!-- /table -->)", re.S)

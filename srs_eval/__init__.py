@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from srs_eval.checks import check_algorithm as check_algorithm
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
-    from srs_eval.report.plots import plot_bins as plot_bins
-    from srs_eval.report.plots import plot_calibration as plot_calibration
-    from srs_eval.report.plots import plot_corp as plot_corp
-    from srs_eval.report.plots import plot_recall_over_time as plot_recall_over_time
-    from srs_eval.report.plots import plot_roc as plot_roc
-    from srs_eval.report.plots import plot_temporal as plot_temporal
-    from srs_eval.report.plots import plot_user_scores as plot_user_scores
-    from srs_eval.report.plots import plot_versus as plot_versus
+    from srs_eval.plots import plot_bins as plot_bins
+    from srs_eval.plots import plot_calibration as plot_calibration
+    from srs_eval.plots import plot_corp as plot_corp
+    from srs_eval.plots import plot_recall_over_time as plot_recall_over_time
+    from srs_eval.plots import plot_roc as plot_roc
+    from srs_eval.plots import plot_temporal as plot_temporal
+    from srs_eval.plots import plot_user_scores as plot_user_scores
+    from srs_eval.plots import plot_versus as plot_versus
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,14 +41,14 @@ __all__ = [
 _HOME = {
     "check_algorithm": "srs_eval.checks",
     "full_panel": "srs_eval.metrics.panel",
-    "plot_bins": "srs_eval.report.plots",
-    "plot_calibration": "srs_eval.report.plots",
-    "plot_corp": "srs_eval.report.plots",
-    "plot_recall_over_time": "srs_eval.report.plots",
-    "plot_roc": "srs_eval.report.plots",
-    "plot_temporal": "srs_eval.report.plots",
-    "plot_user_scores": "srs_eval.report.plots",
-    "plot_versus": "srs_eval.report.plots",
+    "plot_bins": "srs_eval.plots",
+    "plot_calibration": "srs_eval.plots",
+    "plot_corp": "srs_eval.plots",
+    "plot_recall_over_time": "srs_eval.plots",
+    "plot_roc": "srs_eval.plots",
+    "plot_temporal": "srs_eval.plots",
+    "plot_user_scores": "srs_eval.plots",
+    "plot_versus": "srs_eval.plots",
     "score": "srs_eval.metrics.score",
 }
 

@@ -1,6 +1,6 @@
 """`python -m srs_eval`: run one algorithm, or several with ``-m``."""
 
-from srs_eval import stopping
+from srs_eval.compute import stopping
 
 
 def main() -> None:
@@ -9,7 +9,7 @@ def main() -> None:
 
 
 def _command() -> int:
-    from srs_eval.run import run_words  # takes a second, in which Ctrl-C is heard already
+    from srs_eval.commands.run import run_words  # takes a second, in which Ctrl-C is heard already
 
     return run_words()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from srs_eval.run import command
+from srs_eval.commands.run import command
 
 QUICK = (
     *("algo=avg", "data.users=1", "data.size_scale=0.02", "panel=quick", "tracking=none"),

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from srs_eval.run import command
+from srs_eval.commands.run import command
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = ("data=synthetic", "data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from commands import QUIET
 
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.commands.run import command
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
-from srs_eval.run import command
 
 START = int(datetime(2010, 1, 1, 6, tzinfo=UTC).timestamp())
 

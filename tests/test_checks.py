@@ -35,12 +35,12 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
+from srs_eval.checks.assertions import Sides
+from srs_eval.checks.perturb import columns_of, other_future
+from srs_eval.checks.toy_log import trial_task
+from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.errors import SrsEvalError
-from srs_eval.expectations import Sides
 from srs_eval.nouns import GROUPS
-from srs_eval.tampering import columns_of, other_future
-from srs_eval.trial import trial_task
-from srs_eval.worker import NotImportable, call_elsewhere
 
 
 @pytest.mark.parametrize(("cheat", "check", "lesson"), CAUGHT)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, summary_of
 
-from srs_eval.settings import GROUPS
+from srs_eval.config.settings import GROUPS
 
 BREAKS = """
 import numpy as np
@@ -97,7 +97,7 @@ def test_help_is_for_people_and_quick(tmp_path: Path) -> None:
 def test_what_runs_nothing_imports_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
     heavy = ["torch", "mlflow", "pandas", "matplotlib", "scipy", "pyarrow", "numba", "numpy"]
     driver = (
-        "import sys; from srs_eval.run import command\n"
+        "import sys; from srs_eval.commands.run import command\n"
         f"command({words!r})\n"
         f"sys.stderr.write(repr([name for name in {heavy!r} if name in sys.modules]))"
     )
@@ -110,7 +110,7 @@ def test_what_runs_nothing_imports_nothing_heavy(tmp_path: Path, words: list[str
 def test_without_tracking_neither_mlflow_nor_torch_is_imported(tmp_path: Path) -> None:
     words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
     driver = (
-        "import sys; from srs_eval.run import command\n"
+        "import sys; from srs_eval.commands.run import command\n"
         f"assert command({words!r}) == 0\n"
         "assert not {'mlflow', 'torch'} & set(sys.modules)"
     )

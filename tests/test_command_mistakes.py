@@ -87,7 +87,10 @@ def test_all_values_an_option_lacks_or_refuses_are_told_at_once(here: Here) -> N
         ("", "has no _target_"),
         ("epochs: 3\n", "has no _target_"),
         ("_target_: nowhere.There\n", "cannot import nowhere.There (No module named 'nowhere')"),
-        ("_target_: srs_eval.algorithms.sm2.Sm3\n", "cannot import srs_eval.algorithms.sm2.Sm3"),
+        (
+            "_target_: srs_eval.algorithms.schedulers.sm2.Sm3\n",
+            "cannot import srs_eval.algorithms.schedulers.sm2.Sm3",
+        ),
         ("a: [\n", "own.yaml"),
     ],
 )

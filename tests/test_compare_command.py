@@ -18,10 +18,10 @@ from commands import QUIET, SMALL
 from mlflow import MlflowClient
 from sklearn.metrics import log_loss
 
-from srs_eval.compare import KEYS, command, understood
+from srs_eval.commands.compare import KEYS, command, understood
+from srs_eval.commands.run import command as run_command
 from srs_eval.errors import ConfigError
-from srs_eval.report.files import read_json, write_json
-from srs_eval.run import command as run_command
+from srs_eval.results.files import read_json, write_json
 
 FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
 

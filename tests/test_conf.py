@@ -12,8 +12,8 @@ import pytest
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from srs_eval import settings
-from srs_eval.building import build
+from srs_eval.config import settings
+from srs_eval.config.building import build
 from srs_eval.errors import ConfigError, ReviewLogError
 
 ROOT = Path(__file__).parents[1]

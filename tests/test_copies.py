@@ -13,7 +13,7 @@ from offenders import (
 )
 
 import srs_eval
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.score import score

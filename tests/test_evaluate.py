@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import Average, Constant
-from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
-from srs_eval.evaluate import EvaluateUser, ReviewLog
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
 from srs_eval.nouns import Fold, Learned, WarmStarting
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

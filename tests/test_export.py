@@ -20,20 +20,20 @@ import numpy as np
 import pytest
 from commands import QUIET, SMALL
 
-from srs_eval.algorithms.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7WithdrawnEquations
-from srs_eval.algorithms.fsrs45 import Fsrs45Equations
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
+from srs_eval.commands.export import ENDINGS, KEYS, command, understood
+from srs_eval.commands.run import command as run_command
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError
-from srs_eval.export import ENDINGS, KEYS, command, understood
-from srs_eval.handover.fitted import Fitted
-from srs_eval.handover.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
+from srs_eval.exporting.fitted import Fitted
+from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
 from srs_eval.nouns import Fit, Reviews
-from srs_eval.report.files import load_fits, write_fits
-from srs_eval.run import command as run_command
+from srs_eval.results.files import load_fits, write_fits
 
 LONGEST = 36500
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

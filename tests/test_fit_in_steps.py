@@ -7,9 +7,9 @@ import pytest
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.checks import check_algorithm, check_last_step_is_the_fit
+from srs_eval.checks.assertions import CheckFailed
 from srs_eval.errors import Pruned
-from srs_eval.evaluate import EvaluateUser
-from srs_eval.expectations import CheckFailed
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import FittingInSteps
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

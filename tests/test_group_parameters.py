@@ -15,22 +15,22 @@ from commands import QUIET, apart
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
 
-from srs_eval.algorithms.blend import Blend
-from srs_eval.algorithms.dash import Dash
-from srs_eval.algorithms.ensemble import Ensemble
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
-from srs_eval.algorithms.per_group import PerGroup
+from srs_eval.algorithms.combined.blend import Blend
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.features.dash import Dash
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.commands.export import command
+from srs_eval.commands.run import command as run_command
+from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ConfigError
-from srs_eval.export import command
 from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.nouns import Fit, Part, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.rebuilt import rebuilt_model
-from srs_eval.report.files import load_fits, load_predictions, write_fits
-from srs_eval.run import command as run_command
+from srs_eval.results.files import load_fits, load_predictions, write_fits
 
 PRESETS = ("hard words", "easy words")
 COLUMNS = {

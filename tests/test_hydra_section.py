@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from srs_eval.run import command
+from srs_eval.commands.run import command
 
 QUICK = ["algo=avg", "data.users=1", "data.size_scale=0.02", "tracking=none", "figures=false"]
 CALL = "{_target_: distutils.spawn.spawn, cmd: [touch, PWNED]}"
+FOLDER = "srs_eval.commands.run.RememberFolder"
 OVERLAYS = {
     "job: {env_set: {LD_PRELOAD: x.so}}": "hydra.job.env_set",
     "job: {env_copy: [HOME]}": "hydra.job.env_copy",
@@ -18,7 +19,7 @@ OVERLAYS = {
     "callbacks: {folder: {_target_: marking.Callback}}": "hydra.callbacks.folder",
     "callbacks: {x: {_target_: srs_eval.algorithms.baselines.Average}}": "hydra.callbacks.x",
     "callbacks: {x: 3}": "hydra.callbacks.x",
-    f"callbacks: {{x: {{_target_: srs_eval.run.RememberFolder, a: {CALL}}}}}": "hydra.callbacks.x",
+    f"callbacks: {{x: {{_target_: {FOLDER}, a: {CALL}}}}}": "hydra.callbacks.x",
     f"sweeper: {{params: {{a: {CALL}}}}}": "hydra.sweeper.params.a",
     f"launcher: {{a: [{CALL}]}}": "hydra.launcher.a",
     "hydra_logging: {formatters: {x: {(): distutils.spawn.spawn, cmd: [touch, PWNED]}}}": (
@@ -90,7 +91,10 @@ def test_a_sweep_that_is_hidden_in_an_overlay_is_checked_too(
     [
         ["hydra.run.dir=out", "hydra.verbose=true"],
         ["hydra.run.dir=out", "hydra/job_logging=stdout"],
-        ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: srs_eval.run.RememberFolder}"],
+        [
+            "hydra.run.dir=out",
+            "+hydra.callbacks.again={_target_: " + FOLDER + "}",
+        ],
     ],
 )
 def test_the_rest_of_the_section_works_as_before(place: Path, words: list[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import QUIET, Done, Here, outcome_of, summary_of
 
-from srs_eval.run import command
+from srs_eval.commands.run import command
 
 USERS = 10
 WORDS = [f"data.users={USERS}", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
@@ -21,7 +21,7 @@ import os
 import time
 from pathlib import Path
 
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.half_life.hlr import Hlr
 
 
 class Stopping:

@@ -9,7 +9,7 @@ import pytest
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.evaluate import EvaluateUser, UserEvaluation
+from srs_eval.evaluation.evaluate import EvaluateUser, UserEvaluation
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

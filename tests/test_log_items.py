@@ -7,12 +7,18 @@ import pytest
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError
-from srs_eval.evaluate import EvaluateUser
-from srs_eval.log_items import _from_anywhere, _targets, facts_after, facts_before, run_tags
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.evaluation.scoring import score_evaluations
+from srs_eval.experiment.log_items import (
+    _from_anywhere,
+    _targets,
+    facts_after,
+    facts_before,
+    run_tags,
+)
+from srs_eval.experiment.plan import make_plan
 from srs_eval.metrics.panel import default_panel
-from srs_eval.plan import make_plan
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.scoring import score_evaluations
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,

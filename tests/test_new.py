@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, apart
 
-from srs_eval import new
+from srs_eval.commands import new
 from srs_eval.errors import ConfigError
 
 LONGEST = "abcdefghijklmnopqrstuvwxyz_abc"

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, Here, summary_of
 
+from srs_eval.commands.run import command
 from srs_eval.errors import ConfigError, TrackingError
-from srs_eval.report.finished import FinishedUsers
-from srs_eval.run import command
+from srs_eval.results.partial import FinishedUsers
 from srs_eval.tracking.nothing import NoTracker
 
 RUN = ["algo=avg", *SMALL, *QUIET]
 USING = """
 import sys
 from pathlib import Path
-from srs_eval.report.claim import claim
+from srs_eval.results.claim import claim
 with claim(Path(sys.argv[1])):
     print("claimed", flush=True)
     sys.stdin.read()

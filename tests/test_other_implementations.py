@@ -14,14 +14,14 @@ import fsrs_rs_python
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7WithdrawnEquations
-from srs_eval.algorithms.fsrs45 import Fsrs45Equations
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

@@ -57,7 +57,7 @@ def test_every_page_shows_the_same_leaderboard() -> None:
 def test_the_leaderboard_of_the_readme_is_what_the_study_prints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from srs_eval.run import command
+    from srs_eval.commands.run import command
 
     monkeypatch.chdir(tmp_path)
     words = "-m experiment=quick_start tracking=none figures=false hydra.sweep.dir=study"

@@ -8,9 +8,9 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from srs_eval import building, option_files, settings
+from srs_eval.config import building, option_files, settings
 from srs_eval.errors import ConfigError
-from srs_eval.plan import make_plan
+from srs_eval.experiment.plan import make_plan
 
 CHOICES = {
     "algo": "fsrs6",

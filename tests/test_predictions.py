@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srs_eval.nouns import Curves, Predictions
-from srs_eval.predictions import (
+from srs_eval.nouns.predictions import (
     concatenate,
     of_user,
     reviews_fingerprint,

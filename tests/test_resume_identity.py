@@ -11,17 +11,17 @@ from commands import QUIET, SMALL
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.all_users import _done_before
+from srs_eval.commands.run import command
 from srs_eval.errors import ConfigError
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.evaluation.scoring import ScoredUser, score_user
+from srs_eval.experiment.cohort import _done_before
+from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import User
-from srs_eval.plan import Plan
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.report.finished import FinishedUsers
-from srs_eval.run import command
-from srs_eval.scoring import ScoredUser, score_user
+from srs_eval.results.partial import FinishedUsers
 
 LOGS = {2: invented_log(user=2, seed=2), 3: invented_log(user=3, seed=3)}
 

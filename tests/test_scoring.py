@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.discrimination import Auc
-from srs_eval.metrics.estimate import mean_of_users
-from srs_eval.metrics.intervals import bounds_of, single_user_intervals
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.summary import clipped
-from srs_eval.nouns import Fit, Learned
-from srs_eval.predictions import concatenate
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.scoring import (
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.scoring import (
     EvaluateAndScore,
     score_evaluations,
     score_user,
     summarise_users,
 )
+from srs_eval.metrics.bins import RmseBins
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.intervals import bounds_of, single_user_intervals
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.summary import clipped
+from srs_eval.nouns import Fit, Learned
+from srs_eval.nouns.predictions import concatenate
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.stats.estimate import mean_of_users
 
 PANEL = Panel([LogLoss(), Brier(), Auc(), RmseBins()])
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 BEGIN = """
 import os, signal, sys, time, weakref
-from srs_eval import stopping
+from srs_eval.compute import stopping
 def interrupt(number=signal.SIGINT):
     os.kill(os.getpid(), number)
     for _ in range(10): pass

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from srs_eval import settings
-from srs_eval.algorithms.blend import Blend
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
-from srs_eval.building import KINDS, build
+from srs_eval.algorithms.combined.blend import Blend
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.config import settings
+from srs_eval.config.building import KINDS, build
+from srs_eval.config.rebuild import rebuilt_source
+from srs_eval.config.targets import Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, Metric
-from srs_eval.rebuilt import rebuilt_source
-from srs_eval.targets import Builder
 
-FSRS6 = "srs_eval.algorithms.fsrs6.Fsrs6"
-BLEND = "srs_eval.algorithms.blend.Blend"
+FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
+BLEND = "srs_eval.algorithms.combined.blend.Blend"
 # Things that run code or touch files when called, and were called once.
 GADGETS = {
     "sympy.sympify": {"a": "open('PWNED', 'w')"},
@@ -45,10 +45,10 @@ GADGETS = {
     "functools.partial": {"func": "print"},
     "operator.methodcaller": {"name": "touch"},
     "unittest.mock.MagicMock": {},
-    "srs_eval.job.Path": {},
-    "srs_eval.run.main": {},
+    "srs_eval.experiment.job.Path": {},
+    "srs_eval.commands.run.main": {},
     "srs_eval.tracking.nothing.NoTracker.start": {},
-    "srs_eval.report.single": {},
+    "srs_eval.experiment.report": {},
 }
 
 
@@ -86,7 +86,7 @@ def test_nothing_of_another_kind_is_called_where_a_part_belongs(
         {"_target_": BLEND, "base": {"x": part}},
         {"_target_": BLEND, "half_life": part},
         {"_target_": FSRS6, "fit": [[{"deep": part}]]},
-        {"_target_": "srs_eval.algorithms.ensemble.Ensemble", "members": {"a": part}},
+        {"_target_": "srs_eval.algorithms.combined.ensemble.Ensemble", "members": {"a": part}},
     ):
         with pytest.raises(ConfigError):
             Builder().build(options, Algorithm)
@@ -102,8 +102,8 @@ def test_parts_that_fit_are_built() -> None:
     assert isinstance(blend, Blend)
     assert isinstance(blend.base, Fsrs6)
     assert (blend.base.method, blend.prior) == ("default", 7.0)
-    members = {"a": base, "b": {"_target_": "srs_eval.algorithms.hlr.Hlr"}}
-    options = {"_target_": "srs_eval.algorithms.ensemble.Ensemble", "members": members}
+    members = {"a": base, "b": {"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"}}
+    options = {"_target_": "srs_eval.algorithms.combined.ensemble.Ensemble", "members": members}
     ensemble = Builder().build(options, Algorithm)
     assert [type(member) for member in ensemble.members.values()] == [Fsrs6, Hlr]
 

@@ -206,7 +206,7 @@ def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     assert plug_in_versions(["srs_edited.parts.Mine"]) == {"version.srs-edited": "1.0"}
     # the folder at hand is imported, and not what was installed by its name
     assert plug_in_versions(["srs_local.Model", "srs_shadow.Model", "__main__.Model"]) == {}
-    assert plug_in_versions(["srs_eval.algorithms.dash.Dash"]) == {}
+    assert plug_in_versions(["srs_eval.algorithms.features.dash.Dash"]) == {}
     assert plug_in_versions(["sklearn.linear_model.LogisticRegression"]) == {
         "version.scikit-learn": version("scikit-learn")
     }
@@ -221,7 +221,7 @@ def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
 
 
 def test_composing_in_a_notebook_finds_them(site: Site) -> None:
-    words = "from srs_eval.settings import composed; print(composed(['algo=mine']).algo.p)"
+    words = "from srs_eval.config.settings import composed; print(composed(['algo=mine']).algo.p)"
     done = subprocess.run(
         [sys.executable, "-c", words],
         cwd=site.elsewhere,

@@ -58,7 +58,7 @@ def run_quietly(words: list[str]) -> Done:
     import contextlib
     import io
 
-    from srs_eval.run import command
+    from srs_eval.commands.run import command
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from srs_eval.all_users import _report_progress, checked_users
 from srs_eval.errors import ReviewLogError
+from srs_eval.experiment.cohort import _report_progress, checked_users
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, summary_of
 
-from srs_eval import new
+from srs_eval.commands import new
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,7 +68,9 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Pat
     ours = ("srs_eval/", "srs_eval-", "srs_eval_", "hydra_plugins/srs_eval_opt")
     assert all(name.startswith(ours) for name in names)
     assert "srs_eval/py.typed" in names
-    assert {f"srs_eval/templates/algo/{name}" for name in new._FILES.values()} <= set(names)
+    assert {f"srs_eval/commands/templates/algo/{name}" for name in new._FILES.values()} <= set(
+        names
+    )
     (licence,) = [name for name in names if name.endswith("/LICENSE")]
     assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hydra
 from omegaconf import DictConfig
 
-from srs_eval.sweeping.progress import report_progress
+from srs_eval.tuning.progress import report_progress
 
 
 @hydra.main(config_path="conf", config_name="config", version_base="1.3")

@@ -11,8 +11,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from srs_eval.report.jobs import read_outcomes
-from srs_eval.report.leaderboard import leaderboards
+from srs_eval.comparison.leaderboard import leaderboards
+from srs_eval.experiment.jobs import read_outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", Path(__file__).with_name("README.md"))

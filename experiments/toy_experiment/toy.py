@@ -24,7 +24,7 @@ from srs_eval import score
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray
-from srs_eval.report.style import (
+from srs_eval.plots.style import (
     BLUE,
     GREEN,
     INK,

@@ -25,7 +25,7 @@ class SrsEvalOptions(SearchPathPlugin):
         mains = [Path(part.path) for part in search_path.get_path() if part.provider == _MAIN]
         if not mains or mains[0].resolve() not in _OURS:
             return
-        from srs_eval import option_files
+        from srs_eval.config import option_files
 
         if mains[0].resolve() != option_files.conf_folder():
             return

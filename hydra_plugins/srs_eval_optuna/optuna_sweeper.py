@@ -37,12 +37,12 @@ class OptunaSweeper(Sweeper):
     search_only : sequence of str
         First parts of keys that are for the search alone, and not for that command.
     at_end : str, optional
-        Dotted name of a function to call with the `srs_eval.sweeping.ending.Ending`.
+        Dotted name of a function to call with the `srs_eval.tuning.ending.Ending`.
     trial : dict, optional
         Set by the search for each of its jobs, which read it there: see
-        `srs_eval.sweeping.progress.RunningTrial`. None in the sweep itself.
+        `srs_eval.tuning.progress.RunningTrial`. None in the sweep itself.
     options
-        The other options: see `srs_eval.sweeping.options.SearchOptions`.
+        The other options: see `srs_eval.tuning.options.SearchOptions`.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class OptunaSweeper(Sweeper):
                 "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
                 "(grids do without: -m algo.epochs=5,10)"
             ) from error
-        from srs_eval.sweeping.command import run_search
-        from srs_eval.sweeping.space import SweepError
+        from srs_eval.tuning.command import run_search
+        from srs_eval.tuning.space import SweepError
 
         try:
             ending = run_search(self, arguments)
@@ -163,7 +163,7 @@ _SRS_EVAL = {
     "command": "python -m srs_eval",
     "meaning": "validation {metric}, on rows before every test row",
     "search_only": ["sweep", "experiment", "protocol"],
-    "at_end": "srs_eval.sweeping.ending.keep_in_tracker",
+    "at_end": "srs_eval.tuning.ending.keep_in_tracker",
 }
 
 _store = ConfigStore.instance()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.comparison.standing import Rules, Standing, against, behind
-from srs_eval.metrics.estimate import Estimate, mean_of_users
-from srs_eval.metrics.paired import Weighting, effective_users, paired_mean, user_weights
 from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.stats.estimate import Estimate, mean_of_users
+from srs_eval.stats.paired import Weighting, effective_users, paired_mean, user_weights
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
@@ -24,7 +24,7 @@ class Board:
     Attributes
     ----------
     weighting : str
-        How users count: see `srs_eval.metrics.paired.user_weights`.
+        How users count: see `srs_eval.stats.paired.user_weights`.
     n_users : int
         Users for whom every model has a number; no other counts.
     effective : float

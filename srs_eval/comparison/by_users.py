@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from srs_eval.metrics.paired import superiority
 from srs_eval.nouns import FloatArray, User
+from srs_eval.stats.paired import superiority
 
 FLIPS = 5
 

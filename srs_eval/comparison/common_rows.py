@@ -13,16 +13,16 @@ from functools import reduce
 
 import numpy as np
 
-from srs_eval.comparison.runs import PREDICTIONS, Run
-from srs_eval.comparison.saved_predictions import (
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.nouns import Predictions, User
+from srs_eval.nouns.predictions import rows_fingerprint, select
+from srs_eval.results.run import PREDICTIONS, Run
+from srs_eval.results.saved_predictions import (
     OwnPredictions,
     not_its_own,
     require_same_rows,
 )
-from srs_eval.errors import ConfigError
-from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import Predictions, User
-from srs_eval.predictions import rows_fingerprint, select
 
 # What a review is, whoever predicts it. Two logs that differ here are not the same log.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}

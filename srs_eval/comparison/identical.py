@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.comparison.runs import Run
-from srs_eval.comparison.saved_predictions import SavedPredictions, has_predictions
 from srs_eval.nouns import User
+from srs_eval.results.run import Run
+from srs_eval.results.saved_predictions import SavedPredictions, has_predictions
 
 # Rounded scores of different models can agree in one metric by chance.
 _FEWEST_METRICS = 2

@@ -10,18 +10,18 @@ import numpy as np
 from srs_eval.comparison.board import Board, board_of_pairs
 from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.runs import Run
-from srs_eval.comparison.saved_predictions import (
+from srs_eval.comparison.standing import Rules
+from srs_eval.metrics.intervals import single_user_intervals
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.nouns import FloatArray, IntArray, Predictions, User
+from srs_eval.results.run import Run
+from srs_eval.results.saved_predictions import (
     PER_REVIEW,
     OwnPredictions,
     has_predictions,
     losses,
 )
-from srs_eval.comparison.standing import Rules
-from srs_eval.metrics.estimate import Estimate, clustered_mean
-from srs_eval.metrics.intervals import single_user_intervals
-from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import FloatArray, IntArray, Predictions, User
+from srs_eval.stats.estimate import Estimate, clustered_mean
 
 
 def clusters_of(reviews: Predictions) -> list[IntArray]:

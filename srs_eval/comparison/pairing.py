@@ -9,10 +9,10 @@ import numpy as np
 
 from srs_eval.comparison.common_rows import Restricted, restrict
 from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.runs import Run, protocols, usual_protocol
-from srs_eval.comparison.saved_predictions import has_predictions
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
+from srs_eval.results.run import Run, protocols, usual_protocol
+from srs_eval.results.saved_predictions import has_predictions
 
 _NAMED = 5
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from srs_eval.comparison.runs import Run, reading
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
-from srs_eval.plain_text import one_line
+from srs_eval.results.run import Run, reading
+from srs_eval.text.plain import one_line
 
 # What the line format calls the metrics, and what they are called here.
 _METRICS = {

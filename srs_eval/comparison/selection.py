@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from srs_eval.comparison.runs import Run
+from srs_eval.results.run import Run
 
 TAG = "options_compared_on"
 ON_TEST_ROWS = "test_rows"

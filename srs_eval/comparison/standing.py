@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from srs_eval.metrics.estimate import Estimate
-from srs_eval.metrics.paired import paired_signs
-from srs_eval.metrics.significance import ALPHA, Adjusted, SignTest, behind_leader, holm
 from srs_eval.nouns import FloatArray
+from srs_eval.stats.estimate import Estimate
+from srs_eval.stats.paired import paired_signs
+from srs_eval.stats.significance import ALPHA, Adjusted, SignTest, behind_leader, holm
 
 # "best": every other model that may lead is worse; "leads": it is not so.
 Decision = Literal[

@@ -14,14 +14,14 @@ from srs_eval.comparison.board import WEIGHTINGS, Board, boards
 from srs_eval.comparison.by_users import Extremes, extremes, mean_ranks, superiority_matrix
 from srs_eval.comparison.one_user import board_of_one
 from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.runs import UNLIKE, Run, protocols
 from srs_eval.comparison.standing import Rules
-from srs_eval.comparison.where import Where, where
+from srs_eval.comparison.strata import Where, where
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.intervals import bounds_of
-from srs_eval.metrics.paired import Weighting
 from srs_eval.metrics.panel import default_panel
 from srs_eval.nouns import Better, FloatArray
+from srs_eval.results.run import UNLIKE, Run, protocols
+from srs_eval.stats.paired import Weighting
 
 # Shown beside the metric that is compared, where all runs have them.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.simulated_learner import draw_later_reviews, draw_learner
-from srs_eval.data.simulated_log import simulate_log
+from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
+from srs_eval.data.simulated.log import simulate_log
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
 

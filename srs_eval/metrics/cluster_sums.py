@@ -22,7 +22,7 @@ from srs_eval.metrics.prediction_cells import PredictionCells, tally_of_cells
 from srs_eval.metrics.sketch import ReviewMean, ReviewMeanSums, Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import Sums, Totals, add_up
 from srs_eval.nouns import FloatArray, IntArray, Metric, Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 # Clusters added up at once, and the share of sums that are not 0 from which on a table of all
 # of them is quicker to multiply than a list of those.

@@ -11,7 +11,7 @@ import numpy as np
 
 from srs_eval.errors import ScoreError
 from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 
 class CurveMetric(ABC):

@@ -15,13 +15,13 @@ from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable
 from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
-from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
+from srs_eval.stats.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
+from srs_eval.stats.significance import LEVEL
 
 # Rows drawn for metrics that follow from nothing but the rows, in all resamples together.
 ROWS_DRAWN, FEWEST_RESAMPLES = 4_000_000, 30

@@ -55,7 +55,7 @@ from srs_eval.metrics.threshold import (
 )
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Metric, Predictions
-from srs_eval.predictions import read_only
+from srs_eval.nouns.predictions import read_only
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
 

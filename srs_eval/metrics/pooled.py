@@ -12,13 +12,13 @@ from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scor
 from srs_eval.metrics.intervals import around, half_widths
 from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
-from srs_eval.metrics.resample import RESAMPLES
-from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Predictions
-from srs_eval.predictions import concatenate
+from srs_eval.nouns.predictions import concatenate
+from srs_eval.stats.resample import RESAMPLES
+from srs_eval.stats.significance import LEVEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.estimate import mean_of_users
-from srs_eval.metrics.significance import LEVEL
 from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.stats.estimate import mean_of_users
+from srs_eval.stats.significance import LEVEL
 
 UNKNOWN = (math.nan, math.nan)
 UNBOUNDED = (-math.inf, math.inf)

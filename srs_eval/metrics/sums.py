@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 # Reviews looked at together: few enough that what is computed of them stays in the cache.
 CHUNK = 2**14

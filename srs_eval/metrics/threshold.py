@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.stats.significance import wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.

@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from srs_eval.config.rebuild import rebuilt_model, same_day
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, IntArray, Reviews
-from srs_eval.rebuilt import rebuilt_model, same_day
-from srs_eval.report.tables import parts_from
+from srs_eval.results.tables import parts_from
 
 COLUMNS = ("card", "elapsed_days", "rating")
 _ANY_RATING = 3

@@ -13,7 +13,8 @@ class ReviewLogSource(DatasetSource):
     """Where review logs are, and how srs_eval reads them.
 
     ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` gives the reader again. What
-    it is made of besides plain values is built only if it is of srs_eval: `srs_eval.rebuilt`.
+    it is made of besides plain values is built only if it is of srs_eval: see
+    `srs_eval.config.rebuild`.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class ReviewLogSource(DatasetSource):
 
     def load(self) -> Any:
         """Build the reader: a `srs_eval.nouns.Source`."""
-        from srs_eval.rebuilt import rebuilt_source  # see the package
+        from srs_eval.config.rebuild import rebuilt_source  # see the package
 
         return rebuilt_source(self.options)
 

@@ -31,7 +31,7 @@ from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
-from srs_eval.report.plots import calibration_figure, corp_figure, roc_figure, save_figure
+from srs_eval.plots import calibration_figure, corp_figure, roc_figure, save_figure
 from srs_eval.tracking.items import FigureFiles, Item, TableRows, Value
 from srs_eval.tracking.mlflow_run import log_items
 from srs_eval.tracking.sections import HEADLINE, section

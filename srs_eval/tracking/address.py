@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from srs_eval.errors import ConfigError
-from srs_eval.local_paths import uri_problem
+from srs_eval.text.local_paths import uri_problem
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 # Further stores that MLflow knows by itself, and the entry point of those that are installed.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from srs_eval.errors import ConfigError, TrackingError
-from srs_eval.local_paths import uri_problem
+from srs_eval.text.local_paths import uri_problem
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 

@@ -18,7 +18,7 @@ from mlflow.entities import Param as MlflowParam
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
-from srs_eval.plain_text import one_line, printable
+from srs_eval.text.plain import one_line, printable
 from srs_eval.tracking.colours import COLOUR_TAG, pick_colour
 from srs_eval.tracking.items import (
     ArtifactFile,

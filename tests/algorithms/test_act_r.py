@@ -6,11 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from srs_eval.algorithms import act_r, history
-from srs_eval.algorithms.act_r import ActivationEquations, ActR
+from srs_eval.algorithms import history
+from srs_eval.algorithms.features import act_r
+from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.history import history_of
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.nouns import Reviews
-from srs_eval.trial import trial_task
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 

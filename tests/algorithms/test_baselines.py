@@ -7,8 +7,8 @@ import pytest
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=False)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

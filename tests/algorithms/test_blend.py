@@ -8,14 +8,18 @@ import pytest
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.blend import Blend, Recalibration
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.combined.blend import Blend, Recalibration
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.checks import CheckFailed, check_algorithm, check_learning_while_tested_is_declared
+from srs_eval.checks import (
+    CheckFailed,
+    check_algorithm,
+    check_learning_while_tested_is_declared,
+)
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Learned
 from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=False)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import FlatModel
-from srs_eval.algorithms.boosted_trees import BoostedTrees, BoostedTreesModel, facts
+from srs_eval.algorithms.features.boosted_trees import BoostedTrees, BoostedTreesModel, facts
+from srs_eval.algorithms.features.logistic_features import counted_before
 from srs_eval.algorithms.history import history_of
-from srs_eval.algorithms.logistic_features import counted_before
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

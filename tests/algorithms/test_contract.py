@@ -11,10 +11,10 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 CONFIGS = {
     path.stem: OmegaConf.load(path)

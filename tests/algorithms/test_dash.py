@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms import history
-from srs_eval.algorithms.dash import Dash, DashMcm
-from srs_eval.algorithms.dash_act_r import DashActR, FadingTraces
+from srs_eval.algorithms.features.dash import Dash, DashMcm
+from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
+from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.history import history_of
-from srs_eval.algorithms.log_odds import LogOddsModel
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.trial import trial_task
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 

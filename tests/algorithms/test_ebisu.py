@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from srs_eval.algorithms.ebisu import Ebisu, EbisuModel, beliefs_before, recall, updated
+from srs_eval.algorithms.half_life.ebisu import Ebisu, EbisuModel, beliefs_before, recall, updated
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.nouns import Reviews
-from srs_eval.trial import trial_task
 
 ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
 AT_ONCE = np.array([0.0])

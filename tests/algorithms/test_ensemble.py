@@ -8,17 +8,17 @@ import pytest
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Average, Constant
-from srs_eval.algorithms.dash import Dash
-from srs_eval.algorithms.ensemble import Ensemble, best_weights
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.combined.ensemble import Ensemble, best_weights
+from srs_eval.algorithms.features.dash import Dash
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Learned
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs45 import Fsrs45, Fsrs45Equations
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

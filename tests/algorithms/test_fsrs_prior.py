@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs45 import Fsrs45
-from srs_eval.algorithms.fsrs_fitting import later_prior_weight
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.fsrs.fitting import later_prior_weight
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.metrics.proper import log_loss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
 RNG = np.random.default_rng(0)

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.algorithms import fsrs_rs
-from srs_eval.algorithms.fsrs_rs import FsrsRs
+from srs_eval.algorithms.fsrs.family import fsrs_rs
+from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 GOLDEN = Path(__file__).parents[1] / "golden/training_josh.json"
 RNG = np.random.default_rng(0)
@@ -146,9 +146,9 @@ def test_without_the_first_later_review_of_any_card_it_says_what_is_missing():
 
 PANIC = """
 import numpy as np
-from srs_eval.algorithms import fsrs_rs
+from srs_eval.algorithms.fsrs.family import fsrs_rs
 from srs_eval.errors import FitError
-from srs_eval.trial import trial_task
+from srs_eval.checks.toy_log import trial_task
 
 package = fsrs_rs.import_module("fsrs_rs_python")
 fsrs_rs.training_items = lambda *_: [package.FSRSItem([])] * 2 + [

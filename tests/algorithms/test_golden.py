@@ -7,28 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.act_r import ActivationEquations
-from srs_eval.algorithms.anki_sm2 import AnkiSm2Equations
-from srs_eval.algorithms.dash import Dash, DashMcm
-from srs_eval.algorithms.dash_act_r import FadingTraces
-from srs_eval.algorithms.ebisu import EbisuModel, beliefs_before
-from srs_eval.algorithms.fsrs1 import Fsrs1Equations
-from srs_eval.algorithms.fsrs2 import Fsrs2Equations
-from srs_eval.algorithms.fsrs3 import Fsrs3Equations
-from srs_eval.algorithms.fsrs4 import Fsrs4Equations
-from srs_eval.algorithms.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs7_withdrawn import Fsrs7WithdrawnEquations
-from srs_eval.algorithms.fsrs45 import FRACTIONAL_DAYS_DEFAULTS, Fsrs45Equations
+from srs_eval.algorithms.features.act_r import ActivationEquations
+from srs_eval.algorithms.features.dash import Dash, DashMcm
+from srs_eval.algorithms.features.dash_act_r import FadingTraces
+from srs_eval.algorithms.features.log_odds import LogOddsModel
+from srs_eval.algorithms.features.logistic import LogisticEquations
+from srs_eval.algorithms.features.logistic_features import features
+from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1Equations
+from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2Equations
+from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3Equations
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
+from srs_eval.algorithms.fsrs.fsrs45 import FRACTIONAL_DAYS_DEFAULTS, Fsrs45Equations
+from srs_eval.algorithms.half_life.ebisu import EbisuModel, beliefs_before
+from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.history import history_of
-from srs_eval.algorithms.hlr import HlrEquations
-from srs_eval.algorithms.log_odds import LogOddsModel
-from srs_eval.algorithms.logistic import LogisticEquations
-from srs_eval.algorithms.logistic_features import features
-from srs_eval.algorithms.sbd import SbdEquations
-from srs_eval.algorithms.sm2 import Sm2Equations
-from srs_eval.algorithms.sm2_trainable import Sm2TrainableEquations
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2Equations
+from srs_eval.algorithms.schedulers.sbd import SbdEquations
+from srs_eval.algorithms.schedulers.sm2 import Sm2Equations
+from srs_eval.algorithms.schedulers.sm2_trainable import Sm2TrainableEquations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.nouns import Reviews
 

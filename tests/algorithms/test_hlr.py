@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.hlr import Hlr, HlrEquations
+from srs_eval.algorithms.half_life.hlr import Hlr, HlrEquations
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=False)
 ROWS = TASK.folds[0].train

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from srs_eval.algorithms.half_life import counts_before, half_life, recall
-from srs_eval.algorithms.hlr_duolingo import HlrDuolingo, features
-from srs_eval.algorithms.leitner import Leitner
-from srs_eval.algorithms.pimsleur import Pimsleur
+from srs_eval.algorithms.half_life.half_life import counts_before, half_life, recall
+from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo, features
+from srs_eval.algorithms.half_life.leitner import Leitner
+from srs_eval.algorithms.half_life.pimsleur import Pimsleur
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=False)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train

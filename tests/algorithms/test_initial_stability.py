@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from srs_eval.algorithms.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.initial_stability import _filled, _in_order, initial_stabilities
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

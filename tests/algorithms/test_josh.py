@@ -7,28 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.act_r import ActR
-from srs_eval.algorithms.anki_sm2 import AnkiSm2
 from srs_eval.algorithms.baselines import Average, Constant
-from srs_eval.algorithms.dash import Dash, DashMcm
-from srs_eval.algorithms.dash_act_r import DashActR
-from srs_eval.algorithms.ebisu import Ebisu
-from srs_eval.algorithms.fsrs1 import Fsrs1
-from srs_eval.algorithms.fsrs2 import Fsrs2
-from srs_eval.algorithms.fsrs3 import Fsrs3
-from srs_eval.algorithms.fsrs4 import Fsrs4
-from srs_eval.algorithms.fsrs5 import Fsrs5
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs45 import Fsrs45
+from srs_eval.algorithms.features.act_r import ActR
+from srs_eval.algorithms.features.dash import Dash, DashMcm
+from srs_eval.algorithms.features.dash_act_r import DashActR
+from srs_eval.algorithms.features.logistic import Logistic
+from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1
+from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2
+from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.half_life.ebisu import Ebisu
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.history import history_of
-from srs_eval.algorithms.hlr import Hlr
-from srs_eval.algorithms.logistic import Logistic
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.rmse_bins_exploit import RmseBinsExploit
-from srs_eval.algorithms.sbd import Sbd
-from srs_eval.algorithms.sm2 import Sm2
-from srs_eval.algorithms.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
+from srs_eval.algorithms.schedulers.sbd import Sbd
+from srs_eval.algorithms.schedulers.sm2 import Sm2
+from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
 from srs_eval.metrics.bins import rmse_bins
 from srs_eval.metrics.proper import log_loss as clipped_log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from srs_eval.algorithms.features.logistic import Logistic, LogisticEquations
+from srs_eval.algorithms.features.logistic_features import features, on_same_day
 from srs_eval.algorithms.history import history_of
-from srs_eval.algorithms.logistic import Logistic, LogisticEquations
-from srs_eval.algorithms.logistic_features import features, on_same_day
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.reference import shuffles
 from srs_eval.errors import FitError
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the trainer")
 

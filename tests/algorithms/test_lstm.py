@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.hlr import Hlr
-from srs_eval.algorithms.lstm import Lstm
-from srs_eval.algorithms.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.checks.toy_log import trial_task
+from srs_eval.commands.pretrain import lessons, pretrained
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.pretrain import lessons, pretrained
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 JOSH = Path(__file__).parents[2] / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
 START = Lstm().start
@@ -227,7 +227,7 @@ def test_it_needs_no_pytorch():
     code = (
         "import sys\n"
         "sys.modules['torch'] = None\n"
-        "from srs_eval.algorithms.lstm import Lstm\n"
+        "from srs_eval.algorithms.recurrent.lstm import Lstm\n"
         "assert Lstm().pretrained\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from srs_eval.algorithms import one_step
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.one_step import train_one_step
+from srs_eval.algorithms.fsrs.family import one_step
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.one_step import train_one_step
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitError
-from srs_eval.trial import trial_task
 
 SPACE = Fsrs6().widest_space()
 DEFAULTS = np.array(SPACE.defaults)

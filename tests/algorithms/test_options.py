@@ -3,13 +3,13 @@ import pickle
 import pytest
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.fsrs5 import Fsrs5, Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs7 import Fsrs7, Fsrs7Equations
-from srs_eval.algorithms.fsrs45 import Fsrs45
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5, Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7, Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.sbd import Sbd
+from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.errors import ConfigError
 
 

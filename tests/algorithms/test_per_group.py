@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
-from srs_eval.algorithms.per_group import PerGroup
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ConfigError
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import GROUPS
 from srs_eval.protocol.refit import SrsBenchmarkRefit
-from srs_eval.trial import trial_task
 
 ANKI = Path(__file__).parents[3] / "shared/data/anki-mit"
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from srs_eval.algorithms import pooling
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
-from srs_eval.algorithms.per_group import PerGroup
-from srs_eval.algorithms.pooling import Pooling, choose_pooling
+from srs_eval.algorithms.combined import pooling
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined.pooling import Pooling, choose_pooling
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 TASK = trial_task(same_day=True)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train

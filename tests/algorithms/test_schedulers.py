@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.anki_sm2 import AnkiSm2, AnkiSm2Equations
-from srs_eval.algorithms.sm2_trainable import Sm2Trainable
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2, AnkiSm2Equations
+from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.equations import NumpyMaths
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
-from srs_eval.trial import trial_task
 
 M = NumpyMaths()
 W = np.array(AnkiSm2Equations.parameters.defaults)

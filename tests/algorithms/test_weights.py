@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from srs_eval.algorithms.weights import SeenUser, Weights, digests_of
-from srs_eval.trial import trial_task
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
+from srs_eval.checks.toy_log import trial_task
 
 LOG = trial_task(same_day=False).reviews
 

@@ -8,7 +8,7 @@ import pytest
 from interval_coverage import BY_REVIEWS, PUBLISHED, Quantity, markdown, missed, published, rows
 from interval_coverage import simulated as simulated_quantities
 
-from srs_eval.metrics.paired import paired_mean
+from srs_eval.stats.paired import paired_mean
 
 
 @pytest.fixture(scope="module")

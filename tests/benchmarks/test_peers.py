@@ -13,7 +13,7 @@ from measure import clocked, in_process
 from peers import fsrs_rs, log_loss, optimizer_frame
 from workloads import of_reviews, synthetic_workload
 
-from srs_eval.algorithms.fsrs_rs import FsrsRs
+from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 
 needs_rs = pytest.mark.skipif(
     find_spec("fsrs_rs_python") is None,

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import Predictions, User
-from srs_eval.predictions import concatenate, rows_fingerprint, select
-from srs_eval.report import files, tables
-from srs_eval.scoring import Scores
+from srs_eval.nouns.predictions import concatenate, rows_fingerprint, select
+from srs_eval.results import files, tables
 
 PANEL = Panel([LogLoss(), Brier(), Auc()])
 MakeRun = Callable[..., Path]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from srs_eval.comparison.board import boards
 from srs_eval.comparison.standing import Rules
-from srs_eval.metrics.significance import SignTest
+from srs_eval.stats.significance import SignTest
 
 U = np.arange(12)
 BASE = 0.3 + 0.02 * np.sin(U)

@@ -12,14 +12,14 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.runs import load_run, with_own_names
-from srs_eval.comparison.saved_predictions import SavedPredictions
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import page
+from srs_eval.comparison.strata import where
 from srs_eval.comparison.verdict import boards_of_runs, judge
-from srs_eval.comparison.where import where
 from srs_eval.errors import ConfigError
-from srs_eval.predictions import rows_fingerprint
-from srs_eval.report.compare_files import as_json, csv_text, latex, markdown, terminal_text
-from srs_eval.report.compare_html import page
+from srs_eval.nouns.predictions import rows_fingerprint
+from srs_eval.results.run import load_run, with_own_names
+from srs_eval.results.saved_predictions import SavedPredictions
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {

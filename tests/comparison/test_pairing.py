@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from srs_eval.comparison.given import given_runs
+from srs_eval.comparison.inputs import given_runs
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.runs import load_run, with_own_names
 from srs_eval.errors import ConfigError
+from srs_eval.results.run import load_run, with_own_names
 
 
 def test_a_user_scored_on_other_reviews_is_refused_by_name(make_run):

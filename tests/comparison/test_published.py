@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 from srs_eval.comparison.by_users import superiority_matrix
-from srs_eval.comparison.given import given_runs
+from srs_eval.comparison.inputs import given_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import is_published, read_published
-from srs_eval.comparison.runs import SCORES, SUMMARY, load_run
 from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.errors import ConfigError
-from srs_eval.report import files
+from srs_eval.results import files
+from srs_eval.results.run import SCORES, SUMMARY, load_run
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

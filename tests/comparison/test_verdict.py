@@ -13,13 +13,13 @@ from scipy.stats import rankdata
 
 from srs_eval.comparison.by_users import mean_ranks, superiority_matrix
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.runs import load_run, with_own_names
 from srs_eval.comparison.verdict import judge
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.estimate import clustered_mean, mean_of_users
-from srs_eval.metrics.paired import compare, effective_users, user_weights
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.report.files import load_predictions
+from srs_eval.results.files import load_predictions
+from srs_eval.results.run import load_run, with_own_names
+from srs_eval.stats.estimate import clustered_mean, mean_of_users
+from srs_eval.stats.paired import compare, effective_users, user_weights
 
 
 def judged(*folders, intersect=False, **options):

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import yaml
 
-from srs_eval.comparison.fit_counts import MARK, FitCounts, explained_counts
 from srs_eval.comparison.identical import find_duplicates
+from srs_eval.comparison.leaderboard import leaderboards
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.runs import Run, load_run, with_own_names
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.selection import (
     chosen_on_test_rows,
     selection_notes,
@@ -23,9 +24,8 @@ from srs_eval.comparison.selection import (
 )
 from srs_eval.comparison.verdict import judge
 from srs_eval.errors import ConfigError
-from srs_eval.report.compare_files import as_json, csv_text, latex, markdown, terminal_text
-from srs_eval.report.compare_html import figures, page
-from srs_eval.report.leaderboard import leaderboards
+from srs_eval.results.fit_counts import MARK, FitCounts, explained_counts
+from srs_eval.results.run import Run, load_run, with_own_names
 
 TEXTS = (terminal_text, markdown, latex, page)
 

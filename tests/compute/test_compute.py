@@ -19,13 +19,13 @@ from work import (
 )
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs6 import Fsrs6
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 

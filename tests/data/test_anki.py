@@ -14,9 +14,9 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki_calendar import day_start
-from srs_eval.data.anki_database import open_collection
+from srs_eval.data.anki.calendar import day_start
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.database import open_collection
 from srs_eval.errors import ReviewLogError
 
 DAY_MS = 86_400_000

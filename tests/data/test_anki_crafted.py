@@ -17,9 +17,10 @@ import pytest
 import zstandard
 from anki_files import ROWS, START, change, collection, package, with_decks
 
-from srs_eval.data import anki_package, temporary, untrusted_database
-from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki_decks import preset_of_deck
+from srs_eval.data import temporary, untrusted_database
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.collection import package as anki_package
+from srs_eval.data.anki.decks import preset_of_deck
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
 
@@ -106,7 +107,7 @@ def test_a_value_of_absurd_size_is_refused(tmp_path):
 
 
 def test_more_rows_than_anybody_has_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("srs_eval.data.anki_database._ROWS_AT_MOST", {"revlog": 3})
+    monkeypatch.setattr("srs_eval.data.anki.database._ROWS_AT_MOST", {"revlog": 3})
     assert "4 rows, more than 3" in refusal(collection(tmp_path / "a.anki2"))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from srs_eval.data.anki_decks import preset_of_deck
+from srs_eval.data.anki.decks import preset_of_deck
 
 
 def number(value):

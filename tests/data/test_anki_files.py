@@ -12,8 +12,8 @@ import pytest
 import zstandard
 from anki_files import DAY, ROWS, START, collection, package, with_decks
 
-from srs_eval.data import anki_package
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.collection import package as anki_package
 from srs_eval.errors import ConfigError, ReviewLogError
 
 
@@ -437,7 +437,7 @@ def test_a_config_lists_every_option_at_its_default():
 
     file = Path(__file__).parents[2] / "conf" / "data" / "anki.yaml"
     config = OmegaConf.load(io.StringIO(file.read_text(encoding="utf-8")))
-    assert config.pop("_target_") == "srs_eval.data.anki.AnkiCollection"
+    assert config.pop("_target_") == "srs_eval.data.anki.collection.AnkiCollection"
     defaults = {
         f.name: "???" if f.default is MISSING else f.default for f in fields(AnkiCollection)
     }

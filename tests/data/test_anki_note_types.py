@@ -5,8 +5,8 @@ import json
 import pytest
 from anki_files import change, collection
 
-from srs_eval.data.anki import AnkiCollection
-from srs_eval.data.anki_note_types import template_number, template_of_card, templates_in_text
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.note_types import template_number, template_of_card, templates_in_text
 from srs_eval.errors import ReviewLogError
 
 CARDS = "create table cards (id, did, odid, nid, ord)"

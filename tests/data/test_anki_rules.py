@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.data.anki_database import Revlog
-from srs_eval.data.anki_rules import select_reviews
+from srs_eval.data.anki.database import Revlog
+from srs_eval.data.anki.rules import select_reviews
 
 ROW = st.tuples(
     st.integers(1, 3),  # card

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 from anki_files import DAY, START, collection, package
 
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.errors import ConfigError, ReviewLogError
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.

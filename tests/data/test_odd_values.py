@@ -19,7 +19,7 @@ from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews
-from srs_eval.report.files import write_table
+from srs_eval.results.files import write_table
 
 DAYS = Columns(day="day")
 BASE: dict[str, Any] = {"card": [1, 1, 2], "rating": [3, 3, 4], "day": [0, 1, 1]}

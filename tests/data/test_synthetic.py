@@ -4,10 +4,10 @@ import time
 import numpy as np
 import pytest
 
-from srs_eval.data.simulated_calendar import draw_calendar
-from srs_eval.data.simulated_learner import draw_later_reviews, draw_learner, published_size
-from srs_eval.data.simulated_log import simulate_log
-from srs_eval.data.simulated_memory import after_forgetting, after_recall, retrievability
+from srs_eval.data.simulated.calendar import draw_calendar
+from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner, published_size
+from srs_eval.data.simulated.log import simulate_log
+from srs_eval.data.simulated.memory import after_forgetting, after_recall, retrievability
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, ReviewLogError
 

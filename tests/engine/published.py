@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.fsrs1 import Fsrs1Equations
-from srs_eval.algorithms.fsrs2 import Fsrs2Equations
-from srs_eval.algorithms.fsrs3 import Fsrs3Equations
-from srs_eval.algorithms.fsrs4 import Fsrs4Equations
-from srs_eval.algorithms.fsrs5 import Fsrs5Equations
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs45 import Fsrs45Equations
-from srs_eval.algorithms.hlr import HlrEquations
-from srs_eval.algorithms.sbd import SbdEquations
+from srs_eval.algorithms.fsrs.fsrs1 import Fsrs1Equations
+from srs_eval.algorithms.fsrs.fsrs2 import Fsrs2Equations
+from srs_eval.algorithms.fsrs.fsrs3 import Fsrs3Equations
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
+from srs_eval.algorithms.half_life.hlr import HlrEquations
+from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import feasible
 

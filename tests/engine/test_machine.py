@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
 from srs_eval.engine.compiled import CompiledModel

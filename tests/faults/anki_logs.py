@@ -15,7 +15,7 @@ from anki_files import DAY, START, collection
 from logs import broken, damaged, unclear
 from verdicts import Verdict, first_problem
 
-from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import Reviews
 

@@ -19,7 +19,12 @@ from verdicts import Case, Verdict
 
 TIME_LIMIT = 60.0
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
-_IMPORTS = ("srs_eval.run", "srs_eval.compare", "srs_eval.export", "srs_eval.data.anki")
+_IMPORTS = (
+    "srs_eval.commands.run",
+    "srs_eval.compare",
+    "srs_eval.export",
+    "srs_eval.data.anki.collection",
+)
 
 
 class Worker:

@@ -13,7 +13,7 @@ from random import Random
 from logs import damaged
 from verdicts import LONGEST_MESSAGE, Verdict, first_problem
 
-from srs_eval import compare, export, run
+from srs_eval.commands import compare, export, run
 
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
 _VALUES = (None, True, -1, 1e308, "x", "\x1b]0;x\x07\r\\input{/etc/passwd}", "=1+1", [], {}, [[]])
@@ -102,7 +102,7 @@ def _finished(folder: Path, algo: str) -> Path:
 def _pretrained(folder: Path) -> Path | None:
     """Make weights, once; None without PyTorch."""
     try:
-        from srs_eval import pretrain
+        from srs_eval.commands import pretrain
     except ImportError:
         return None
     place = folder / "pretrained"

@@ -11,7 +11,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from srs_eval.run import command
+from srs_eval.commands.run import command
 
 FILE = Path(__file__).with_name("quick_run.json")
 ALGORITHMS = ("avg", "constant", "moving_avg", "sm2", "hlr", "fsrs45", "fsrs6", "oracle")

@@ -19,14 +19,14 @@ from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.resample import cluster_counts
 from srs_eval.metrics.smece import SmeceExact
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import ThresholdBias
 from srs_eval.nouns import Predictions
-from srs_eval.predictions import concatenate, select
+from srs_eval.nouns.predictions import concatenate, select
+from srs_eval.stats.resample import cluster_counts
 
 PANEL = default_panel()
 EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}

@@ -18,11 +18,11 @@ from srs_eval.metrics.intervals import joint_half_widths
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.metrics.resample import cluster_counts
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.slope import CalibrationSlope
 from srs_eval.metrics.smece import SmeceExact
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
+from srs_eval.stats.resample import cluster_counts
 
 USERS, REVIEWS, RESAMPLES = 40, 150, 40
 USER = np.repeat(np.arange(USERS), REVIEWS)

@@ -9,7 +9,6 @@ from scipy import stats
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
-from srs_eval.metrics.estimate import clustered_mean
 from srs_eval.metrics.intervals import (
     around,
     half_widths,
@@ -22,6 +21,7 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion
+from srs_eval.stats.estimate import clustered_mean
 
 
 def test_single_user_intervals_have_the_width_of_the_cluster_error(one_user):

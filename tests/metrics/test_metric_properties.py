@@ -37,7 +37,7 @@ from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import STATISTICS, confusion_counts
 from srs_eval.nouns import Predictions
-from srs_eval.predictions import concatenate, select
+from srs_eval.nouns.predictions import concatenate, select
 
 CONF = Path(__file__).parents[2] / "conf"
 

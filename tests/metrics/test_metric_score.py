@@ -12,11 +12,11 @@ from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier
-from srs_eval.metrics.resample import cluster_counts
 from srs_eval.metrics.score import score
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import ConfusionCounts
+from srs_eval.stats.resample import cluster_counts
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]

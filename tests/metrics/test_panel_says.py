@@ -13,7 +13,7 @@ from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
 from srs_eval.nouns import Curves, Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 N = 6000
 PANEL = default_panel()

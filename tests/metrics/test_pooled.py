@@ -15,7 +15,7 @@ from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import SmeceExact
 from srs_eval.nouns import Predictions
-from srs_eval.predictions import concatenate, select
+from srs_eval.nouns.predictions import concatenate, select
 
 PANEL = default_panel()
 

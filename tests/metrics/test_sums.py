@@ -16,7 +16,7 @@ from srs_eval.metrics.recall_over_time import ElapsedSums
 from srs_eval.metrics.sums import Totals, add_up, codes_of, stacked
 from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import Predictions
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 quick = settings(max_examples=60, deadline=None)
 

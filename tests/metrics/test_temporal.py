@@ -34,7 +34,7 @@ from srs_eval.metrics.temporal_magnitude import (
     permuted_losses,
 )
 from srs_eval.nouns import Curves
-from srs_eval.predictions import select
+from srs_eval.nouns.predictions import select
 
 METRICS = (
     Temporal(),

@@ -14,14 +14,14 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from srs_eval import settings
-from srs_eval.building import build
+from srs_eval.config import settings
+from srs_eval.config.building import build
+from srs_eval.config.option_files import options as options_of
+from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
-from srs_eval.log_items import _reader
+from srs_eval.experiment.log_items import _reader
 from srs_eval.mlflow_plugins.dataset_source import ReviewLogSource
-from srs_eval.option_files import options as options_of
-from srs_eval.rebuilt import rebuilt_source
 from srs_eval.tracking.items import DatasetInfo
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo

@@ -12,18 +12,22 @@ from invented import Logs
 from timed import timed
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs7 import Fsrs7Equations
-from srs_eval.checks import CheckFailed, check_algorithm, check_learning_while_tested_is_declared
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
+from srs_eval.checks import (
+    CheckFailed,
+    check_algorithm,
+    check_learning_while_tested_is_declared,
+)
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.bins import rmse_bins
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 PROTOCOLS = [SrsBenchmarkSecs, SrsBenchmarkEqualised]
 BOTH = pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -5,7 +5,7 @@ from invented import invented_log
 from timed import timed
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential

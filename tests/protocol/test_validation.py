@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from timed import timed
 
-from srs_eval.algorithms.hlr import Hlr
+from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.evaluate import EvaluateUser
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.refit import SrsBenchmarkRefit

@@ -22,12 +22,12 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow_server import free_port
 
-from srs_eval.algorithms.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.rebuilt import rebuilt_model
 
 DAYS = (1.0, 5.0, 30.0)
 LOADED = """
@@ -39,7 +39,7 @@ model = mlflow.pyfunc.load_model(sys.argv[2])
 histories = pd.read_json(sys.argv[3], orient="split").astype({"elapsed_days": float})
 print(model.predict(histories, params={"days": [1.0, 5.0, 30.0]}).to_json(orient="split"))
 """
-FSRS6 = "srs_eval.algorithms.fsrs6.Fsrs6"
+FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
 
 
 class Question:

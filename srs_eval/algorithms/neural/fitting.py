@@ -32,7 +32,7 @@ from srs_eval.algorithms.neural.training import (
     generator_from,
     last_of,
 )
-from srs_eval.algorithms.weights import Weights
+from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srs_eval.algorithms.lstm_equations import LstmLayer
 from srs_eval.algorithms.neural.network import Network
 from srs_eval.algorithms.neural.sequences import Histories, ranges
 from srs_eval.algorithms.neural.training import Recipe, epochs
+from srs_eval.algorithms.recurrent.lstm_equations import LstmLayer
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Maths, State, Value

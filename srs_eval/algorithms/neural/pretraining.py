@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
-from srs_eval.algorithms.lessons import Lesson, pooled
 from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, scaling_of
 from srs_eval.algorithms.neural.sequences import Histories, histories_before
 from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from, last_of
-from srs_eval.algorithms.weights import SeenUser, Weights, digests_of, weights_for
+from srs_eval.algorithms.recurrent.lessons import Lesson, pooled
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
 

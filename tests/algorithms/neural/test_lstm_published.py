@@ -25,11 +25,11 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import generator_from, last_of
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 ROOT = Path(__file__).parents[3]
 

@@ -29,9 +29,9 @@ from srs_eval.algorithms.neural.nn17 import Nn17, Nn17Network
 from srs_eval.algorithms.neural.sequences import groups_of_targets, histories_before
 from srs_eval.algorithms.neural.training import Recipe, generator_from
 from srs_eval.algorithms.neural.transformer import Transformer
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import FloatArray, Reviews
-from srs_eval.trial import trial_task
 
 FILE = Path(__file__).parents[2] / "golden/predictions.json"
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text())

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srs_eval import settings
-from srs_eval.building import build
-from srs_eval.evaluate import EvaluateUser
-from srs_eval.pretrain import command
+from srs_eval.commands.pretrain import command
+from srs_eval.config import settings
+from srs_eval.config.building import build
+from srs_eval.evaluation.evaluate import EvaluateUser
 
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.05"]
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from srs_eval.algorithms.lessons import pooled
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
 from srs_eval.algorithms.neural.gru_p import GruP
@@ -19,13 +18,14 @@ from srs_eval.algorithms.neural.nn17 import Nn17
 from srs_eval.algorithms.neural.pretraining import PretrainedAlgorithm, warmed_cosine
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.neural.transformer import Transformer
-from srs_eval.algorithms.weights import Weights, card_of, digests_of, read_weights
+from srs_eval.algorithms.recurrent.lessons import pooled
+from srs_eval.algorithms.recurrent.weights import Weights, card_of, digests_of, read_weights
 from srs_eval.checks import check_algorithm
+from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import IntArray, Reviews
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.trial import trial_task
 
 
 class QuickGru(Gru):

@@ -1,0 +1,310 @@
+"""Any other algorithm, recalibrated from answer to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from srs_eval.algorithms.combined.wrapping import (
+    as_part,
+    curve_of,
+    fitted,
+    has_curve,
+    learned_by,
+    log_odds,
+    require_algorithm,
+)
+from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.engine.probability import uncertain
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import (
+    Algorithm,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryModel,
+    Part,
+    Reviews,
+)
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+# Bias, slope, and the three entries of what past answers say of them.
+_UNTOUCHED = (0.0, 1.0, 0.0, 0.0, 0.0)
+# A slope below 0 would have recall rise with elapsed time.
+_LOWEST_SLOPE = 0.05
+
+
+def _follow(
+    state: Vector,
+    given: Vector,
+    recalled: Vector,
+    answered: BoolArray,
+    moment: IntArray,
+    kept: float,
+    prior: float,
+) -> tuple[Matrix, Vector]:
+    shown = np.empty((len(given), 2))
+    bias, slope, aa, ab, bb = state[0], state[1], state[2], state[3], state[4]
+    shown_bias, shown_slope = bias, slope
+    for review in range(len(given)):
+        if review > 0 and moment[review] != moment[review - 1]:
+            shown_bias, shown_slope = bias, slope
+        shown[review, 0] = shown_bias
+        shown[review, 1] = shown_slope
+        if not answered[review]:
+            continue
+        z = given[review]
+        p = 1.0 / (1.0 + np.exp(-(bias + slope * z)))
+        spread = p * (1.0 - p)
+        aa = kept * aa + spread
+        ab = kept * ab + spread * z
+        bb = kept * bb + spread * z * z
+        # Where the sum of the answers' losses was flat, its prior is what has not faded.
+        by_bias = p - recalled[review] + (1.0 - kept) * prior * bias
+        by_slope = (p - recalled[review]) * z + (1.0 - kept) * prior * (slope - 1.0)
+        area = (aa + prior) * (bb + prior) - ab * ab
+        bias -= ((bb + prior) * by_bias - ab * by_slope) / area
+        slope -= ((aa + prior) * by_slope - ab * by_bias) / area
+        slope = max(slope, _LOWEST_SLOPE)
+    return shown, np.array([bias, slope, aa, ab, bb])
+
+
+# Each step needs the one before and none is linear, so no numpy function can take its place.
+_Sequential = Callable[
+    [Vector, Vector, Vector, BoolArray, IntArray, float, float], tuple[Matrix, Vector]
+]
+_followed: _Sequential = numba.njit()(_follow)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """How log-odds are moved, and how that follows answers.
+
+    Attributes
+    ----------
+    half_life : float
+        Answers after which an answer counts half.
+    prior : float
+        Strength of the pull towards leaving log-odds alone.
+    every : {"day", "review"}
+        Whether answers count from the day after, or from the next review.
+    state : tuple of float
+        Bias and slope, and the three entries of the information that answers brought.
+    """
+
+    half_life: float
+    prior: float
+    every: Literal["day", "review"]
+    state: tuple[float, ...] = _UNTOUCHED
+
+    def follow(
+        self, p: FloatArray, recalled: BoolArray, answered: BoolArray, day: IntArray
+    ) -> tuple[Matrix, Recalibration]:
+        """Go through reviews in time order.
+
+        Parameters
+        ----------
+        p : float [n]
+            What is to be recalibrated.
+        recalled, answered : bool [n]
+            Outcomes, and which of them are learned from.
+        day : int64 [n]
+
+        Returns
+        -------
+        shown : float64 [n, 2]
+            Bias and slope at each review, before its answer.
+        after : Recalibration
+            Where it stands after the last one.
+        """
+        moment = day if self.every == "day" else np.arange(len(day))
+        outcome = recalled.astype(np.float64)
+        kept = 0.5 ** (1.0 / self.half_life)
+        shown, state = _followed(
+            np.array(self.state), log_odds(p), outcome, answered, moment, kept, self.prior
+        )
+        after = Recalibration(self.half_life, self.prior, self.every, tuple(state.tolist()))
+        return shown, after
+
+
+@dataclass(frozen=True, slots=True)
+class BlendModel:
+    """A fitted model and where its recalibration stands after the training reviews.
+
+    Attributes
+    ----------
+    model : MemoryModel
+        What is recalibrated.
+    recalibration : Recalibration
+    until : int
+        Last row that was trained on, -1 if none.
+    learned : Learned
+        What the model tells of its fit.
+    """
+
+    model: MemoryModel
+    recalibration: Recalibration
+    until: int
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Bias and slope after training, and the parameters of the model."""
+        return (*self.recalibration.state[:2], *self.model.parameters)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
+        """Predict each of `rows`, having learned from all answers since training before it.
+
+        Those are the answers of all reviews that came some time after the one before on their
+        card, whether they are among `rows` or not.
+        """
+        moved = self._moved(reviews, rows)
+        p = self.model.predict(reviews, rows)
+        return uncertain(expit(moved[:, 0] + moved[:, 1] * log_odds(p)))
+
+    def _moved(self, reviews: Reviews, rows: IntArray) -> Matrix:
+        """Bias and slope at each of `rows`."""
+        begin = self.until + 1
+        moved = np.tile(self.recalibration.state[:2], (len(reviews), 1))
+        answered = reviews.elapsed[begin:] > 0
+        # Of what comes after the last of `rows`, nothing is wanted.
+        answered[max(int(rows.max(initial=-1)) + 1 - begin, 0) :] = False
+        since = begin + np.flatnonzero(answered)
+        if len(since):
+            p = np.full(len(answered), 0.5)
+            p[since - begin] = self.model.predict(reviews, since)
+            moved[begin:], _ = self.recalibration.follow(
+                p, reviews.recalled[begin:], answered, reviews.day[begin:]
+            )
+        return moved[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class BlendCurves(BlendModel):
+    """The same of a model with a forgetting curve."""
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall at other elapsed times; history and recalibration stay as they are."""
+        moved = self._moved(reviews, rows)[:, None]
+        given = log_odds(curve_of(self.model, reviews, rows, elapsed))
+        return uncertain(expit(moved[..., 0] + moved[..., 1] * given))
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Another algorithm whose log-odds of recall are recalibrated online by a bias and a slope.
+
+    The logistic regression of Platt (1999), *Probabilistic Outputs for Support Vector
+    Machines*, kept up to date by exponential forgetting, with one step of Newton's method after
+    each answer: after each day or review, bias and slope nearly minimise the log loss of the
+    answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
+    with reviews on which the algorithm was not trained: the latest of the training reviews,
+    predicted by a fit to the others. Reads what the other algorithm reads, and outcomes; 2
+    parameters and the other's; online: it learns from every answer while it is tested, which
+    frozen models do not. No published row.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm.
+    half_life : float
+        Answers after which an answer counts half, above 0.
+    prior : float
+        Strength of the pull towards leaving predictions alone, above 0: 20 weighs as much as 80
+        answers that could as well have gone the other way.
+    every : {"day", "review"}
+        Whether answers count from the day after, so that no prediction of a day depends on its
+        answers (training rows of that day apart), or from the next review.
+    held_out : float
+        Share of the training reviews with which recalibration begins; 0: it begins with the test.
+
+    Raises
+    ------
+    ConfigError
+        If `base` is no algorithm, or an option is out of range.
+    """
+
+    online: ClassVar[bool] = True
+
+    base: Algorithm
+    half_life: float = 1000.0
+    prior: float = 20.0
+    every: Literal["day", "review"] = "day"
+    held_out: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        require_algorithm("blend", "base", self.base)
+        require_above_zero("blend", "half_life", self.half_life)
+        require_above_zero("blend", "prior", self.prior)
+        require_choice("blend", "every", self.every, ("day", "review"))
+        if not (isinstance(self.held_out, int | float) and 0 <= self.held_out < 1):
+            raise ConfigError(f"blend: held_out={self.held_out} must be at least 0 and below 1")
+
+    @property
+    def same_day(self) -> bool:
+        """Whether the other algorithm's histories keep same-day reviews."""
+        return self.base.same_day
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
+
+    @property
+    def sees_truth(self) -> bool:
+        """Whether the other algorithm reads the truth."""
+        return self.base.sees_truth
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
+        """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""
+        rows = np.sort(rows)
+        recalibration = Recalibration(float(self.half_life), float(self.prior), self.every)
+        begin = len(rows) - int(len(rows) * self.held_out)
+        if 0 < begin < len(rows):
+            try:
+                earlier = self.base.fit(reviews, rows[:begin], rng)
+            except FitSkipped:
+                pass  # too few of them: recalibration begins with the test
+            else:
+                recalibration = _followed_on(recalibration, earlier, reviews, rows[begin:])
+        return _blended(self.base.fit(reviews, rows, rng), recalibration, rows)
+
+    def refit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: BlendModel
+    ) -> BlendModel:
+        """Fit again; recalibration goes on by the reviews that came since the fit before."""
+        rows = np.sort(rows)
+        later = rows[rows > previous.until]
+        recalibration = previous.recalibration
+        if len(later):
+            recalibration = _followed_on(recalibration, previous.model, reviews, later)
+        model = fitted(self.base, reviews, rows, rng, previous.model)
+        return _blended(model, recalibration, rows)
+
+
+def _followed_on(
+    recalibration: Recalibration, model: MemoryModel, reviews: Reviews, rows: IntArray
+) -> Recalibration:
+    p = model.predict(reviews, rows)
+    everything = np.ones(len(rows), bool)
+    return recalibration.follow(p, reviews.recalled[rows], everything, reviews.day[rows])[1]
+
+
+def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -> BlendModel:
+    kind = BlendCurves if has_curve(model) else BlendModel
+    told = learned_by(model)
+    errors = (np.nan, np.nan, *told.standard_errors) if told.standard_errors else ()
+    # the parameters of the model itself follow bias and slope
+    _, *parts = as_part(model, Part("base", "base"))
+    learned = replace(told, standard_errors=errors, parts=tuple(parts))
+    return kind(model, recalibration, int(rows.max(initial=-1)), learned)

@@ -1,0 +1,347 @@
+"""Another algorithm, fitted to each group of cards, such as those of a preset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from srs_eval.algorithms.combined.pooling import FitsNear, Pooling, choose_pooling, near
+from srs_eval.algorithms.combined.wrapping import (
+    as_part,
+    curve_of,
+    fitted,
+    has_curve,
+    learned_by,
+    require_algorithm,
+)
+from srs_eval.algorithms.options import require_choice
+from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.nouns import (
+    GROUPS,
+    Algorithm,
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryModel,
+    Part,
+    Reviews,
+)
+
+Group = Literal["deck", "preset", "note_type", "template"]
+_NOT_KNOWN = -1
+_LABEL = {name: name for name in GROUPS} | {"note_type": "note type", "template": "card template"}
+_PLURAL = {name: f"{label}s" for name, label in _LABEL.items()}
+_FEWEST = {"partial": 50, "none": 400}
+# Name of the part that is fitted to the reviews of all groups.
+ALL = "all"
+
+
+def groups_of(reviews: Reviews, group: Group) -> IntArray:
+    """Return the group of each review, -1 where it is not known."""
+    column: IntArray | None = getattr(reviews, group)
+    return np.full(len(reviews), _NOT_KNOWN) if column is None else column
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroupModel:
+    """A model of all reviews, and those of the groups that have enough of them.
+
+    Attributes
+    ----------
+    group : {"deck", "preset", "note_type", "template"}
+    whole : MemoryModel
+        Fitted to everything.
+    models : mapping of int to MemoryModel
+        By group.
+    learned : Learned
+        Whether groups differ, and the parameters of all models.
+    """
+
+    group: Group
+    whole: MemoryModel
+    models: Mapping[int, MemoryModel]
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """None: each group has its own, which are in `learned.parts`."""
+        return ()
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict each of `rows` by the model of its group, or else by that of all reviews."""
+        p = np.empty(len(rows))
+        for model, some in self._parts(reviews, rows):
+            p[some] = model.predict(reviews, rows[some])
+        return p
+
+    def _parts(self, reviews: Reviews, rows: IntArray) -> list[tuple[MemoryModel, IntArray]]:
+        """Say which of `rows` each model predicts."""
+        groups = groups_of(reviews, self.group)[rows]
+        own = np.isin(groups, list(self.models))
+        parts = [(model, np.flatnonzero(groups == group)) for group, model in self.models.items()]
+        parts.append((self.whole, np.flatnonzero(~own)))
+        return [(model, some) for model, some in parts if len(some)]
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroupCurves(PerGroupModel):
+    """The same of models with forgetting curves."""
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, the history staying as it is."""
+        p = np.empty(np.shape(elapsed))
+        for model, some in self._parts(reviews, rows):
+            p[some] = curve_of(model, reviews, rows[some], elapsed[some])
+        return p
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroup:
+    """Another algorithm, fitted to each deck, preset, note type or card template.
+
+    Anki has parameters for each preset (Anki manual, *Deck Options*,
+    https://docs.ankiweb.net/deck-options.html#fsrs). With partial pooling, the fit of a group is
+    pulled towards the fit of all reviews: small groups stay close to it, large ones move as far
+    as their reviews say. The strength of the pull is chosen by cross-validation over the cards of
+    the training reviews. If the groups' fits do not predict held-out cards better by more than
+    2 standard errors, one set of parameters serves all groups. The note of each fit says which
+    is the case. With ``pooling=none`` each group has a fit to its own reviews alone.
+
+    Small groups, and cards whose group is not known, are predicted by the fit of all reviews. A
+    log without groups is recorded as a fallback. Reads what the other algorithm reads, and the
+    group; the number of parameters is the other's for each group and once for all; not online,
+    unless the other is. No published row.
+
+    Groups are those at the time the log was exported: cards may have been moved since they were
+    reviewed.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm. Partial pooling needs one that can be fitted around other parameters:
+        HLR, SM-2, SBD or a version of FSRS, by `newton` or `lbfgs`.
+    group : {"deck", "preset", "note_type", "template"}
+        What has parameters of its own: a deck (subdecks by themselves), all decks of a preset,
+        all cards of a note type, or of one card template of a note type.
+    pooling : {"partial", "none"}
+        Whether the fits of groups are pulled towards the fit of all reviews.
+    fewest : int, optional
+        Training reviews that a group needs for a fit of its own, 1 or more. By default 50 with
+        partial pooling, 400 without.
+
+    Raises
+    ------
+    ConfigError
+        If `base` is no algorithm or cannot be pooled, or an option is none of its choices.
+    """
+
+    base: Algorithm
+    group: Group = "preset"
+    pooling: Literal["partial", "none"] = "partial"
+    fewest: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        require_algorithm("per_group", "base", self.base)
+        require_choice("per_group", "group", self.group, GROUPS)
+        require_choice("per_group", "pooling", self.pooling, tuple(_FEWEST))
+        fewest = self.fewest
+        whole = isinstance(fewest, int) and not isinstance(fewest, bool)
+        if fewest is not None and not (whole and fewest >= 1):
+            raise ConfigError(
+                f"per_group: fewest={fewest} must be a whole number, 1 or more, or null"
+            )
+        poolable = isinstance(self.base, FitsNear) and self.base.can_fit_near
+        if self.pooling == "partial" and not poolable:
+            raise ConfigError(
+                f"per_group: base={type(self.base).__name__} cannot be fitted around the "
+                "parameters of another fit: use pooling=none, or HLR, SM-2, SBD or FSRS as base, "
+                "with fit=newton or fit=lbfgs and prior_weight above 0"
+            )
+
+    @property
+    def same_day(self) -> bool:
+        """Whether the other algorithm's histories keep same-day reviews."""
+        return self.base.same_day
+
+    @property
+    def online(self) -> bool:
+        """Whether the other algorithm goes on learning while it is tested."""
+        return self.base.online
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
+
+    @property
+    def sees_truth(self) -> bool:
+        """Whether the other algorithm reads the truth."""
+        return self.base.sees_truth
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
+        """Fit to all of `rows`, and to those of each group that has enough of them."""
+        return self._learn(reviews, rows, rng, None)
+
+    def refit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: PerGroupModel
+    ) -> PerGroupModel:
+        """Fit again from an earlier fit.
+
+        Without pooling, a group starts from its own earlier fit, or else from that of all
+        reviews.
+        """
+        return self._learn(reviews, rows, rng, previous)
+
+    def _learn(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        rng: np.random.Generator,
+        previous: PerGroupModel | None,
+    ) -> PerGroupModel:
+        rows = np.sort(rows)
+        groups = groups_of(reviews, self.group)[rows]
+        names, sizes = np.unique(groups[groups != _NOT_KNOWN], return_counts=True)
+        fewest = self.fewest or _FEWEST[self.pooling]
+        rows_of = {name: rows[groups == name] for name in names[sizes >= fewest].tolist()}
+        whole = fitted(self.base, reviews, rows, rng, None if previous is None else previous.whole)
+        if self.pooling == "none":
+            models = self._separate(reviews, rows_of, rng, previous)
+            verdict = f"{len(models)} of {len(names)} {_PLURAL[self.group]} have a fit of their own"
+            is_fallback = not models
+        else:
+            found = self._pooling(reviews, rows, groups, list(rows_of), rng)
+            models = self._near(reviews, rows_of, rng, whole, found)
+            verdict = self._verdict(found, len(rows_of), len(names))
+            is_fallback = found is None
+        if getattr(reviews, self.group) is None:
+            verdict = f"the log does not tell the {_LABEL[self.group]} of a card: one fit for all"
+        parts = self._parts(reviews, whole, models, rows_of, len(rows))
+        return self._grouped(whole, models, self._told(whole, models, parts, verdict, is_fallback))
+
+    def _separate(
+        self,
+        reviews: Reviews,
+        rows_of: Mapping[int, IntArray],
+        rng: np.random.Generator,
+        previous: PerGroupModel | None,
+    ) -> dict[int, MemoryModel]:
+        """Fit each group to its own reviews alone."""
+        earlier = {} if previous is None else previous.models
+        begin = None if previous is None else previous.whole
+        models = {}
+        for name, rows in rows_of.items():
+            # A group that cannot be fitted has no fit of its own, and is counted accordingly.
+            with suppress(FitSkipped):
+                models[name] = fitted(self.base, reviews, rows, rng, earlier.get(name, begin))
+        return models
+
+    def _pooling(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        groups: IntArray,
+        names: Sequence[int],
+        rng: np.random.Generator,
+    ) -> Pooling | None:
+        """Compare the groups' fits with one fit; None if there is nothing to compare."""
+        if not names or len(np.unique(groups)) < 2 or not isinstance(self.base, FitsNear):
+            return None
+        return choose_pooling(self.base, reviews, rows, groups, names, rng)
+
+    def _near(
+        self,
+        reviews: Reviews,
+        rows_of: Mapping[int, IntArray],
+        rng: np.random.Generator,
+        whole: MemoryModel,
+        found: Pooling | None,
+    ) -> dict[int, MemoryModel]:
+        """Fit each group around the fit of all reviews, if that helps."""
+        if found is None or not found.helps or not isinstance(self.base, FitsNear):
+            return {}
+        return near(self.base, reviews, rows_of, rng, whole, found.weight)
+
+    def _verdict(self, found: Pooling | None, fitted_groups: int, groups: int) -> str:
+        """Say whether groups differ."""
+        plural = _PLURAL[self.group]
+        if found is None:
+            return f"too few reviews of different {plural} to compare them: one fit for all"
+        by = f"{abs(found.gain):.4f} ± {found.standard_error:.4f}"
+        counted = f"{fitted_groups} of {groups} {plural}"
+        if found.helps:
+            return (
+                f"{plural} differ: own parameters for {counted} predict better, by {by} of log "
+                "loss on held-out training reviews"
+            )
+        change = "lower" if found.gain > 0 else "raise"
+        return (
+            f"one set of parameters predicts as well: own parameters for {counted} would {change} "
+            f"log loss on held-out training reviews by {by}"
+        )
+
+    def assembled(
+        self, parameters: Sequence[float], models: Mapping[str, MemoryModel]
+    ) -> PerGroupModel:
+        """Build the fitted model again, from those of its groups."""
+        groups = {name: model for name, model in models.items() if name != ALL}
+        of_groups = {int(name.removeprefix(self.group)): model for name, model in groups.items()}
+        return self._grouped(models[ALL], of_groups, Learned())
+
+    def _grouped(
+        self, whole: MemoryModel, models: Mapping[int, MemoryModel], learned: Learned
+    ) -> PerGroupModel:
+        curves = all(has_curve(model) for model in (whole, *models.values()))
+        kind = PerGroupCurves if curves else PerGroupModel
+        return kind(self.group, whole, models, learned)
+
+    def _told(
+        self,
+        whole: MemoryModel,
+        models: Mapping[int, MemoryModel],
+        parts: tuple[Part, ...],
+        verdict: str,
+        is_fallback: bool,  # noqa: FBT001
+    ) -> Learned:
+        """Return the verdict and the notes of all fits."""
+        of_groups = [
+            f"{self.group} {name}: {note}"
+            for name, model in models.items()
+            if (note := learned_by(model).note)
+        ]
+        all_models = (whole, *models.values())
+        notes = [verdict, learned_by(whole).note, *of_groups]
+        return Learned(
+            note="; ".join(note for note in notes if note),
+            fallback=is_fallback or any(learned_by(model).fallback for model in all_models),
+            parts=parts,
+            converged=all(learned_by(model).converged for model in all_models),
+        )
+
+    def _parts(
+        self,
+        reviews: Reviews,
+        whole: MemoryModel,
+        models: Mapping[int, MemoryModel],
+        rows_of: Mapping[int, IntArray],
+        n_train: int,
+    ) -> tuple[Part, ...]:
+        """Return the fits with what is known of their groups."""
+        label, titles = _LABEL[self.group], reviews.titles.get(self.group, {})
+        title = f"every {'other ' if models else ''}{label}"
+        parts = as_part(whole, Part(ALL, "base", n_train=n_train, standalone=True, title=title))
+        for name, model in models.items():
+            own = Part(
+                f"{self.group} {name}",
+                "base",
+                n_train=len(rows_of[name]),
+                standalone=True,
+                title=titles.get(name, ""),
+            )
+            parts += as_part(model, own)
+        return parts

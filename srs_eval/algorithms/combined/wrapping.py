@@ -1,0 +1,115 @@
+"""What algorithms that are made of others share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
+
+Vector = NDArray[np.float64]
+
+_DECLARED = ("same_day", "online", "sees_truth")
+# Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
+_MOST = 20.0
+
+
+def require_algorithm(owner: str, option: str, value: object) -> None:
+    """Refuse what is no algorithm.
+
+    Raises
+    ------
+    ConfigError
+        Saying how to write one.
+    """
+    declared = all(isinstance(getattr(value, name, None), bool) for name in _DECLARED)
+    if not (declared and callable(getattr(value, "fit", None))):
+        raise ConfigError(
+            f"{owner}: {option}={value} is no algorithm; write "
+            f"{option}={{_target_: srs_eval.algorithms.fsrs.fsrs6.Fsrs6}}, or another class"
+        )
+
+
+def fitted(
+    algorithm: Algorithm,
+    reviews: Reviews,
+    rows: IntArray,
+    rng: np.random.Generator,
+    previous: MemoryModel | None = None,
+) -> MemoryModel:
+    """Fit an algorithm, from an earlier fit if there is one and the algorithm can."""
+    refit = getattr(algorithm, "refit", None)
+    if previous is None or refit is None:
+        return algorithm.fit(reviews, rows, rng)
+    model: MemoryModel = refit(reviews, rows, rng, previous)
+    return model
+
+
+def has_curve(model: MemoryModel) -> bool:
+    """Tell whether a model has a forgetting curve."""
+    return callable(getattr(model, "predict_at", None))
+
+
+def curve_of(
+    model: MemoryModel, reviews: Reviews, rows: IntArray, elapsed: FloatArray
+) -> FloatArray:
+    """Ask a model that has a forgetting curve for it."""
+    p: FloatArray = model.predict_at(reviews, rows, elapsed)  # type: ignore[attr-defined]
+    return p
+
+
+def log_odds(p: FloatArray) -> Vector:
+    """Take log-odds, of which those of near certainty are cut."""
+    return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
+
+
+def learned_by(model: MemoryModel) -> Learned:
+    """Say what a model tells of its fit."""
+    learned = getattr(model, "learned", None)
+    return learned if isinstance(learned, Learned) else Learned()
+
+
+def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
+    """Describe a fitted model as a part of another one, followed by the parts it has itself.
+
+    Parameters
+    ----------
+    part : Part
+        Everything but the learned numbers.
+    """
+    learned = learned_by(model)
+    own = replace(
+        part,
+        parameters=tuple(float(value) for value in model.parameters),
+        standard_errors=learned.standard_errors,
+    )
+    inner = [
+        replace(
+            other,
+            name=f"{part.name}/{other.name}",
+            option=f"{part.option}.{other.option}",
+            standalone=part.standalone and other.standalone,
+        )
+        for other in learned.parts
+    ]
+    return (own, *inner)
+
+
+def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
+    """Take away what an algorithm is not to see, and renumber the rows accordingly.
+
+    That is the truth of simulated users, and on a clock of whole days, the reviews on the day of
+    the review before, as protocols do.
+    """
+    seen = reviews if algorithm.sees_truth else replace(reviews, truth=None)
+    if algorithm.same_day or not reviews.whole_days:
+        return seen, rows
+    kept = np.flatnonzero(reviews.elapsed_days != 0)
+    if len(kept) == len(reviews):
+        return seen, rows
+    seen = seen.take(kept)
+    return replace(seen, row=np.arange(len(kept))), np.searchsorted(kept, rows)

@@ -1,0 +1,1 @@
+"""Models of log-odds on features of the history."""

@@ -1,0 +1,1 @@
+"""FSRS, every version."""

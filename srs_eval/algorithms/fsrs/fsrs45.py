@@ -1,0 +1,115 @@
+"""FSRS version 4.5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from srs_eval.algorithms.fsrs.family import (
+    LONGEST_FIRST_STABILITY,
+    LONGEST_STABILITY,
+    first_stability,
+    power_forgetting,
+    spread_like_fsrs5,
+    stability_after_failure,
+    stability_after_pass,
+    straight_difficulty,
+    straight_first_difficulty,
+)
+from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.engine.parameters import ParameterSpace
+from srs_eval.engine.reference import Recipe
+
+_DECAY = 0.5
+_SHORTEST_STABILITY = 0.01
+
+# fmt: off
+_LOWER = (
+    *(_SHORTEST_STABILITY,) * 4, 0.0, 0.01, 0.01, 0.0, 0.0,
+    0.0, 0.01, 0.2, 0.01, 0.01, 0.01, 0.0, 1.0,
+)
+_UPPER = (
+    *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.8, 6.0,
+    0.8, 5.0, 6.0, 0.4, 0.9, 4.0, 1.0, 10.0,
+)
+# Published defaults for elapsed times in fractional days. They go with a shortest stability of
+# 0.0001: the first of them lies below the bound for whole days.
+FRACTIONAL_DAYS_DEFAULTS = (
+    0.0012, 0.0826, 0.8382, 26.2146, 4.8622, 1.0311, 0.8295, 0.0379, 2.0884,
+    0.4704, 1.2009, 1.7196, 0.1874, 0.1593, 1.5636, 0.2358, 3.3175,
+)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Fsrs45Equations:
+    """FSRS-4.5: FSRS v4 with a flatter forgetting curve, and failures that never help.
+
+    Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
+
+    Attributes
+    ----------
+    shortest_stability : float
+        In days; 0.01 with whole days, 0.0001 with fractional ones.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    # fmt: off
+    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+        defaults=(
+            0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474,
+            0.1367, 1.0461, 2.1072, 0.0793, 0.3246, 1.587, 0.2272, 2.8755,
+        ),
+        lower=_LOWER,
+        upper=_UPPER,
+        spread=spread_like_fsrs5(_LOWER, _UPPER),
+    )
+    # fmt: on
+
+    shortest_stability: float = _SHORTEST_STABILITY
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """Stability and difficulty after the first review."""
+        return first_stability(m, w, rating), straight_first_difficulty(m, w, rating)
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
+        return power_forgetting(state[0], elapsed, _DECAY)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """Stability and difficulty after a further review; both read the old difficulty."""
+        stability, difficulty = state
+        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
+        failed = m.minimum(stability_after_failure(m, w, stability, difficulty, p), stability)
+        return (
+            m.clip(m.where(rating > 1, passed, failed), self.shortest_stability, LONGEST_STABILITY),
+            straight_difficulty(m, w, difficulty, rating),
+        )
+
+
+class Fsrs45(FsrsWithFirstStabilities):
+    """FSRS-4.5 (Ye, 2023), fitted to one user.
+
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
+    elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
+    Published row of the trained model, without same-day reviews: log loss 0.3625, RMSE(bins)
+    0.0764, AUC 0.6891.
+
+    Options: see `Fitted`.
+    """
+
+    name = "fsrs45"
+    recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
+    first_decay = _DECAY
+    later_prior = (0.5, 1.0)
+
+    def equations(self, *, whole_days: bool) -> Fsrs45Equations:
+        """Return the model as mathematics."""
+        return Fsrs45Equations(shortest_stability(whole_days=whole_days))
+
+    def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the published parameters, which fractional days have their own of."""
+        return Fsrs45Equations.parameters.defaults if whole_days else FRACTIONAL_DAYS_DEFAULTS

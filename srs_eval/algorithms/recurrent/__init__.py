@@ -1,0 +1,1 @@
+"""The recurrent network that needs no PyTorch."""

@@ -1,0 +1,1 @@
+"""Schedulers whose intervals imply a forgetting curve."""

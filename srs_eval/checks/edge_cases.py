@@ -1,0 +1,252 @@
+"""Checks on what every large run meets: empty folds, very short and very long histories, workers.
+
+They are part of `srs_eval.check_algorithm`, and belong to `srs_eval.checks`, which looks for
+mistakes that a leaderboard would reward; the mistakes here end a run instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from srs_eval.checks.assertions import CheckFailed, expect_learned_values, expect_same, named
+from srs_eval.checks.harness import a_check, curve_of, fit, learned, predicted, prediction
+from srs_eval.checks.perturb import answered, renamed
+from srs_eval.checks.worker import NotImportable, WorkerDied, call_elsewhere
+from srs_eval.errors import FitError, FitSkipped, SrsEvalError
+from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, Reviews
+
+_LONG = 5000
+_LAPSE_EVERY = 9
+# Rows at the ends of a long history that are predicted, and how many are learned from.
+_FIRST, _LAST = 20, 3
+_FEW = 2
+_NO_ROWS: IntArray = np.empty(0, np.int64)
+# What arithmetic on too little, or too much, comes to.
+_MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, FitError)
+
+
+@a_check("Expect folds without a row")
+def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that nothing to learn from and nothing to predict are no accidents.
+
+    Raises
+    ------
+    CheckFailed
+        If `fit` without training rows neither gives a model that predicts nor raises
+        FitSkipped, or if `predict` without rows does not return an empty array.
+    """
+    with _told(algorithm, "without any row to predict", "Return an empty array"):
+        model = fit(algorithm, reviews, fold.train)
+        _expect_numbers(algorithm, prediction(model, reviews, _NO_ROWS), (0,), "without rows")
+        curve = curve_of(model)
+        if curve is not None:
+            p = curve(reviews, _NO_ROWS, np.empty((0, 3)))
+            _expect_numbers(algorithm, p, (0, 3), "without rows")
+    lesson = (
+        "Fall back to what you would say of anybody, or raise FitSkipped('no training reviews')"
+    )
+    with _told(algorithm, "without a training row", lesson):
+        try:
+            model = learned(algorithm, reviews, _NO_ROWS)
+        except FitSkipped:
+            return
+        p = prediction(model, reviews, fold.test)
+    _expect_numbers(algorithm, p, (len(fold.test),), "after a fit without a training row")
+
+
+@a_check("Expect cards of 1 and of 5,000 reviews")
+def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from.
+
+    Raises
+    ------
+    CheckFailed
+        If that ends in an error, or a prediction is not a number from 0 to 1.
+    """
+    rare = _rare_log(whole_days=reviews.whole_days)
+    scored = np.flatnonzero(rare.elapsed_days > 0)
+    ends = np.r_[scored[:_FIRST], scored[-_LAST:]]
+    lesson = (
+        "Counts reach 5,000 and histories are as short as one review: clip what is raised to a "
+        "power, divide by nothing that may be 0"
+    )
+    with _told(algorithm, "on cards of 1, 2 and 5,000 reviews", lesson):
+        p = prediction(fit(algorithm, reviews, fold.train), rare, ends)
+    _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {lesson}")
+    with _told(algorithm, "after a fit to a few reviews", lesson):
+        try:
+            model = learned(algorithm, rare, scored[:_FEW])
+        except FitSkipped:
+            return
+        p = prediction(model, rare, scored[_FEW:_FIRST])
+    _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {lesson}")
+
+
+@a_check("Keep plain values in attributes")
+def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that the algorithm reaches a worker process, and is the same there.
+
+    Runs with ``compute=processes`` send it by pickle to a process that shares nothing with this
+    one, which is what is done here; there it first predicts another log of the same length. A
+    class defined inside a function, or in a module that cannot be imported there, is passed over:
+    no run can name it.
+
+    Raises
+    ------
+    CheckFailed
+        If it cannot be pickled, or learns something else there.
+    """
+    if "<locals>" in type(algorithm).__qualname__ or type(algorithm).__module__ == "__main__":
+        return
+    try:
+        pickle.dumps(algorithm)
+    except (pickle.PicklingError, AttributeError, *_MISHAPS) as error:
+        raise CheckFailed(
+            f"{named(algorithm)}: cannot be sent to a worker process ({error}). Keep plain values "
+            "in attributes: no lambdas, open files, locks or modules"
+        ) from error
+    expected = predicted(algorithm, fit(algorithm, reviews, fold.train), reviews, fold.test)
+    try:
+        found = call_elsewhere(type(algorithm).__module__, _tried, algorithm, fold, reviews)
+    except NotImportable:
+        return
+    except (WorkerDied, RuntimeError) as error:
+        raise CheckFailed(
+            f"{named(algorithm)}: does not work in a worker process ({error}). {_LOST}."
+        ) from error
+    expect_same(algorithm, expected, found, fold.test, f"differs in a worker process. {_LOST}")
+
+
+@a_check("Put all that was learned into `parameters`")
+def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
+
+    By that models are kept, registered and served. Algorithms whose class does not take both
+    words, or knows no such fit, pass.
+
+    Raises
+    ------
+    CheckFailed
+        If the parameters are refused, or the model built from them predicts otherwise.
+    """
+    if not {"fit", "parameters"} <= set(inspect.signature(type(algorithm)).parameters):
+        return
+    options = _options_without_a_fit(algorithm)
+    if not options:
+        return
+    model = fit(algorithm, reviews, fold.train)
+    values = expect_learned_values(algorithm, model).tolist()
+    try:
+        again: Any = type(algorithm)(**{**options, "parameters": values})
+        rebuilt = learned(again, reviews, _NO_ROWS)
+    except (SrsEvalError, *_MISHAPS) as error:
+        raise CheckFailed(
+            f"{named(algorithm)}: cannot be built from the parameters it has learned ({error}). "
+            "Take every value that a fit can come to, and fit nothing where fit='default'"
+        ) from error
+    expected = prediction(model, reviews, fold.test)
+    found = prediction(rebuilt, reviews, fold.test)
+    expect_same(algorithm, expected, found, fold.test, _NOT_ALL)
+
+
+_LOST = (
+    "Something of it is lost on the way: look for values that are kept outside of the object, "
+    "and for __getstate__ and __reduce__"
+)
+_NOT_ALL = (
+    "differs when the model is built from its own parameters. Put all that was learned into "
+    "`parameters`, unrounded, and have `fit='default'` use them as they are"
+)
+
+
+@contextmanager
+def _told(algorithm: Algorithm, when: str, lesson: str) -> Iterator[None]:
+    """Turn an accident into a failed check that says when it happened and what to do."""
+    try:
+        # a mean of nothing warns; what counts is what comes of it
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+    except _MISHAPS as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CheckFailed(f"{named(algorithm)}: fails {when} ({what}). {lesson}.") from error
+
+
+def _expect_numbers(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...], when: str) -> None:
+    """Raise unless there is a number from 0 to 1 for each row, however extreme."""
+    found = np.asarray(p)
+    if found.shape != shape:
+        raise CheckFailed(
+            f"{named(algorithm)}: predictions have shape {found.shape}, not {shape}, {when}."
+        )
+    wrong = found[~((found >= 0) & (found <= 1))]
+    if len(wrong):
+        raise CheckFailed(
+            f"{named(algorithm)}: {len(wrong)} of {found.size} predictions are not probabilities, "
+            f"the first is {wrong[0]}, {when}."
+        )
+
+
+def _options_without_a_fit(algorithm: Algorithm) -> dict[str, Any]:
+    """Collect the options it was built with, without those that only a fit has a use for.
+
+    There are none if its class knows no ``fit="default"``.
+    """
+    kind: Any = type(algorithm)
+    own = {
+        name: getattr(algorithm, name)
+        for name in inspect.signature(kind).parameters
+        if name not in ("fit", "parameters") and hasattr(algorithm, name)
+    }
+    options: dict[str, Any] = {}
+    for option in ({"fit": "default"}, *({name: value} for name, value in own.items())):
+        with suppress(SrsEvalError, *_MISHAPS):
+            kind(**{**options, **option})
+            options |= option
+    return options if "fit" in options else {}
+
+
+def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
+    """Predict another log first, of the same length."""
+    model = fit(algorithm, reviews, fold.train)
+    row = int(fold.train[-1])
+    answers = np.arange(row + 1, len(reviews))
+    rng = np.random.default_rng(row)
+    other = answered(reviews, answers, ~reviews.recalled[answers], rng)
+    prediction(model, other, fold.test)
+    return prediction(model, reviews, fold.test)
+
+
+def _rare_log(*, whole_days: bool) -> Reviews:
+    """Invent a card of one review, one of two, and one that is reviewed on 5,000 days."""
+    card = np.r_[0, 1, 2, 1, np.full(_LONG - 1, 2)]
+    day = np.r_[0, 0, 0, 1, np.arange(1, _LONG)]
+    first = np.arange(len(card)) < 3
+    gap = np.where(first, -1, 1)
+    rating = np.where(np.arange(len(card)) % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3)
+    log = Reviews(
+        user=0,
+        card=card,
+        day=day,
+        rating=rating,
+        elapsed_days=gap,
+        elapsed=np.maximum(gap, 0).astype(np.float64),
+        row=np.arange(len(card)),
+        elapsed_seconds=np.where(first, -1.0, 86400.0),
+        duration_ms=np.full(len(card), 4000.0),
+        state=np.where(first, 0, 2),
+        truth=np.full(len(card), 0.9),
+        deck=np.zeros(len(card), np.int64),
+        preset=np.zeros(len(card), np.int64),
+        note_type=np.zeros(len(card), np.int64),
+        template=np.zeros(len(card), np.int64),
+        whole_days=whole_days,
+    )
+    return renamed(log)

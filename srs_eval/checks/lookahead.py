@@ -1,0 +1,192 @@
+"""Checks that predictions rest on what came before, and on what was learned in training."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srs_eval.checks.assertions import Sides, expect_same
+from srs_eval.checks.harness import a_check, curve_of, fit, other_times, predicted, spread
+from srs_eval.checks.perturb import answered, cut_after, other_future, twice
+from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews
+
+_PROBED_ROWS = 200
+# In a log that is twice as long.
+_FURTHER_ON = 8
+# Of many rows, one in so many has its answer changed alone, and is the last of its log; of these
+# one in so many both at once.
+_MANY, _SHARE = 20, 3
+_CURVES = 4
+
+
+@a_check("Read only rows before the predicted one")
+def check_blind_to_the_future(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that no prediction moves when its own outcome and everything later changes.
+
+    Every test row takes its turn as t, or 200 of them where there are more, and 8 rows of a log
+    twice as long. The answer at t alone is changed, with the time it took; all that comes later is
+    cut off; and two opposite futures take its place from t on, with other ratings, answer times,
+    days, elapsed times, states, row numbers, cards, decks and presets. No prediction at t or
+    before may move by more than rounding, which is 1e-12, and 1e-6 of float32; and what rounding
+    there is may not take the side of the outcome at t, or of the better future, row after row.
+    Some rows are asked for alone, some with many others.
+
+    Raises
+    ------
+    CheckFailed
+        If a prediction moved.
+    """
+    model = fit(algorithm, reviews, fold.train)
+    expect_blind(algorithm, model, reviews, fold.test, _PROBED_ROWS)
+
+
+def expect_blind(
+    algorithm: Algorithm, model: MemoryModel, reviews: Reviews, test: IntArray, probes: int
+) -> None:
+    """Raise if a prediction of the model moves with its outcome or with the future.
+
+    So many rows of the log are looked at, and a few of one that is twice as long.
+    """
+    sides = {lesson: Sides() for lesson in (_KNOWS_ITS_ANSWER, _KNOWS_THE_FUTURE, _CURVE_KNOWS_IT)}
+    _probe(algorithm, model, reviews, test, probes, sides)
+    further_on = test + len(reviews)
+    _probe(algorithm, model, twice(reviews), further_on, min(probes, _FURTHER_ON), sides)
+    for lesson, taken in sides.items():
+        taken.expect_none(algorithm, lesson)
+
+
+def _probe(
+    algorithm: Algorithm,
+    model: MemoryModel,
+    reviews: Reviews,
+    test: IntArray,
+    probes: int,
+    sides: dict[str, Sides],
+) -> None:
+    """Raise if a prediction moves by more than rounding; what else it moves is added to `sides`."""
+    expected = predicted(algorithm, model, reviews, test)
+    share = _SHARE if min(len(test), probes) > _MANY else 1
+    for nth, last in enumerate(spread(len(test), probes)):
+        row, seen, before = int(test[last]), test[: last + 1], expected[: last + 1]
+        rng = np.random.default_rng(row)
+        futures = _opposite_futures(reviews, row, rng)
+        asked = _asked_with(row, test, rng)
+        sides[_KNOWS_THE_FUTURE].add(_expect_blind_to(algorithm, model, futures, asked, row))
+        sides[_CURVE_KNOWS_IT].add(_expect_same_curve(algorithm, model, futures, seen, rng))
+        if nth % share:
+            continue
+        better = -1 if reviews.recalled[row] else 1
+        changed = answered(reviews, np.array([row]), ~reviews.recalled[[row]], rng)
+        moved = predicted(algorithm, model, changed, test)[: last + 1]
+        expect_same(algorithm, before, moved, seen, _PEEKED)
+        sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - before[-1]))
+        alone = predicted(algorithm, model, cut_after(reviews, row), seen)
+        expect_same(algorithm, before, alone, seen, _PEEKED)
+        if nth % _SHARE**2 == 0:
+            moved = predicted(algorithm, model, cut_after(changed, row), seen)
+            expect_same(algorithm, alone, moved, seen, _PEEKED)
+            sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - alone[-1]))
+
+
+@a_check("What is asked for are rows of the log that is given, whatever log was fitted to")
+def check_learning_while_tested_is_declared(
+    algorithm: Algorithm, fold: Fold, reviews: Reviews
+) -> None:
+    """Check that a model which is not declared `online` is frozen while it is tested.
+
+    All reviews of other cards since the last training row, scored or not, are answered right and
+    quickly, and then wrong and slowly; a frozen model knows of other cards only what the training
+    rows taught it.
+
+    Raises
+    ------
+    CheckFailed
+        If a prediction moved although the algorithm says ``online = False``.
+    """
+    if algorithm.online:
+        return
+    model = fit(algorithm, reviews, fold.train)
+    sides = Sides()
+    for last in spread(len(fold.test), _PROBED_ROWS):
+        seen = fold.test[: last + 1]
+        row = seen[-1:]
+        since = np.arange(int(fold.train[-1]) + 1, int(row[0]))
+        others = since[reviews.card[since] != reviews.card[row]]
+        rng = np.random.default_rng(int(row[0]))
+        right = np.ones(len(others), bool)
+        bad = answered(reviews, others, ~right, rng, slowly=True)
+        good = answered(reviews, others, right, rng, slowly=False)
+        low = predicted(algorithm, model, bad, seen)[-1:]
+        high = predicted(algorithm, model, good, seen)[-1:]
+        expect_same(algorithm, low, high, row, _LEARNS_ON)
+        sides.add(high - low)
+    sides.expect_none(algorithm, _LEARNS_ON)
+
+
+_PEEKED = (
+    "moved when ratings and answer times of that row, and everything after it, were changed. "
+    "A prediction may rest on earlier reviews and on its own elapsed time: look for columns "
+    "indexed by `rows` itself, and for sums or means over the whole log"
+)
+_KNOWS_ITS_ANSWER = (
+    "moved when nothing but its own answer was changed. A sum from which the own value is taken "
+    "away again is rounded by it: add up what comes before instead"
+)
+_KNOWS_THE_FUTURE = "moved when everything from their row on was changed"
+_CURVE_KNOWS_IT = f"by predict_at {_KNOWS_THE_FUTURE}"
+_LEARNS_ON = (
+    "moved when answers to other cards in the test were changed, so the model goes on "
+    "learning while it is tested. Set `online = True` on the algorithm, so that tables say so"
+)
+
+
+def _opposite_futures(
+    reviews: Reviews, row: int, rng: np.random.Generator
+) -> tuple[Reviews, Reviews]:
+    """Invent a bad and a good one, from the answer at a row on."""
+    right = np.ones(len(reviews) - row, bool)
+    return (
+        other_future(reviews, ~right, facts_from=row + 1, hard=True, rng=rng),
+        other_future(reviews, right, facts_from=row + 1, hard=False, rng=rng),
+    )
+
+
+def _asked_with(row: int, test: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw rows to be predicted together with one: none, a few, or many."""
+    share = rng.random() ** 3
+    asked: IntArray = test[(rng.random(len(test)) < share) | (test == row)]
+    return asked
+
+
+def _expect_blind_to(
+    algorithm: Algorithm,
+    model: MemoryModel,
+    futures: tuple[Reviews, Reviews],
+    asked: IntArray,
+    row: int,
+) -> FloatArray:
+    """Return by how much a row's prediction is higher in the better future."""
+    bad, good = (predicted(algorithm, model, future, asked) for future in futures)
+    known = asked <= row
+    expect_same(algorithm, bad[known], good[known], asked[known], _PEEKED)
+    higher: FloatArray = good[asked == row] - bad[asked == row]
+    return higher
+
+
+def _expect_same_curve(
+    algorithm: Algorithm,
+    model: MemoryModel,
+    futures: tuple[Reviews, Reviews],
+    seen: IntArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return by how much the curve of the last row is higher in the better future."""
+    curve = curve_of(model)
+    if curve is None:
+        return np.empty(0)
+    rows = np.unique(np.r_[rng.choice(seen, rng.integers(_CURVES)), seen[-1]])
+    elapsed = other_times(futures[0], rows, rng)
+    bad, good = (curve(future, rows, elapsed) for future in futures)
+    there = np.repeat(rows[:, None], elapsed.shape[1], axis=1)
+    expect_same(algorithm, bad, good, there, _PEEKED)
+    higher: FloatArray = (good - bad)[-1]
+    return higher

@@ -1,0 +1,231 @@
+"""Honesty checks: what every algorithm must pass before its numbers mean anything.
+
+A signature cannot stop a model from peeking at the answers it is asked to predict. These
+checks change what a model must not see and look whether its predictions move. They are meant
+for algorithms written elsewhere as much as for those that ship here::
+
+    from srs_eval.checks import check_algorithm
+
+    check_algorithm(MyAlgorithm())
+
+Each check takes an algorithm and, if wanted, a task: a user's log with its folds, of which
+the last is used. By default each check invents a small log of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from srs_eval.checks.assertions import (
+    CheckFailed,
+    expect_learned_values,
+    expect_probabilities,
+    expect_same,
+    named,
+)
+from srs_eval.checks.edge_cases import (
+    check_empty_folds,
+    check_goes_to_a_worker,
+    check_parameters_rebuild_the_model,
+    check_short_and_long_histories,
+)
+from srs_eval.checks.harness import (
+    SEED,
+    Check,
+    a_check,
+    curve_of,
+    fit,
+    learned,
+    other_times,
+    prediction,
+)
+from srs_eval.checks.lookahead import (
+    check_blind_to_the_future,
+    check_learning_while_tested_is_declared,
+)
+from srs_eval.checks.perturb import columns_of, cut_after, renamed
+from srs_eval.checks.stepwise import check_last_step_is_the_fit
+from srs_eval.checks.training import (
+    check_deterministic,
+    check_fit_ignores_test_rows,
+    check_nothing_outlives_a_fit,
+    check_pretraining_users_are_refused,
+)
+from srs_eval.nouns import Algorithm, Fold, Reviews, Task
+
+__all__ = [
+    "CheckFailed",
+    "check_algorithm",
+    "check_blind_to_the_future",
+    "check_deterministic",
+    "check_empty_folds",
+    "check_fit_ignores_test_rows",
+    "check_goes_to_a_worker",
+    "check_inputs_not_mutated",
+    "check_last_step_is_the_fit",
+    "check_learning_while_tested_is_declared",
+    "check_nothing_outlives_a_fit",
+    "check_parameters_rebuild_the_model",
+    "check_predict_at_equals_predict",
+    "check_pretraining_users_are_refused",
+    "check_probabilities_in_range",
+    "check_short_and_long_histories",
+    "check_truth_is_not_read",
+]
+
+_DECLARED = ("same_day", "online", "sees_truth")
+
+
+def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Run every check and report all that failed.
+
+    The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
+    tell that it is being tried out, by the length of the log or by who calls it, and behave until
+    it is evaluated; and what it does on rare occasions only may not occur here. The one check that
+    is left out is `check_pretraining_users_are_refused`, because pretraining may take days.
+
+    Parameters
+    ----------
+    task : Task, optional
+        What a protocol makes of one user's log; by default each check invents a small log.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every check that failed, and why.
+    """
+    undeclared = [
+        name for name in _DECLARED if not isinstance(getattr(algorithm, name, None), bool)
+    ]
+    if undeclared:
+        raise CheckFailed(
+            f"{named(algorithm)} does not say whether {', '.join(undeclared)}. Make it a subclass "
+            "of srs_eval.nouns.Algorithm, or give it these as True or False"
+        )
+    failures = []
+    for check in _CHECKS:
+        try:
+            check(algorithm, task)
+        except CheckFailed as failure:
+            failures.append(str(failure))
+    if failures:
+        raise CheckFailed("\n".join(dict.fromkeys(failures)))
+
+
+@a_check("Do not read `reviews.truth`")
+def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that the true probabilities of simulated users are not read, unless declared.
+
+    An algorithm with ``sees_truth = True`` is an upper bound and may read them.
+
+    Raises
+    ------
+    CheckFailed
+        If predictions moved when they were changed.
+    """
+    if algorithm.sees_truth or reviews.truth is None:
+        return
+    expected = prediction(fit(algorithm, reviews, fold.train), reviews, fold.test)
+    changed = renamed(replace(reviews, truth=1.0 - reviews.truth))
+    found = prediction(fit(algorithm, changed, fold.train), changed, fold.test)
+    expect_same(algorithm, expected, found, fold.test, _READS_TRUTH, tolerance=0.0)
+
+
+@a_check("Work on copies")
+def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that neither fitting nor predicting writes into what it is given.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every array that was changed.
+    """
+    elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
+    known = cut_after(reviews, int(fold.train[-1]))
+    given = [
+        *((f"reviews.{name}", column) for name, column in columns_of(known).items()),
+        *((f"reviews.{name}", column) for name, column in columns_of(reviews).items()),
+        *(("train rows", fold.train), ("test rows", fold.test), ("elapsed", elapsed)),
+    ]
+    kept = [array.copy() for _, array in given]
+    model = learned(algorithm, known, fold.train)
+    prediction(model, reviews, fold.test)
+    curve = curve_of(model)
+    if curve is not None:
+        curve(reviews, fold.test, elapsed)
+    written = [
+        name
+        for (name, array), before in zip(given, kept, strict=True)
+        if not np.array_equal(array, before)
+    ]
+    if written:
+        raise CheckFailed(
+            f"{named(algorithm)}: these arrays were changed: {', '.join(dict.fromkeys(written))}. "
+            "They belong to everybody; work on a copy."
+        )
+
+
+@a_check("Return one probability for each of `rows`")
+def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that each row gets one probability above 0 and below 1, and parameters are numbers.
+
+    Raises
+    ------
+    CheckFailed
+        If the shape or type is wrong, or a number is missing, 0, 1 or outside.
+    """
+    model = fit(algorithm, reviews, fold.train)
+    p = prediction(model, reviews, fold.test)
+    expect_learned_values(algorithm, model)
+    expect_probabilities(algorithm, p, (len(fold.test),), "predict")
+
+
+@a_check("Return one probability for each of `elapsed`")
+def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that forgetting curves pass through the predictions.
+
+    Models without ``predict_at`` have no curve, and pass.
+
+    Raises
+    ------
+    CheckFailed
+        If a curve at the factual elapsed time is not the prediction, or is no probability.
+    """
+    model = fit(algorithm, reviews, fold.train)
+    curve = curve_of(model)
+    if curve is None:
+        return
+    elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
+    p = curve(reviews, fold.test, elapsed)
+    expect_probabilities(algorithm, p, elapsed.shape, "predict_at")
+    expected = prediction(model, reviews, fold.test)
+    expect_same(algorithm, expected, p[:, 1], fold.test, _OTHER_CURVE)
+
+
+_CHECKS: tuple[Check, ...] = (
+    check_blind_to_the_future,
+    check_fit_ignores_test_rows,
+    check_learning_while_tested_is_declared,
+    check_truth_is_not_read,
+    check_deterministic,
+    check_nothing_outlives_a_fit,
+    check_inputs_not_mutated,
+    check_probabilities_in_range,
+    check_predict_at_equals_predict,
+    check_last_step_is_the_fit,
+    check_empty_folds,
+    check_short_and_long_histories,
+    check_goes_to_a_worker,
+    check_parameters_rebuild_the_model,
+)
+
+_READS_TRUTH = (
+    "moved when the true probabilities of the simulated user were changed. "
+    "No real user has them: do not read `reviews.truth`"
+)
+_OTHER_CURVE = (
+    "by predict_at at the factual elapsed time is not what predict says. Both must use the "
+    "same history and the same curve"
+)

@@ -1,0 +1,165 @@
+"""Checks that what is learned rests on the training rows, on the seed, and on nothing else."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+
+import numpy as np
+
+from srs_eval.checks.assertions import CheckFailed, Sides, expect_same, named
+from srs_eval.checks.harness import SEED, Learn, a_check, learned, predicted, ways_to_learn
+from srs_eval.checks.perturb import answered, cut_after, other_future, renamed
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
+
+# Share of recalls among random outcomes, and how far new cards are moved from known ones.
+_RECALLED = 0.7
+_NEW_CARDS = 10**6
+
+
+@a_check("Learn from `rows` only, and from reviews before the last of them")
+def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that what is learned does not depend on anything after the last training row.
+
+    For the fit, two futures with opposite outcomes, times and cards take its place, and it is cut
+    off. Of an algorithm that has ``refit``, what it learns that way is checked too.
+
+    Raises
+    ------
+    CheckFailed
+        If predictions moved, or moved by rounding to the side of the outcomes that were there.
+    """
+    futures = opposite_pasts(reviews, fold)
+    recalled = futures[0].recalled[fold.test]
+    for learn in ways_to_learn(algorithm, reviews, fold):
+        one, other = (
+            predicted(algorithm, _unhurt(algorithm, learn, future), reviews, fold.test)
+            for future in futures
+        )
+        expect_same(algorithm, one, other, fold.test, FITTED_ON_TEST)
+        sides = Sides()
+        sides.add((one - other) * np.where(recalled, 1, -1))
+        sides.expect_none(algorithm, FITTED_ON_TEST)
+        cut = cut_after(reviews, int(fold.train[-1]))
+        alone = predicted(algorithm, _unhurt(algorithm, learn, cut), reviews, fold.test)
+        expect_same(algorithm, one, alone, fold.test, FITTED_ON_TEST)
+
+
+@a_check("What is learned from the same reviews and the same seed is the same")
+def check_deterministic(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that the same seed gives the same model, and a model the same predictions.
+
+    Raises
+    ------
+    CheckFailed
+        If two runs differ at all.
+    """
+    known = cut_after(reviews, int(fold.train[-1]))
+    for learn in ways_to_learn(algorithm, reviews, fold):
+        model = learn(known)
+        expected = predicted(algorithm, model, reviews, fold.test)
+        again = predicted(algorithm, model, reviews, fold.test)
+        expect_same(algorithm, expected, again, fold.test, _NOT_FROZEN, tolerance=0.0)
+        refitted = predicted(algorithm, learn(known), reviews, fold.test)
+        expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
+
+
+@a_check("Keep what was learned in the model that `fit` returns")
+def check_nothing_outlives_a_fit(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that a fit leaves nothing behind for another fit of the same user.
+
+    The training rows are learned from, then the whole log, then the training rows again, all
+    under one name, as by two jobs after each other. The test rows have random cards and outcomes,
+    so that nothing kept from earlier checks stands in for them.
+
+    Raises
+    ------
+    CheckFailed
+        If the last fit predicts otherwise than the first.
+    """
+    rng = np.random.default_rng(secrets.randbits(64))
+    known = int(fold.train[-1]) + 1
+    later = np.arange(known, len(reviews))
+    log = answered(reviews, later, rng.random(len(later)) < _RECALLED, rng)
+    log = replace(log, card=log.card + rng.integers(_NEW_CARDS))
+    before = replace(cut_after(log, known - 1), user=log.user)
+    everything = replace(fold, train=np.r_[fold.train, fold.test])
+    ways = zip(
+        ways_to_learn(algorithm, log, fold), ways_to_learn(algorithm, log, everything), strict=True
+    )
+    for learn, learn_all in ways:
+        expected = predicted(algorithm, learn(before), log, fold.test)
+        predicted(algorithm, learn_all(log), log, fold.test)
+        found = predicted(algorithm, learn(before), log, fold.test)
+        expect_same(algorithm, expected, found, fold.test, _REMEMBERS, tolerance=0.0)
+
+
+@a_check("Keep what users are called, or how their logs begin, with what was learned from them")
+def check_pretraining_users_are_refused(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that nobody is scored from whom an algorithm has learned before.
+
+    Algorithms without ``pretrain`` pass.
+
+    Raises
+    ------
+    CheckFailed
+        If `fit` takes a user whom `pretrain` was given.
+    """
+    pretrain = getattr(algorithm, "pretrain", None)
+    if pretrain is None:
+        return
+    few = fold.train[: len(fold.train) // 4]
+    known = cut_after(reviews, int(few[-1]))
+    after: Algorithm = pretrain([(known, few)], np.random.default_rng(SEED))
+    try:
+        learned(after, known, few)
+    except FitSkipped:
+        return
+    raise CheckFailed(
+        f"{named(algorithm)}: after `pretrain`, a user who was learned from is taken again. Keep "
+        "whom it has seen, and raise FitSkipped in `fit`: scores of what is known mean nothing"
+    )
+
+
+def opposite_pasts(reviews: Reviews, fold: Fold) -> tuple[Reviews, Reviews]:
+    """Invent two logs that are the same up to the last training row and nowhere later."""
+    after = int(fold.train[-1]) + 1
+    rng = np.random.default_rng(after)
+    # About as many right as wrong, so that what moves all predictions alike takes no side; but
+    # not as many, so that a mean differs.
+    recalled = rng.random(len(reviews) - after) < 0.5
+    recalled[:1] ^= 2 * recalled.sum() == len(recalled)
+    return (
+        other_future(reviews, recalled, facts_from=after, hard=True, rng=rng),
+        other_future(reviews, ~recalled, facts_from=after, hard=False, rng=rng),
+    )
+
+
+def _unhurt(algorithm: Algorithm, learn: Learn, training: Reviews) -> MemoryModel:
+    try:
+        return learn(renamed(training))
+    except LookupError as error:
+        raise CheckFailed(
+            f"{named(algorithm)}: fit asked for a review after the last training row "
+            f"({error!r}). Read only `rows`, and reviews before the last of them."
+        ) from error
+
+
+FITTED_ON_TEST = (
+    "moved when the reviews after the last training row were changed before the fit. "
+    "Learn from `rows` only: look for statistics over all of `reviews`"
+)
+_REMEMBERS = (
+    "differs after a fit to more of the same log in between. Keep what was learned in the model "
+    "that `fit` returns, not in the module, the class, the algorithm or a file: another job would "
+    "have learned from its test rows"
+)
+_NOT_FROZEN = (
+    "differs when the same model is asked twice. Draw random numbers in `fit` only, and keep "
+    "no memory of what was asked"
+)
+_IGNORES_RNG = (
+    "differs between two fits with the same seed. Take every random number from the `rng` "
+    "that `fit` and `refit` are given, seed other libraries from it, and change no earlier model"
+)

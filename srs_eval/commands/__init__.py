@@ -1,0 +1,1 @@
+"""The command lines: ``python -m srs_eval`` and its siblings."""

@@ -1,0 +1,197 @@
+"""`python -m srs_eval.export`: the fitted parameters of a run, as schedulers read them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from srs_eval.commands.arguments import (
+    NotUnderstood,
+    carry_out,
+    exit_with,
+    explained,
+    sort_words,
+)
+from srs_eval.errors import SrsEvalError
+from srs_eval.text.console import complain, facts, say
+
+if TYPE_CHECKING:
+    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.formats import HandOver
+    from srs_eval.nouns import User
+
+PROGRAM = "python -m srs_eval.export"
+# Endings of the files in a folder.
+ENDINGS = {"anki": ".txt", "py_fsrs": ".json", "json": ".json"}
+KEYS = {
+    "to": "anki: the list for Anki's field \"FSRS parameters\"; py_fsrs: JSON for py-fsrs's "
+    "Scheduler.from_json; json: for anything else",
+    "user": "whose parameters (the only user's)",
+    "fold": "of which fold (the last one, which has learned from most)",
+    "out": "the file to write; a folder, as in out=parameters/, takes a file of each user "
+    "(standard output)",
+}
+_HELP = f"""Hand the parameters that a run has fitted over to a scheduler; nothing is fitted again.
+
+  {PROGRAM} outputs/2026-01-31/12-00-00 to=anki
+  {PROGRAM} RUN to=py_fsrs user=7 out=scheduler.json
+  {PROGRAM} RUN to=json out=parameters/              a file of each user
+
+RUN is a folder with fits.parquet. Further words, KEY=VALUE:
+
+"""
+_HELP_END = """
+
+The parameters go to standard output or the file; what should be known of them to standard error.
+Flags: --help, --version. Exit status: 0 if parameters were handed over, 1 if the fit had failed,
+was skipped or cannot be written, 2 if the command was not understood or no scheduler reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command line asks for.
+
+    Attributes
+    ----------
+    run : Path
+        Folder of the run.
+    options : mapping of str to str
+        Values of the keys that were given.
+    """
+
+    run: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Path | None:
+        """Where the result goes; None is standard output."""
+        return Path(self.options["out"]).expanduser() if "out" in self.options else None
+
+    @property
+    def out_is_folder(self) -> bool:
+        """Whether a file is written for each user."""
+        separators = tuple(filter(None, ("/", os.sep, os.altsep)))
+        ends = self.options.get("out", "").endswith(separators)
+        return self.out is not None and (ends or self.out.is_dir())
+
+    @property
+    def fold(self) -> int | None:
+        """The fold; None is the last one."""
+        return int(self.options["fold"]) if "fold" in self.options else None
+
+
+def main() -> None:
+    """Run the command and exit."""
+    exit_with(command)
+
+
+def command(words: Sequence[str]) -> int:
+    """Run the command line `words` and return the exit status."""
+    return carry_out(
+        lambda: _export(understood(words)),
+        words,
+        program=PROGRAM,
+        help_page=_HELP + explained(KEYS) + _HELP_END,
+    )
+
+
+def understood(words: Sequence[str]) -> Asked:
+    """Read a command line.
+
+    Raises
+    ------
+    ConfigError
+        Naming everything that is wrong with it, and what was probably meant.
+    """
+    found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)}, path_keys=("run",))
+    problems = list(found.problems)
+    runs, fold = found.paths, found.options.get("fold")
+    if fold and not (fold.isascii() and fold.isdigit()):
+        problems.append(f"fold={fold}: folds are numbers, from 0")
+    if not problems and len(runs) != 1:
+        problems.append("name the folder of one run" + f", not {len(runs)}" * (len(runs) > 1))
+    if not problems and "to" not in found.options:
+        problems.append(f"say where the parameters go: to={', '.join(ENDINGS)}")
+    if problems:
+        raise NotUnderstood(problems)
+    return Asked(runs[0], found.options)
+
+
+def _export(asked: Asked) -> int:
+    """Hand over what was asked for, and return the exit status."""
+    # Heavy: not for --help and for mistakes.
+    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.formats import FORMATS
+
+    run, hand_over = RunFolder(asked.run), FORMATS[asked.options["to"]]
+    if asked.out_is_folder and "user" not in asked.options:
+        return _export_all(asked, run)
+    user = run.user(asked.options.get("user"))
+    made = hand_over(run.fitted(user, asked.fold))
+    place = asked.out
+    if place is not None and asked.out_is_folder:
+        place /= _file_name(user, asked.options["to"])
+    if place is None:
+        say(made.text)
+    else:
+        _write(place, made)
+    for note in (made.learned, *made.notes):
+        complain(note)
+    if place is None:
+        complain(made.use(None))
+    else:
+        say(facts({"written": str(place), "use": made.use(place)}))
+    return 0
+
+
+def _export_all(asked: Asked, run: RunFolder) -> int:
+    """Write a file of each user, say of whom there is none, and return the exit status."""
+    from srs_eval.exporting.formats import FORMATS
+
+    to, folder = asked.options["to"], asked.out or Path()
+    written: dict[Path, HandOver] = {}
+    refused: list[SrsEvalError] = []
+    for user in run.users:
+        try:
+            made = FORMATS[to](run.fitted(user, asked.fold))
+        except SrsEvalError as error:
+            refused.append(error)
+            continue
+        place = folder / _file_name(user, to)
+        _write(place, made)
+        written[place] = made
+    if not written:
+        raise refused[0]
+    users = Counter(note for made in written.values() for note in made.notes)
+    for note, count in users.items():
+        complain(note if count == len(written) else f"{count} of {len(written)} users: {note}")
+    complain("no fit has seen the reviews that it was tested on, which come after all others")
+    for problem in refused:
+        complain(str(problem))
+    plural = "s" * (len(written) > 1)
+    first, made = next(iter(written.items()))
+    files = f"{len(written)} file{plural} in {folder}"
+    say(facts({"written": files, "use": made.use(first)}))
+    return int(bool(refused))
+
+
+def _write(place: Path, made: HandOver) -> None:
+    from srs_eval.results.files import whole_file
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(place) as partial:
+        partial.write_text(made.text + "\n", encoding="utf-8")
+
+
+def _file_name(user: User, to: str) -> str:
+    """Name a user's file; names with characters that files may not have are escaped."""
+    return f"user_{quote(str(user), safe=' ')}{ENDINGS[to]}"
+
+
+if __name__ == "__main__":
+    main()

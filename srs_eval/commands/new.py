@@ -1,0 +1,176 @@
+"""`python -m srs_eval.new algo NAME [FOLDER]`: write a package with a memory model of your own."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from srs_eval.commands.arguments import carry_out, exit_with
+from srs_eval.config.option_files import options
+from srs_eval.errors import ConfigError
+from srs_eval.text.console import say
+from srs_eval.text.local_paths import uri_problem
+
+PROGRAM = "python -m srs_eval.new"
+_KIND = "algo"
+_LONGEST_NAME = 30
+_WORDS_OF_YAML = {"null", "true", "false", "none", "yes", "no", "on", "off", "nan", "inf"}
+_TEMPLATES = Path(__file__).with_name("templates") / _KIND
+# What the file of the model calls by these names cannot be the model.
+_IMPORTED = {"ClassVar", "Fitted", "Maths", "ParameterSpace", "State", "Value"}
+# Templates have names of their own, so that no tool takes them for code. Keys are templates too.
+_FILES = {
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    ".gitignore": "gitignore.txt",
+    "$package/__init__.py": "init.py.txt",
+    "$package/model.py": "model.py.txt",
+    "$package/conf/algo/$name.yaml": "option.yaml.txt",
+    "tests/test_$name.py": "test.py.txt",
+}
+_HELP = f"""Write a package with a memory model, to be changed into the one you have in mind.
+
+  {PROGRAM} algo half_day            into the folder srs-half-day
+  {PROGRAM} algo half_day FOLDER     into FOLDER, which must be empty or not there
+
+Once it is installed (the commands are told), algo=half_day is an option of python -m srs_eval like
+any other, in --help, in completion and in algo=glob(*). The model is a page of plain maths, which
+srs_eval compiles, differentiates and fits; its tests look for mistakes that a leaderboard would
+reward. Nothing that exists is overwritten.
+
+Exit status: 0 if the package was written, 1 if it could not be, 2 if the command was not
+understood."""
+
+
+def main() -> None:
+    """Run the command and exit: 0 written, 1 cannot be written, 2 not understood."""
+    exit_with(command)
+
+
+def command(words: list[str]) -> int:
+    """Write the package the words ask for, and return the exit status."""
+    return carry_out(
+        lambda: _write_package(words),
+        words,
+        program=PROGRAM,
+        help_page=_HELP,
+        advice="says how it is used",
+        unwritten="the package",
+    )
+
+
+def _write_package(words: list[str]) -> int:
+    """Write the files and say what comes next."""
+    name, folder = _asked(words)
+    texts = package_files(name)
+    _expect_free(folder)
+    for place, text in texts.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    say(_next(name, folder, list(texts)))
+    return 0
+
+
+def package_files(name: str) -> dict[str, str]:
+    """Return the files of a package with a model of this name: their places and texts.
+
+    Raises
+    ------
+    ConfigError
+        If no option, package and module can be called that.
+    """
+    _expect_good_name(name)
+    words = {
+        "name": name,
+        "package": _package(name),
+        "distribution": _distribution(name),
+        "class_name": _class_name(name),
+    }
+    return {
+        Template(place).substitute(words): Template(
+            (_TEMPLATES / file).read_text(encoding="utf-8")
+        ).substitute(words)
+        for place, file in _FILES.items()
+    }
+
+
+def _package(name: str) -> str:
+    return f"srs_{name}"
+
+
+def _distribution(name: str) -> str:
+    return _package(name).replace("_", "-")
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _asked(words: list[str]) -> tuple[str, Path]:
+    flags = [word for word in words if word.startswith("-")]
+    if flags:
+        raise ConfigError(f"{flags[0]}: no such flag")
+    if not words or words[0] != _KIND:
+        wrong = f"{words[0]}: cannot be written" if words else "what is to be written is missing"
+        raise ConfigError(f"{wrong}; there is {_KIND}, as in {PROGRAM} {_KIND} half_day")
+    if len(words) not in (2, 3):
+        raise ConfigError(f"write {PROGRAM} {_KIND} NAME, and if you like a FOLDER")
+    if len(words) == 3 and uri_problem(words[2]):
+        raise ConfigError(f"{words[2]}: {uri_problem(words[2])}")
+    return words[1], Path(words[2] if len(words) == 3 else _distribution(words[1])).expanduser()
+
+
+def _expect_good_name(name: str) -> None:
+    """Refuse a name that Python, pip, Hydra or a person would take for something else."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
+        near = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
+        near = near.strip("_0123456789").removeprefix("srs_")
+        meant = f"; how about {near}?" if re.fullmatch(r"[a-z]\w*", near) else ""
+        raise ConfigError(
+            f"{name!r}: a name is lower-case letters, digits and single _, a letter first{meant}"
+        )
+    if len(name) > _LONGEST_NAME:
+        raise ConfigError(f"{name}: a name has at most {_LONGEST_NAME} letters")
+    if keyword.iskeyword(name) or name in _WORDS_OF_YAML or _class_name(name) in _IMPORTED:
+        raise ConfigError(f"{name}: is a word of Python, YAML or srs_eval; how about {name}_model?")
+    if name.startswith("srs_"):
+        raise ConfigError(
+            f"{name}: the package is called srs_… anyway; how about {name.removeprefix('srs_')}?"
+        )
+    if name in options(_KIND):
+        raise ConfigError(f"{name}: there is already an {_KIND}={name}; how about my_{name}?")
+    if find_spec(_package(name)) is not None:
+        raise ConfigError(f"{name}: there is already a package {_package(name)}; take another name")
+
+
+def _expect_free(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: is a file, and nothing is overwritten; name a folder")
+
+
+def _next(name: str, folder: Path, places: list[str]) -> str:
+    commands = [
+        f"cd {shlex.quote(str(folder))}",
+        'python -m pip install -e ".[test]"',
+        "python -m pytest",
+        f"python -m srs_eval -m algo={name},fsrs6,hlr,avg",
+    ]
+    return "\n".join(
+        [
+            f"{folder} now holds",
+            *(f"  {place}" for place in places),
+            f"Write your model into {_package(name)}/model.py. It runs as it is:",
+            *(f"  {line}" for line in commands),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,322 @@
+"""The command line: from words to a configuration, from a configuration to jobs."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, read_write
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from srs_eval.compute import stopping
+from srs_eval.config import option_files, settings
+from srs_eval.config.hydra_section import refused_before, section_problems
+from srs_eval.errors import ConfigError, FolderInUseError
+from srs_eval.text.console import complain, facts, say
+from srs_eval.tuning.progress import running_trial
+
+if TYPE_CHECKING:
+    from srs_eval.experiment.plan import Plan
+
+
+# Hydra's own sweeper.
+_GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+
+
+@dataclass
+class _Command:
+    """What the current command has started.
+
+    Hydra tells a callback, and us nothing.
+    """
+
+    folder: Path | None = None
+    is_sweep: bool = False
+    told: set[str] = field(default_factory=set)
+    claims: ExitStack = field(default_factory=ExitStack)
+    status: int = 0
+    tells_its_end: bool = False
+
+
+_command = _Command()
+
+
+def started() -> Path | None:
+    """Folder of what the current command has started, if it came so far."""
+    return _command.folder
+
+
+class RememberFolder(Callback):
+    """Note where the jobs of a command put their results."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Claim the folder of a single job before anything is written there."""
+        HydraConfig.instance().set_config(config)  # which the default folder is named after
+        _claim(config, "run")
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note the folder of a single job."""
+        if not _command.is_sweep:
+            _command.folder = Path(config.hydra.runtime.output_dir).resolve()
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Claim and note the folder that holds the folders of all jobs."""
+        _claim(config, "sweep")
+        _command.folder = Path(config.hydra.sweep.dir).resolve()
+        _command.is_sweep = True
+        # A search goes on with its trials; any other sweep says anew how each job ends.
+        if config.hydra.sweeper["_target_"] == _GRID:
+            from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
+
+            forget_outcomes(_command.folder)
+
+
+def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
+    """Claim the folder of the command; end the command if another one is using it."""
+    from srs_eval.results.claim import claim  # not for --help and completion
+
+    place = config.hydra[kind]
+    folder = str(place.dir)
+    is_dated = "${now:" in OmegaConf.to_yaml(place)
+    for number in count(2):
+        try:
+            _command.claims.enter_context(claim(Path(place.dir)))
+        except FolderInUseError as error:
+            if not is_dated:
+                complain(str(error))
+                sys.exit(1)  # what a callback raises otherwise, Hydra shows as a warning
+            with read_write(config.hydra):  # begun in the same second as another
+                place.dir = f"{folder}_{number}"
+                quoted = place.dir.replace("'", "\\'")
+                config.hydra.overrides.hydra.append(f"hydra.{kind}.dir='{quoted}'")
+        except OSError:
+            return  # Hydra, or the job, will say what is wrong with the folder
+        else:
+            return
+
+
+def job(cfg: DictConfig) -> float:
+    """Run one job and return its log loss, or what else the search it is part of is about."""
+    from srs_eval.config.building import build
+    from srs_eval.experiment.attempt import attempt  # heavy: not for --help and completion
+    from srs_eval.experiment.plan import make_plan
+
+    hydra_config = HydraConfig.get()
+    choices = {group: str(name) for group, name in hydra_config.runtime.choices.items()}
+    folder = Path(hydra_config.runtime.output_dir)
+    in_sweep = hydra_config.mode == RunMode.MULTIRUN
+    sweep_folder = Path(hydra_config.sweep.dir).resolve() if in_sweep else None
+    trial = running_trial(hydra_config.sweeper)
+    # not from this process, which may be the worker of a launcher
+    sources = hydra_config.runtime.config_sources
+    own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
+    here = Path.cwd()
+    folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
+    _tell_once(option_files.hidden(choices, folders))
+
+    def plan() -> Plan:
+        # options that were swept over may differ from those the command began with
+        refused = section_problems(cast(DictConfig, HydraConfig.instance().cfg))
+        if refused:
+            raise ConfigError("\n".join(refused))
+        content = settings.resolved(cfg, choices)
+        # what a trial that was cut short has finished is not done again
+        content["resume"] |= trial is not None and trial.repeated
+        built = build(cfg, choices)
+        usual = option_files.values("algo", choices["algo"], folders)
+        return make_plan(
+            built,
+            content,
+            choices,
+            usual=usual,
+            folder=folder,
+            sweep_folder=sweep_folder,
+            trial=trial,
+        )
+
+    _command.tells_its_end = True
+    done = attempt(
+        plan,
+        label=choices["algo"],
+        folder=folder,
+        sweep_folder=sweep_folder,
+        metric="log_loss" if trial is None else trial.metric,
+    )
+    _command.tells_its_end = False
+    _command.status = max(_command.status, done.exit_status)
+    return done.value
+
+
+def _tell_once(texts: Sequence[str]) -> None:
+    """Say what no job of the command has said before."""
+    for text in texts:
+        if text not in _command.told:
+            _command.told.add(text)
+            complain(text)
+
+
+def run_words() -> int:
+    """Run the words of this program: 0 all well, 1 a fit or job failed, 2 not understood."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
+    return command(sys.argv[1:])
+
+
+def command(words: list[str]) -> int:
+    """Run the command line `words` and return the exit status."""
+    if "--version" in words:
+        say(f"srs_eval {version('srs-eval')}")
+        return 0
+    parser = get_args_parser()
+    parser.prog = "python -m srs_eval"
+    # "intermixed" takes overrides before and after flags, which Hydra itself does not
+    given, unknown = parser.parse_known_intermixed_args(words)
+    folders = [Path(given.config_dir)] if given.config_dir else []
+    if not given.shell_completion:
+        for problem in option_files.package_problems():
+            complain(problem)
+    asked = [word.removesuffix("=?") for word in given.overrides if word.endswith("=?")]
+    if asked and all(group in settings.GROUPS for group in asked):
+        for group in asked:
+            say(facts(option_files.described(group, folders)))
+        return 0
+    if given.help:
+        say(option_files.help_page(folders))
+        return 0
+    flags = [word for word in words if word not in given.overrides]
+    given.overrides = [
+        settings.literally(word, is_sweep=given.multirun) for word in given.overrides
+    ]
+    problems = _flag_problems(parser.format_usage(), unknown) + _refused_flags(given)
+    problems += option_files.bombs(folders)
+    if not given.shell_completion:  # whose words are no overrides
+        problems += settings.mistakes(given.overrides, folders)
+    if problems:
+        return _not_understood(problems)
+    return _run([*given.overrides, *flags], given, folders)
+
+
+def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
+    known = [word.strip("[]|") for word in usage.split() if word.strip("[]|").startswith("--")]
+    close = {word: difflib.get_close_matches(word.partition("=")[0], known, 1) for word in unknown}
+    return [
+        f"{word}: no such flag" + (f"; did you mean {meant[0]}?" if meant else "")
+        for word, meant in close.items()
+    ]
+
+
+def _refused_flags(given: Namespace) -> list[str]:
+    other = "srs_eval has one configuration; --config-dir FOLDER adds options to it"
+    refused = {
+        "--experimental-rerun": "would run what is in a pickle; repeat the command instead",
+        "--config-path": other,
+        "--config-name": other,
+    }
+    flags = {flag: flag.removeprefix("--").replace("-", "_") for flag in refused}
+    return [f"{flag}: {refused[flag]}" for flag, name in flags.items() if vars(given)[name]]
+
+
+def _not_understood(problems: list[str]) -> int:
+    for problem in problems:
+        complain(problem)
+    complain("python -m srs_eval --help lists the options")
+    return 2
+
+
+def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
+    with ExitStack() as claims:
+        _command.claims = claims
+        return _run_claimed(words, given, folders)
+
+
+def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int:
+    settings.register_schema()
+    _command.folder, _command.is_sweep = None, False
+    _command.told, _command.status, _command.tells_its_end = set(), 0, False
+    entry = hydra.main(
+        config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
+    )(job)
+    status = 0
+    try:
+        with _as_hydra_reads_it(words), option_files.also_in(folders):
+            refused = refused_before(given.overrides, folders) if _runs(given) else []
+            if refused:
+                return _not_understood(refused)
+            entry()
+    except SystemExit as end:  # --help and the like, and a run that was asked to stop
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except (HydraException, OmegaConfBaseException) as error:
+        status = _not_understood([settings.explain(error, given.overrides, folders)])
+    except (YAMLError, ValueError) as error:
+        status = _not_understood(option_files.unreadable(folders) or [str(error)])
+    except RecursionError:
+        itself = ["an option refers to itself, or is nested too deeply"]
+        status = _not_understood(option_files.unreadable(folders) or itself)
+    except OSError as error:
+        unreadable = option_files.unreadable(folders) if error.errno is None else []
+        if unreadable:  # which the loader of option files tells so
+            return _not_understood(unreadable)
+        named = "" if error.filename is None else f": {error.filename}"
+        complain(f"cannot write the output folder: {error.strerror or error}{named}")
+        status = 1
+    except KeyboardInterrupt:
+        status = stopping.exit_status()
+    except RuntimeError as error:  # of a launcher: jobs record their own
+        if not _command.is_sweep:
+            raise
+        told = str(error).strip().partition("\n")[0]
+        complain(f"the launcher lost a job: {type(error).__name__}: {told}")
+        status = 1
+    if stopping.is_requested():
+        status = stopping.exit_status()
+        if not _command.tells_its_end:
+            complain("interrupted")
+    folder, status = started(), max(status, _command.status)
+    if folder is not None and not folder.is_dir():
+        if status == 0:
+            complain(f"{folder} was removed or renamed during the run")
+        return max(status, 1)
+    if folder is not None:
+        from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
+
+        status = max(status, report_jobs(folder, is_sweep=_command.is_sweep))
+    return status
+
+
+def _runs(given: Namespace) -> bool:
+    """Whether anything is to be run, rather than shown."""
+    return not (given.cfg or given.info or given.hydra_help or given.shell_completion)
+
+
+@contextmanager
+def _as_hydra_reads_it(words: list[str]) -> Iterator[None]:
+    """Put the words where Hydra looks for them, and have it raise its errors."""
+    before, sys.argv = sys.argv, [*sys.argv[:1], *words]
+    full_error = os.environ.get("HYDRA_FULL_ERROR")
+    # Hydra would print its own account of an error and exit; with this it tells us instead.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    finally:
+        sys.argv = before
+        if full_error is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = full_error

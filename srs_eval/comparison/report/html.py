@@ -1,0 +1,237 @@
+"""A comparison as one page: everything inside the file, nothing fetched, fit to print."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from srs_eval.comparison.report.grid import Grid
+from srs_eval.comparison.report.grids import grids
+from srs_eval.comparison.report.plots import differences_figure, where_figure
+from srs_eval.comparison.report.words import facts_of, figure_note, headline, remarks
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.plots.style import annotate, house_style
+from srs_eval.plots.versus_plot import versus_figure
+from srs_eval.results.files import whole_file
+from srs_eval.text.escapes import for_html
+
+HTML = "report.html"
+_SCATTERS = 12
+# Sections: their name in the list of contents, and the tables that belong there.
+_SECTIONS = (
+    ("Leaderboards", ("leaderboard_", "beside")),
+    ("Against the baseline", ("against_baseline",)),
+    ("User by user", ("superiority", "ranks", "users")),
+    ("Where they differ", ("where_",)),
+    ("Runs", ("runs",)),
+)
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
+  color: #1f2328; background: #fff; max-width: 1080px; margin: 0 auto; padding: 24px 32px 64px; }
+h1 { font-size: 26px; margin: 0 0 4px; }
+h2 { font-size: 20px; margin: 44px 0 8px; padding-bottom: 4px; border-bottom: 1px solid #d0d7de; }
+h3 { font-size: 16px; margin: 26px 0 2px; }
+p.lead { font-size: 18px; margin: 12px 0; }
+p.caption, p.facts, ul.notes, footer { color: #57606a; font-size: 13.5px; }
+p.caption { margin: 0 0 8px; max-width: 115ch; }
+nav a { margin-right: 18px; }
+a { color: #0969da; text-decoration: none; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
+th, td { padding: 4px 8px; text-align: right; vertical-align: top; white-space: nowrap; }
+th { font-weight: 600; border-bottom: 2px solid #d0d7de; vertical-align: bottom; }
+td { border-bottom: 1px solid #eaeef2; }
+td.text, th.text { text-align: left; }
+td.wide { white-space: normal; min-width: 16em; overflow-wrap: anywhere; }
+td small { display: block; color: #57606a; font-size: 10.5px; }
+tr.bold td { font-weight: 650; background: #f0f6fc; }
+figure { margin: 16px 0; }
+img { max-width: 100%; height: auto; }
+.scatters { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 12px; }
+.scatters figure { margin: 0; }
+footer { margin-top: 48px; border-top: 1px solid #d0d7de; padding-top: 12px; }
+@media print {
+  body { max-width: none; padding: 0; font-size: 11px; }
+  nav { display: none; }
+  table { font-size: 9px; } th, td { padding: 2px 5px; }
+  .scroll { overflow: visible; }
+  figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  td, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+"""
+
+
+def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
+    """Write the page into a folder.
+
+    Parameters
+    ----------
+    command : str
+        What was typed, to be written at the end.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / HTML) as partial:
+        partial.write_text(page(verdict, command=command), encoding="utf-8")
+    return folder / HTML
+
+
+def page(verdict: Verdict, *, command: str = "") -> str:
+    """Make the page."""
+    tables = list(grids(verdict))
+    body: list[str] = []
+    contents: list[str] = []
+    for number, (title, keys) in enumerate(_SECTIONS):
+        chosen = [grid for grid in tables if grid.key.startswith(keys)]
+        if not chosen:
+            continue
+        contents.append(f'<a href="#s{number}">{for_html(title)}</a>')
+        body.append(f'<section><h2 id="s{number}">{for_html(title)}</h2>')
+        body += _figures(verdict, title)
+        body += [_table(grid) for grid in chosen]
+        body += _scatters(verdict) if title == "User by user" else []
+        body.append("</section>")
+    notes = "".join(f"<li>{for_html(remark)}</li>" for remark in remarks(verdict))
+    typed = f"<p><code>{for_html(command)}</code></p>" if command else ""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            # Nothing may be fetched, whatever a name holds.
+            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+            "style-src 'unsafe-inline'; img-src data:\">",
+            '<link rel="icon" href="data:,">',
+            f"<title>{for_html(_title(verdict))}</title>",
+            f"<style>{_STYLE}</style></head><body>",
+            f"<h1>{for_html(_title(verdict))}</h1>",
+            f'<p class="lead">{for_html(headline(verdict))}</p>',
+            f'<p class="facts">{for_html(facts_of(verdict))}</p>',
+            f'<ul class="notes">{notes}</ul>' if notes else "",
+            f"<nav>{''.join(contents)}</nav>",
+            *body,
+            f"<footer><p>Made by srs_eval from saved scores; nothing was fitted again.</p>{typed}"
+            "</footer></body></html>",
+            "",
+        ]
+    )
+
+
+def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
+    """Every figure but the scatters: section, what it shows, and the figure."""
+    if len(verdict.runs) < 2:
+        return
+    base = verdict.runs[verdict.baseline].name
+    differences = _noted(verdict, differences_figure(verdict), verdict.order)
+    yield "Against the baseline", f"Differences to {base}", differences
+    shown = next((model for model in verdict.order if model != verdict.baseline), None)
+    drawn = None if shown is None else where_figure(verdict, shown)
+    if shown is not None and drawn is not None:
+        name = verdict.runs[shown].name
+        noted = _noted(verdict, drawn, [shown, verdict.baseline])
+        yield "Where they differ", f"Where {name} differs from {base}", noted
+
+
+def _noted(verdict: Verdict, figure: Figure, models: Sequence[int]) -> Figure:
+    """Explain below a figure the marks of the runs it shows."""
+    annotate(figure, figure_note(verdict, models))
+    return figure
+
+
+def _figures(verdict: Verdict, section: str) -> list[str]:
+    return [_image(figure, alt) for where, alt, figure in figures(verdict) if where == section]
+
+
+def _scatters(verdict: Verdict) -> list[str]:
+    """Draw each run against the baseline, one dot for each user."""
+    if verdict.board.n_users < 2:
+        return []
+    models = [model for model in verdict.order if model != verdict.baseline]
+    base = verdict.baseline
+    drawn = [
+        _image(
+            _noted(verdict, _versus(verdict, model), [model, base]),
+            f"{verdict.runs[model].name} and {verdict.runs[base].name}, user by user",
+        )
+        for model in models[:_SCATTERS]
+        if not all(math.isnan(score) for score in verdict.scores[:, model])
+    ]
+    more = f"; the best {_SCATTERS} of {len(models)} runs" if len(models) > _SCATTERS else ""
+    return [
+        "<h3>Each run against the baseline</h3>",
+        '<p class="caption">One dot for each user, hexagons where there are very many; 99 % '
+        f"intervals of each pair alone{more}</p>",
+        f'<div class="scatters">{"".join(drawn)}</div>',
+    ]
+
+
+def _versus(verdict: Verdict, model: int) -> Figure:
+    """Draw a run against the baseline, user by user."""
+    base = verdict.baseline
+    return versus_figure(
+        verdict.scores[:, model],
+        verdict.scores[:, base],
+        names=(verdict.runs[model].marked, verdict.runs[base].marked),
+        metric=verdict.metric,
+        better=verdict.better,
+    )
+
+
+def _table(grid: Grid) -> str:
+    head = "".join(
+        f"<th{_class('text' if n < grid.text else '')}>{for_html(name)}</th>"
+        for n, name in enumerate(grid.headers)
+    )
+    rows = "".join(_row(grid, number) for number in range(len(grid.rows)))
+    return (
+        f'<h3 id="{for_html(grid.key)}">{for_html(grid.title)}</h3>'
+        f'<p class="caption">{for_html(grid.caption)}.</p>'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(grid: Grid, number: int) -> str:
+    cells = []
+    for column, cell in enumerate(grid.rows[number]):
+        small = grid.below[number][column] if grid.below else ""
+        kind = "text" if column < grid.text else ""
+        if kind and len(cell) > 40:
+            kind = "text wide"
+        strength = grid.shade[number][column] if grid.shade else 0.0
+        colour = f' style="background:{_tint(strength)}"' if strength else ""
+        below = f"<small>{for_html(small)}</small>" if small else ""
+        cells.append(f"<td{_class(kind)}{colour}>{for_html(cell)}{below}</td>")
+    return f"<tr{_class('bold' if number in grid.bold else '')}>{''.join(cells)}</tr>"
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def _tint(strength: float) -> str:
+    """Mix a colour with white: blue in favour, vermilion against; both apart for everyone."""
+    full = (0, 114, 178) if strength < 0 else (213, 94, 0)
+    share = 0.6 * min(abs(strength), 1.0) ** 0.7
+    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in full)
+
+
+def _image(figure: Figure, alt: str) -> str:
+    """Put a figure into the page, as a picture of its own that shares no names with others."""
+    out = io.BytesIO()
+    with house_style():
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    data = base64.b64encode(out.getvalue()).decode()
+    text = for_html(alt)
+    return f'<figure><img alt="{text}" src="data:image/svg+xml;base64,{data}"></figure>'
+
+
+def _title(verdict: Verdict) -> str:
+    names = [run.name for run in verdict.paired.every_run]
+    listed = " and ".join(names) if len(names) < 3 else f"{len(names)} runs"
+    return f"{listed} compared" if len(names) > 1 else listed

@@ -1,0 +1,167 @@
+"""A comparison in words: who predicts best, what was compared, and what to keep in mind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from srs_eval.comparison.board import Board
+from srs_eval.comparison.selection import selection_notes
+from srs_eval.comparison.standing import Answer, Decision
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.results.fit_counts import explained_counts
+from srs_eval.results.run import TRAITS, UNLIKE, Run
+from srs_eval.stats.significance import ALPHA
+from srs_eval.text.console import number
+
+# Below, intervals of a model that fails for a few users hold the mean too seldom.
+ENOUGH_USERS = 10
+_GROUPS: Mapping[Decision, str] = {
+    "worse": "Worse on average",
+    "not significantly different": "Not significantly different on average",
+    "identical": "The same scores",
+    "better": "Better on average, but not by the same rules",
+    "unknown": "Without a test",
+}
+_DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero": "near 0 is better"}
+
+
+def headline(verdict: Verdict) -> str:
+    """Say who predicts best, on average and for how many users, in a few sentences."""
+    return board_headline(verdict.board, verdict.runs, verdict.metric)
+
+
+def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
+    """Say how every run compares with the leader."""
+    names = [run.name for run in runs]
+    unlike = any(set(run.traits) & set(UNLIKE) for run in runs)
+    rivals = "the models that play by the same rules" if unlike else ""
+    if board.best < 0:
+        return f"No run has a {metric}."
+    if len(names) == 1:
+        return f"{names[0]}: {metric} {number(board.mean[0])}. Nothing to compare it with."
+    leader = board.to_best[board.best].average.verdict
+    place = f"leads {rivals}"
+    if leader == "best":
+        place = f"predicts best of {rivals}" if unlike else "predicts best"
+    mean = number(float(board.mean[board.best]))
+    said = [f"{names[board.best]} {place.strip()} ({metric} {mean})."]
+    for answer, words in _GROUPS.items():
+        group = [m for m in board.order if board.to_best[m].average.verdict == answer]
+        if group:
+            listed = "; ".join(names[m] + _for_users(board, m) for m in group)
+            said.append(f"{words}: {listed}.")
+    return " ".join(said)
+
+
+def _for_users(board: Board, model: int) -> str:
+    """Say for how many users the leader is better than a model, if there are several."""
+    standing = board.to_best[model]
+    counts, total = standing.counts, sum(standing.counts)
+    if total < 2 or standing.average.verdict == "identical":
+        return ""
+    if counts.better > counts.worse:
+        said = f"better for {counts.better:,} of {total:,} users"
+    else:
+        said = f"worse for {counts.worse:,} of {total:,} users"
+    tied = f", {counts.tied:,} alike" if counts.tied else ""
+    unsure = standing.users.verdict == "not significantly different"
+    return f" ({said}{tied}{', no significant majority' if unsure else ''})"
+
+
+def few_users(users: int) -> str:
+    """Warn of means over a few users; empty from ten users on."""
+    return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
+
+
+def facts_of(verdict: Verdict) -> str:
+    """Say what was compared, on what."""
+    paired, board = verdict.paired, verdict.board
+    data = ", ".join(dict.fromkeys(run.data for run in verdict.runs if run.data))
+    protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
+    by = f", protocol {protocol}" if protocol else ""
+    users = f"{board.n_users:,} user{'' if board.n_users == 1 else 's'}"
+    runs = f"{len(paired.every_run)} run{'' if len(paired.every_run) == 1 else 's'}"
+    return (
+        f"{runs} on {data}{by}: {users}, "
+        f"{int(paired.reviews.sum()):,} scored reviews. "
+        f"Compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
+        f"baseline {verdict.runs[verdict.baseline].name}."
+    )
+
+
+def remarks(verdict: Verdict) -> list[str]:
+    """Everything a reader has to know beside the numbers."""
+    said = [*verdict.notes, *mark_notes(verdict.paired.every_run)]
+    users = verdict.board.n_users
+    if users == 1:
+        said.append(
+            "One user: intervals are over its cards and days, and say nothing of other users"
+            if np.isfinite(verdict.board.lo).any()
+            else "One user: intervals need saved predictions, and log_loss or brier"
+        )
+    elif few_users(users):
+        said.append(few_users(users))
+    lost = sum(len(run.incomplete) for run in verdict.runs)
+    if lost:
+        said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
+    return [*said, *selection_notes(verdict.runs)]
+
+
+def mark_notes(runs: Sequence[Run]) -> list[str]:
+    """Explain the marks of the names of runs, with the counts of fits behind them."""
+    traits = [
+        f"{mark} {meaning}{'; never called the best' if trait in UNLIKE else ''}"
+        for trait, (mark, meaning) in TRAITS.items()
+        if any(trait in run.traits for run in runs)
+    ]
+    counts = explained_counts([(run.name, run.fits) for run in runs])
+    return [*traits, counts] if counts else traits
+
+
+def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
+    """Explain the marks of the runs in a figure, and name the runs that they stand for."""
+    runs = [verdict.runs[model] for model in models]
+    twins = [one for one in verdict.paired.duplicates if any(one.twin is run for run in runs)]
+    notes = mark_notes([*runs, *(one.run for one in twins)])
+    return "; ".join([*notes, *(one.in_words for one in twins)])
+
+
+def signed(value: float) -> str:
+    """Print a difference with its sign; 0 has none, and a dash stands for no number."""
+    if math.isnan(value):
+        return "-"
+    shown = f"{value:+z.4f}"
+    return "0.0000" if float(shown) == 0 else shown
+
+
+def p_text(value: float) -> str:
+    """Print a p-value, such that it is below 0.01 in print exactly if it is."""
+    if math.isnan(value):
+        return "-"
+    if value < 1e-12:
+        return "<1e-12"
+    shown = f"{value:.1g}" if value < 0.001 else f"{value:.3f}"
+    return f"<{ALPHA:g}" if value < ALPHA <= float(shown) else shown
+
+
+def level_text(answer: Answer) -> str:
+    """Print the level of an interval, which is higher the more comparisons it allows for."""
+    if math.isnan(answer.lo):
+        return "-"
+    return f"{100 * answer.level:.{2 if answer.factor > 1 else 0}f} %".replace("100.00", ">99.99")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Print a share in per cent."""
+    return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def share_interval(lo: float, hi: float) -> str:
+    """Print the interval of a share, with the digits that show on which side of 50 % it is."""
+    digits = 1
+    while digits < 6 and 0.5 in (round(lo, digits + 2), round(hi, digits + 2)):
+        digits += 1
+    return f"{percent(lo, digits)} to {percent(hi, digits)}" if not math.isnan(lo) else "-"

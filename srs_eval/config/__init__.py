@@ -1,0 +1,1 @@
+"""The configuration: options, overrides, and the objects they name."""

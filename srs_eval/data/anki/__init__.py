@@ -1,0 +1,1 @@
+"""Anki collections and packages."""

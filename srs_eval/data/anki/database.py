@@ -1,0 +1,393 @@
+"""What a review log needs from an Anki collection: its answers, settings and decks."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from srs_eval.data.anki.decks import preset_of_deck
+from srs_eval.data.anki.note_types import (
+    number_in,
+    template_names,
+    template_number,
+    template_of_card,
+    templates_in_text,
+)
+from srs_eval.data.anki.package import collection_copy
+from srs_eval.data.untrusted_database import damaged, open_database
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import IntArray
+
+_Value = TypeVar("_Value")
+
+DAY_SECONDS = 86_400
+
+# Far above the largest real collections.
+_ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "notes": 5_000_000, "decks": 100_000}
+_FETCHED_AT_ONCE = 100_000
+_SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset")
+_TABLES_READ = (
+    *("revlog", "col", "config", "cards", "decks", "deck_config"),
+    *("notes", "notetypes", "templates"),
+)
+_NAMED = (
+    ("deck", "decks", "decks"),
+    ("preset", "deck_config", "dconf"),
+    ("note_type", "notetypes", "models"),
+)
+_COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
+# What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
+_NOT_A_NUMBER = -(2**63)
+_SELECT = f"""
+select
+  id,
+  case typeof(cid) when 'integer' then cid else {_NOT_A_NUMBER} end,
+  case typeof(ease) when 'integer' then ease else {_NOT_A_NUMBER} end,
+  case typeof(ivl) when 'integer' then ivl else 0 end,
+  case when typeof(factor) in ('integer', 'real') then cast(factor as integer)
+    else {_NOT_A_NUMBER} end,
+  case when typeof(time) in ('integer', 'real') then cast(time as integer)
+    else {_NOT_A_NUMBER} end,
+  case typeof(type) when 'integer' then type else {_NOT_A_NUMBER} end
+from revlog order by id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Revlog:
+    """All rows of Anki's review table, in time order.
+
+    Attributes
+    ----------
+    id : int64 [n]
+        Time of the answer, in milliseconds since 1970 (UTC); unique.
+    cid : int64 [n]
+        Card.
+    ease : int64 [n]
+        Button pressed, 1 to 4; 0 if the row is no answer.
+    ivl : int64 [n]
+        Interval given by the answer: days, or seconds where negative.
+    factor : int64 [n]
+        Ease factor in per mille, or difficulty; 0 marks resets and cramming.
+    time : int64 [n]
+        Milliseconds spent answering.
+    type : int64 [n]
+        0 learning, 1 review, 2 relearning, 3 filtered, 4 manual, 5 rescheduled.
+    """
+
+    id: IntArray
+    cid: IntArray
+    ease: IntArray
+    ivl: IntArray
+    factor: IntArray
+    time: IntArray
+    type: IntArray
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """An open copy of a collection.
+
+    Attributes
+    ----------
+    source : str
+        Path of the file.
+    member : str or None
+        Name inside the package; None if the file is no package.
+    has_meta : bool
+        Whether the package says its version, as packages do since Anki 2.1.50.
+    """
+
+    source: str
+    member: str | None
+    has_meta: bool
+    connection: sqlite3.Connection
+
+    def revlog(self) -> Revlog:
+        """Read the whole review table as it is stored, after checking that it is undamaged.
+
+        Raises
+        ------
+        ReviewLogError
+            If it is damaged, or if ids are no whole numbers or not unique.
+        """
+        faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
+        if faults != ["ok"]:
+            raise damaged(self.source, "; ".join(faults[:3]))
+        self._require_numbers("revlog", ("id",))
+        cursor = self.connection.execute(_SELECT)
+        blocks = [np.empty((0, len(_COLUMNS)), np.int64)]
+        while rows := cursor.fetchmany(_FETCHED_AT_ONCE):
+            blocks.append(np.array(rows, np.int64))
+        columns = np.ascontiguousarray(np.concatenate(blocks).T)
+        revlog = Revlog(**dict(zip(_COLUMNS, columns, strict=True)))
+        repeated = np.flatnonzero(revlog.id[1:] == revlog.id[:-1])
+        if len(repeated):
+            first = revlog.id[repeated[0]]
+            what = f"{len(repeated)} rows of revlog have the id of another row, the first {first}"
+            raise damaged(self.source, what)
+        return revlog
+
+    def raw_value(self, column: str, row_id: int) -> Any:
+        """Read one value of the review table as it is stored."""
+        query = f"select {column} from revlog not indexed where id = ?"
+        return self.connection.execute(query, (row_id,)).fetchone()[0]
+
+    def count_notes(self) -> int:
+        """Count the notes; 0 if there is no such table."""
+        if not self._columns_of("notes"):
+            return 0
+        return self._count("notes", "true")
+
+    def count_cards(self, condition: str) -> int:
+        """Count the cards that fulfil a condition on their type and queue.
+
+        Returns 0 where the table or one of the columns is missing.
+        """
+        if not {"type", "queue"} <= self._columns_of("cards"):
+            return 0
+        return self._count("cards", condition)
+
+    def decks(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Read the deck of each card and the preset of each deck, as far as they are recorded.
+
+        A card that is in a filtered deck belongs to the deck it came from.
+
+        Raises
+        ------
+        ReviewLogError
+            If numbers or options are stored as something else.
+        """
+        if not {"id", "did", "odid"} <= self._columns_of("cards"):
+            return {}, {}
+        self._require_numbers("cards", ("id", "did", "odid"))
+        cards = "select id, case odid when 0 then did else odid end from cards"
+        of_card = self._unique("cards", self.connection.execute(cards))
+        if not {"id", "kind"} <= self._columns_of("decks"):
+            return of_card, self._presets_in_text()
+        self._require_numbers("decks", ("id",))
+        self._require_type("decks", "kind", "blob", "bytes")
+        rows = self.connection.execute("select id, kind from decks")
+        found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
+        return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
+
+    def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Read the note type and the card template of each card, as far as they are recorded.
+
+        Raises
+        ------
+        ReviewLogError
+            If numbers are stored as something else.
+        """
+        notes_missing = not {"id", "mid"} <= self._columns_of("notes")
+        if notes_missing or not {"id", "nid", "ord"} <= self._columns_of("cards"):
+            return {}, {}
+        self._require_numbers("notes", ("id", "mid"))
+        self._require_numbers("cards", ("id", "nid", "ord"))
+        notes = self.connection.execute("select id, mid from notes not indexed")
+        of_note = self._unique("notes", notes)
+        rows = self.connection.execute("select id, nid, ord from cards not indexed")
+        cards = self._unique("cards", ((card, (note, place)) for card, note, place in rows))
+        known = {
+            card: (of_note[note], place) for card, (note, place) in cards.items() if note in of_note
+        }
+        templates = self._templates()
+        found = {card: template_of_card(*facts, templates) for card, facts in known.items()}
+        return (
+            {card: note_type for card, (note_type, _) in known.items()},
+            {card: template for card, template in found.items() if template is not None},
+        )
+
+    def titles(self) -> Mapping[str, Mapping[int, str]]:
+        """Return the names of groups by number, under the names of their columns in a log.
+
+        Names that cannot be read are left out: only tables show them.
+        """
+        found: dict[str, Mapping[int, str]] = {}
+        for group, table, text in _NAMED:
+            rows: Iterable[tuple[Any, Any]] = ()
+            if {"id", "name"} <= self._columns_of(table):
+                rows = self.connection.execute(f"select id, name from {table} not indexed")
+            else:
+                facts = self._named_in_text(text)
+                named = {key: each for key, each in facts.items() if isinstance(each, dict)}
+                rows = [(number_in(key), each.get("name")) for key, each in named.items()]
+            found[group] = {
+                number: name.replace("\x1f", "::")
+                for number, name in rows
+                if isinstance(number, int) and isinstance(name, str)
+            }
+        return found | {"template": template_names(self._templates(), found["note_type"])}
+
+    def _templates(self) -> Mapping[int, str]:
+        """Return the names of all card templates by number; what cannot be read is left out."""
+        rows: Iterable[tuple[Any, Any, Any]] = templates_in_text(self._named_in_text("models"))
+        if {"ntid", "ord", "name"} <= self._columns_of("templates"):
+            rows = self.connection.execute("select ntid, ord, name from templates not indexed")
+        return {
+            number: name
+            for note_type, place, name in rows
+            if (number := template_number(note_type, place)) is not None and isinstance(name, str)
+        }
+
+    def _named_in_text(self, column: str) -> Mapping[str, Any]:
+        """Parse decks, presets or note types kept as text; an empty object if that fails."""
+        if column not in self._columns_of("col"):
+            return {}
+        with suppress(ReviewLogError):
+            (stored,) = self.connection.execute(f"select {column} from col").fetchone()
+            return self._object_in_json(column, stored)
+        return {}
+
+    def settings(self) -> tuple[int, Mapping[str, Any]]:
+        """Read the creation stamp in seconds, and the settings about the scheduler and days.
+
+        Returns
+        -------
+        (int, mapping of str to object)
+            Values are as Anki stored them: not checked.
+
+        Raises
+        ------
+        ReviewLogError
+            If they cannot be read.
+        """
+        rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
+        if len(rows) != 1 or not isinstance(rows[0][0], int):
+            raise damaged(self.source, "its table col does not say when it was created")
+        created, packed = rows[0]
+        texts = {}
+        # Since version 15 of the schema settings have a table, and `conf` is empty.
+        if {"key", "val"} <= self._columns_of("config"):
+            marks = ", ".join("?" * len(_SETTINGS))
+            # The collation of the key is Anki's own.
+            query = f"select key, val from config where key collate binary in ({marks})"
+            texts = dict(self.connection.execute(query, _SETTINGS).fetchmany(len(_SETTINGS)))
+        stored = self._object_in_json("settings", packed)
+        for key, text in texts.items():
+            stored[key] = self._json("settings", text)
+        return created, {key: stored[key] for key in _SETTINGS if stored.get(key) is not None}
+
+    def _presets_in_text(self) -> Mapping[int, int]:
+        """Read the preset of each deck in collections that keep decks as text."""
+        if "decks" not in self._columns_of("col"):
+            return {}
+        (text,) = self.connection.execute("select decks from col").fetchone()
+        decks = self._object_in_json("decks", text)
+        try:
+            found = {
+                int(deck): _whole(facts["conf"]) for deck, facts in decks.items() if "conf" in facts
+            }
+        except (ValueError, TypeError) as error:
+            raise damaged(self.source, f"its decks cannot be read: {error}") from error
+        if any(not -(2**63) <= deck < 2**63 for deck in found):
+            raise damaged(self.source, "its decks cannot be read: a number has more than 64 bits")
+        return found
+
+    def _object_in_json(self, what: str, text: Any) -> dict[str, Any]:
+        """Parse an object in JSON; an empty text is an empty object."""
+        parsed = self._json(what, text or "{}")
+        if not isinstance(parsed, dict):
+            raise damaged(self.source, f"its {what} cannot be read: they are no JSON object")
+        return parsed
+
+    def _json(self, what: str, text: Any) -> Any:
+        """Parse JSON."""
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damaged(self.source, f"its {what} cannot be read: {error}") from error
+
+    def _require_numbers(self, table: str, columns: tuple[str, ...]) -> None:
+        """Raise unless the table has a bearable number of rows, and numbers in these columns."""
+        count = self._count(table, "true")
+        if count > _ROWS_AT_MOST[table]:
+            what = f"its table {table} has {count:,} rows, more than {_ROWS_AT_MOST[table]:,}"
+            raise ReviewLogError(self.source, [what], "No real collection has so many.")
+        for column in columns:
+            self._require_type(table, column, "integer", "whole number")
+
+    def _require_type(self, table: str, column: str, kind: str, name: str) -> None:
+        """Raise if a column has values that SQLite stores as another type."""
+        count = self._count(table, f"typeof({column}) != '{kind}'")
+        if count:
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            has = "has" if count == 1 else "have"
+            raise damaged(self.source, f"{rows} of {table} {has} no {name} as {column}")
+
+    def _count(self, table: str, condition: str) -> int:
+        """Count rows without the help of indexes, which may have an order only Anki knows."""
+        query = f"select count(*) from {table} not indexed where {condition}"
+        return int(self.connection.execute(query).fetchone()[0])
+
+    def _unique(self, table: str, rows: Iterable[tuple[int, _Value]]) -> dict[int, _Value]:
+        """Map ids to values; raise if an id occurs twice."""
+        found: dict[int, _Value] = {}
+        for row_id, value in rows:
+            if row_id in found:
+                raise damaged(self.source, f"the id {row_id} occurs twice in its table {table}")
+            found[row_id] = value
+        return found
+
+    def _columns_of(self, table: str) -> set[str]:
+        """Names of the columns of a table, in lower case; none if it is not there."""
+        return {
+            str(row[1]).lower() for row in self.connection.execute(f"pragma table_info({table})")
+        }
+
+
+@contextmanager
+def open_collection(path: Path) -> Iterator[Collection]:
+    """Open a copy of a collection, leaving the file itself untouched.
+
+    Raises
+    ------
+    ReviewLogError
+        If the file holds no collection, or a damaged one, or one beyond the limits; also for
+        reads within the block.
+    """
+    source = str(path)
+    with (
+        collection_copy(path) as copy,
+        open_database(copy.database, source, tables=_TABLES_READ) as connection,
+    ):
+        _require_anki(source, connection)
+        yield Collection(source, copy.member, copy.has_meta, connection)
+
+
+def _require_anki(source: str, connection: sqlite3.Connection) -> None:
+    """Check that the tables and columns to be read are there."""
+    missing = []
+    for table, columns in {"revlog": _COLUMNS, "col": ("crt", "conf")}.items():
+        present = {row[1] for row in connection.execute(f"pragma table_info({table})")}
+        if not present:
+            missing.append(f"table {table}")
+        else:
+            missing += [f"column {table}.{name}" for name in columns if name not in present]
+    if missing:
+        what = f"is a database but no Anki collection: it has no {', '.join(missing)}"
+        raise ReviewLogError(source, [what], "Name a collection or an exported package of Anki.")
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number of at most 64 bits.
+
+    Raises
+    ------
+    ValueError
+        If the value is anything else.
+    """
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 64 bits")
+    return value

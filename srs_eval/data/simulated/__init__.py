@@ -1,0 +1,1 @@
+"""Simulated users: memory, habits and scheduler."""

@@ -1,0 +1,107 @@
+"""The review log of one simulated user: the k-th review of all their cards at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from srs_eval.data.simulated.answers import draw_duration, draw_rating, recall_probability
+from srs_eval.data.simulated.calendar import Calendar, draw_calendar
+from srs_eval.data.simulated.cards import NEVER, Cards, learn, new_cards, next_reviews
+from srs_eval.data.simulated.learner import Learner
+from srs_eval.nouns import FloatArray, IntArray
+
+_FIRST_CARDS = 24
+_SPARE = 1.03
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers of one user; `second` counts from the user's first day change to the question.
+
+    The other columns are as in `Reviews`.
+    """
+
+    card: IntArray
+    day: IntArray
+    second: FloatArray
+    rating: IntArray
+    elapsed_days: IntArray
+    elapsed_seconds: FloatArray
+    duration_ms: FloatArray
+    state: IntArray
+    truth: FloatArray
+
+
+def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
+    """Let one person study until they have made their reviews.
+
+    Cards do not influence one another, so they are simulated in groups until there are
+    enough reviews; then the log ends with the last review that was asked for.
+
+    Returns
+    -------
+    Answers
+        In the order the questions were shown, with exactly ``learner.later_reviews``
+        reviews on a later day than the one before. Days and cards count from 0.
+    """
+    calendar = draw_calendar(learner, rng)
+    waves: list[Answers] = []
+    cards, reviews = 0, 0
+    while reviews < learner.later_reviews:
+        missing = learner.later_reviews - reviews
+        # The cards so far tell how many more are needed; the first few are a guess.
+        more = _SPARE * missing * cards / reviews if reviews else missing / 12
+        count = int(more) + _FIRST_CARDS
+        group = _study(new_cards(cards, count, learner, calendar, rng), learner, calendar, rng)
+        reviews += sum(int(np.count_nonzero(wave.elapsed_days > 0)) for wave in group)
+        cards += count
+        waves += group
+    return _in_order(waves, learner.later_reviews)
+
+
+def _study(
+    cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Generator
+) -> list[Answers]:
+    """Follow cards through the whole life, one wave of answers for each k."""
+    waves = []
+    while len(cards.card):
+        truth, remembered = recall_probability(cards, learner, calendar)
+        recalled = rng.random(len(truth)) < truth
+        rating = draw_rating(cards, recalled, remembered, learner, rng)
+        duration_ms = draw_duration(rating, learner, rng)
+        first = cards.last_day == NEVER
+        waves.append(
+            Answers(
+                card=cards.card,
+                day=cards.day,
+                second=cards.second,
+                rating=rating,
+                elapsed_days=np.where(first, -1, cards.day - cards.last_day),
+                elapsed_seconds=np.where(first, -1, np.floor(cards.second - cards.answered)),
+                duration_ms=duration_ms,
+                state=cards.state,
+                truth=truth,
+            )
+        )
+        learn(cards, rating, remembered, learner, rng)
+        cards = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
+    return waves
+
+
+def _in_order(waves: list[Answers], later_reviews: int) -> Answers:
+    """Sort the answers by time, stop at the last one needed, and number what is left from 0."""
+    column = {
+        field.name: np.concatenate([getattr(wave, field.name) for wave in waves])
+        for field in fields(Answers)
+    }
+    # Two cards may come up in the same instant; the card number then decides.
+    order = np.lexsort((column["card"], column["second"]))
+    needed = np.searchsorted(np.cumsum(column["elapsed_days"][order] > 0), later_reviews)
+    kept = order[: needed + 1]
+    column = {name: values[kept] for name, values in column.items()}
+    _, first, code = np.unique(column["card"], return_index=True, return_inverse=True)
+    column["card"] = np.argsort(np.argsort(first))[code]
+    column["day"] = column["day"] - column["day"][0]
+    return Answers(**column)

@@ -1,0 +1,1 @@
+"""The evaluation of one algorithm: fit and predict each user, then score."""

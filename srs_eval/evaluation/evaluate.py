@@ -1,0 +1,330 @@
+"""How an algorithm is evaluated on one user: split, fit, predict, nothing else.
+
+Everything srs_eval reports rests on this loop::
+
+    for user in source.users():
+        task = protocol(source.read(user), same_day=algorithm.same_day)
+        for fold in task.folds:
+            model = algorithm.fit(task.reviews, fold.train, rng)
+            p = model.predict(task.reviews, fold.test)
+
+Where the protocol refits often (``task.warm_start``), an algorithm that has ``refit`` is also
+given the model of the fold before, to start from. What the functions below add is bookkeeping:
+a status for every fit, a sample of forgetting curves, and the facts about each scored review
+that metrics need. They cut the log off after the last row in question, so that there is nothing
+later to be seen. Row numbers and times are handed over as copies, and predictions are copied when
+they are returned: an algorithm may write into either, and use its output array again. And where
+a search watches, it is shown the model after each step of a fit.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
+from srs_eval.metrics.temporal import sample_elapsed
+from srs_eval.nouns import (
+    REVIEW_COLUMNS,
+    Algorithm,
+    Curves,
+    EvaluationProtocol,
+    Fit,
+    FloatArray,
+    Fold,
+    IntArray,
+    Learned,
+    MemoryModel,
+    Predictions,
+    Reviews,
+    Source,
+    Task,
+    User,
+)
+from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
+
+_CURVE_TIMES = 16
+_CURVES = 1
+
+# Is told of each step of a fit, counted from 1, and what would be predicted after it.
+Watch = Callable[[int, Predictions], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UserEvaluation:
+    """What came of one user.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        Every fit's status.
+    predictions : Predictions or None
+        Of the folds whose fit worked; None if there are none.
+    log : ReviewLog
+        What was read.
+    """
+
+    user: User
+    fits: tuple[Fit, ...]
+    predictions: Predictions | None
+    log: ReviewLog
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLog:
+    """Facts about a log, without the reviews.
+
+    Attributes
+    ----------
+    reviews : int
+        How many there are.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    notes : sequence of str
+        Remarks of the source on the log.
+    fingerprint : str
+        Digest of the reviews; "" where none could be read.
+    """
+
+    reviews: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    fingerprint: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateUser:
+    """The loop above for one user; a value, so that worker processes can be sent it.
+
+    Parameters
+    ----------
+    seed : int
+        With the user and the fold it seeds every fit, so that results depend neither on the
+        order of users nor on how many processes share them.
+    curves : int
+        At most so many forgetting curves are kept per user.
+    watch : callable, optional
+        Is told of every step of a fit that can be made in steps, and of the predictions after it,
+        which have no forgetting curves; the time that takes is the fit's. It ends the evaluation
+        by raising `Pruned`, and changes nothing else that comes of the user.
+    """
+
+    source: Source
+    algorithm: Algorithm
+    protocol: EvaluationProtocol
+    seed: int
+    curves: int
+    watch: Watch | None = None
+
+    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
+        """Evaluate one user, calling `tick` after each fold."""
+        facts = ReviewLog()
+        try:
+            log = self.source.read(user)
+            facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
+            task = self.protocol(log, same_day=self.algorithm.same_day)
+        except FitSkipped as skipped:
+            return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
+        fits, parts = [], []
+        cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
+        previous: MemoryModel | None = None
+        # One thread per user: the same sums in the same order wherever the user is evaluated.
+        with _thread_pools(len(sys.modules)).limit(limits=1):
+            for fold in task.folds:
+                fit, predictions, model = self._fold(task, fold, cuts, previous)
+                # What took the place of a fit was not learned, and is nothing to go on from.
+                previous = model if fit.status == "ok" else None
+                fits.append(fit)
+                parts += [predictions] if predictions is not None else []
+                tick()
+        return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
+
+    def _fold(
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
+    ) -> tuple[Fit, Predictions | None, MemoryModel | None]:
+        """Fit and predict one fold; what did not work leaves nothing but its status."""
+        user = task.reviews.user
+        fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
+        began = time.process_time()
+        try:
+            model = self._model(task, fold, cuts, previous)
+            fit = replace(fit, seconds=time.process_time() - began)
+            predictions = self._predict(model, task, fold, cuts)
+            curves = self._curves(model, cuts.after(fold.test), task, fold)
+            learned = getattr(model, "parameters", ())
+            fit = replace(fit, parameters=tuple(float(value) for value in learned))
+            fit = _with_what_was_learned(fit, model)
+        except Pruned:
+            raise
+        except FitSkipped as skipped:
+            return replace(fit, status="skipped", reason=str(skipped)), None, None
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            return _failed(fit, error), None, None
+        return fit, replace(predictions, curves=curves), model
+
+    def _model(
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
+    ) -> MemoryModel:
+        """Fit one fold, from the fit before it if there is one and the task wants that."""
+        to_train, rows = cuts.after(fold.train), fold.train.copy()
+        rng = self._rng(task.reviews.user, fold)
+        refit = getattr(self.algorithm, "refit", None)
+        if task.warm_start and previous is not None and refit is not None:
+            fitted: MemoryModel = refit(to_train, rows, rng, previous)
+            return fitted
+        in_steps = getattr(self.algorithm, "fit_in_steps", None)
+        if self.watch is None or in_steps is None:
+            return self.algorithm.fit(to_train, rows, rng)
+        model: MemoryModel | None = None
+        for step, model in enumerate(in_steps(to_train, rows, rng), start=1):
+            self.watch(step, self._predict(model, task, fold, cuts))
+        if model is None:
+            raise FitError("fit_in_steps yields no model")
+        return model
+
+    def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
+        """Predict the reviews that are tested; what comes later is not there to be seen."""
+        p = np.array(model.predict(cuts.after(fold.test), fold.test.copy()))
+        _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
+        return _predictions(task, fold, p)
+
+    def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
+        seeds = (self.seed, zlib.crc32(str(user).encode()), fold.number, *purpose)
+        return np.random.default_rng(seeds)
+
+    def _curves(
+        self, model: MemoryModel, reviews: Reviews, task: Task, fold: Fold
+    ) -> Curves | None:
+        """Predict a sample of test rows at the elapsed times this user's test rows have."""
+        predict_at = getattr(model, "predict_at", None)
+        folds = len(task.folds)
+        share = self.curves * (fold.number + 1) // folds - self.curves * fold.number // folds
+        size = min(len(fold.test), share)
+        if predict_at is None or size == 0:
+            return None
+        tested = np.concatenate([other.test for other in task.folds])
+        times, weights = sample_elapsed(task.reviews.elapsed[tested], k=_CURVE_TIMES)
+        # A generator of its own, so that all algorithms are asked for the same curves.
+        rng = self._rng(task.reviews.user, fold, _CURVES)
+        rows = np.sort(rng.choice(fold.test, size, replace=False))
+        elapsed = np.full((size, _CURVE_TIMES), np.nan)
+        elapsed[:, : len(times)] = times
+        weight = np.zeros((size, _CURVE_TIMES))
+        weight[:, : len(times)] = weights
+        curve = np.array(predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
+        _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
+        p[:, : len(times)] = curve
+        return Curves(
+            user=np.zeros(size, np.int64),
+            fold=np.full(size, fold.number),
+            row=task.log_row[rows],
+            elapsed=elapsed,
+            weight=weight,
+            p=p,
+        )
+
+
+class _Cuts:
+    """A user's log, cut off where an algorithm must see no further.
+
+    Cuts are copies, which share nothing with what comes later. The last one is kept: most
+    folds are learned from just what the fold before was tested on.
+    """
+
+    def __init__(self, task: Task, *, sees_truth: bool) -> None:
+        self._reviews = task.reviews if sees_truth else replace(task.reviews, truth=None)
+        self._last: Reviews | None = None
+
+    def after(self, rows: IntArray) -> Reviews:
+        """Cut the log off after the last of `rows`."""
+        until = int(rows[-1]) + 1 if len(rows) else 0
+        if self._last is None or len(self._last) != until:
+            whole = {name: getattr(self._reviews, name) for name in REVIEW_COLUMNS}
+            cut = {name: c[:until].copy() for name, c in whole.items() if c is not None}
+            self._last = replace(self._reviews, **cut)
+        return self._last
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(_loaded: int) -> ThreadpoolController:
+    """Find the libraries with threads of their own; again once more modules are loaded."""
+    return ThreadpoolController()
+
+
+def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
+    """Add what the model tells of how it was fitted, if it does."""
+    learned = getattr(model, "learned", None)
+    if not isinstance(learned, Learned):
+        return fit
+    return replace(
+        fit,
+        status="fallback" if learned.fallback else "ok",
+        reason=learned.note,
+        converged=learned.converged,
+        standard_errors=tuple(float(value) for value in learned.standard_errors),
+        parts=learned.parts,
+    )
+
+
+def _failed(fit: Fit, error: Exception) -> Fit:
+    """Record a failure; what nobody announced keeps its traceback."""
+    if isinstance(error, FitError) and fit.fold >= 0:
+        where = f"user {fit.user}, fold {fit.fold}"
+        reason = str(error) if where in str(error) else f"{where}: {error}"
+        return replace(fit, status="failed", reason=reason)
+    if isinstance(error, SrsEvalError):
+        return replace(fit, status="failed", reason=str(error))
+    reason = f"{type(error).__name__}: {error}"
+    return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
+
+
+def _refuse_improbable(
+    what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
+) -> None:
+    """Refuse what is not a probability for each of `rows`, naming user, fold and review."""
+    where = f"user {task.reviews.user}, fold {fold.number}"
+    if p.shape != shape:
+        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
+    if p.dtype not in (np.float32, np.float64):
+        raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
+    improbable = ~((p >= 0) & (p <= 1))
+    if improbable.any():
+        first = tuple(np.argwhere(improbable)[0])
+        row = task.log_row[rows[first[0]]]
+        raise FitError(
+            f"{where}: {improbable.sum()} of {p.size} {what} are no probabilities, "
+            f"the first {p[first]} at review {row + 1} of the log"
+        )
+
+
+def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
+    rows: IntArray = fold.test
+    reviews = task.reviews
+    learned_from = reviews.recalled[fold.train]
+    varied = bool(learned_from.any() and not learned_from.all())
+    return Predictions(
+        users=(reviews.user,),
+        user=np.zeros(len(rows), np.int64),
+        fold=np.full(len(rows), fold.number),
+        row=task.log_row[rows],
+        card=reviews.card[rows],
+        p=p,
+        recalled=reviews.recalled[rows],
+        day=reviews.day[rows],
+        elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
+        nth_review=task.nth_review[rows],
+        lapses=task.lapses[rows],
+        last_rating=None if task.last_rating is None else task.last_rating[rows],
+        train_rate=np.full(len(rows), learned_from.mean() if varied else np.nan),
+    )

@@ -1,0 +1,300 @@
+"""From predictions to scores: per user, then over users, each mean with its interval."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.metrics.intervals import bounds_of, single_user_intervals
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.sketch import ReviewMean
+from srs_eval.metrics.summary import MetricSummary, summarise
+from srs_eval.metrics.threshold import threshold_rows
+from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
+from srs_eval.nouns.predictions import rows_fingerprint
+
+OfUsers = Callable[[], Iterable[Predictions]]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredUser:
+    """What came of one user, and how it scored.
+
+    Attributes
+    ----------
+    fits, log
+        As in `UserEvaluation`.
+    reviews : int
+        Scored reviews; 0 where any fold is missing.
+    rows : str
+        Digest of the scored reviews; "" where a fold is missing.
+    values : tuple of float
+        The panel; NaN where a metric is not defined, and throughout where any fold is
+        missing: the others would be other reviews than those other algorithms are scored on.
+    predictions : Predictions or None
+        Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+    forgotten : int
+        Scored reviews that were forgotten; 0 where any fold is missing.
+    """
+
+    user: User
+    fits: tuple[Fit, ...]
+    log: ReviewLog
+    reviews: int
+    rows: str
+    values: tuple[float, ...]
+    predictions: Predictions | None = None
+    forgotten: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no fold is missing."""
+        return self.rows != ""
+
+    def put_away(self) -> ScoredUser:
+        """Let go of the predictions; what is left is small."""
+        return replace(self, predictions=None)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateAndScore:
+    """Evaluate a user and score the predictions, in the process that does the work.
+
+    Parameters
+    ----------
+    watched : bool
+        Whether `tick` is also called with the step and the predictions after each step of a fit.
+    """
+
+    evaluate: EvaluateUser
+    panel: Panel
+    watched: bool = False
+
+    def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
+        """Evaluate one user, calling `tick` after each fold."""
+        evaluate = replace(self.evaluate, watch=tick) if self.watched else self.evaluate
+        return score_user(evaluate(user, tick), self.panel)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The panel of each user.
+
+    Attributes
+    ----------
+    users : tuple of user names
+        Every user with a fit that was not skipped.
+    reviews : int64 [n_users]
+        Scored reviews; 0 where any fold of the user is missing.
+    rows : tuple of str
+        Digest of each user's scored reviews; "" where a fold is missing.
+    names : tuple of str
+        Metrics.
+    values : float64 [n_users, n_metrics]
+        As in `ScoredUser`.
+    """
+
+    users: tuple[User, ...]
+    reviews: IntArray
+    rows: tuple[str, ...]
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of which reviews of which users were scored, and how they turned out."""
+        pairs = sorted(f"{user} {rows}" for user, rows in zip(self.users, self.rows, strict=True))
+        return hashlib.sha256("\n".join(pairs).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All that is known of an algorithm on a set of users, apart from its predictions.
+
+    Attributes
+    ----------
+    reviews_read : int
+        Reviews in the logs, scored or not.
+    interval_over : str
+        What the intervals are over: ``users``, or ``cards and days`` of a single user.
+    forgotten : int
+        Scored reviews that were forgotten.
+    notes : tuple of (User, str)
+        Remarks of the source on the logs, each with its user.
+    thresholds : tuple of dict
+        What happened at each threshold, over all reviews: see `threshold_rows`. Empty where
+        nothing is pooled.
+    """
+
+    fits: tuple[Fit, ...]
+    scores: Scores
+    summary: Mapping[str, MetricSummary]
+    reviews_read: int
+    left_out: Mapping[str, int]
+    data_fingerprint: str
+    interval_over: str
+    notes: tuple[tuple[User, str], ...] = ()
+    forgotten: int = 0
+    thresholds: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def users_scored(self) -> int:
+        """Count the users without a missing fold, which is whom the summary is about."""
+        return sum(rows != "" for rows in self.scores.rows)
+
+    @property
+    def reviews_scored(self) -> int:
+        """Count the scored reviews of these users."""
+        return int(self.scores.reviews.sum())
+
+    @property
+    def not_converged(self) -> int:
+        """Count the fits that made predictions although their optimiser stopped early."""
+        return sum(fit.predicts and not fit.converged for fit in self.fits)
+
+    def count(self, status: FitStatus) -> int:
+        """Count the fits of a status."""
+        return sum(fit.status == status for fit in self.fits)
+
+
+def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
+    """Score what was predicted for one user; nothing is fitted again."""
+    predictions = evaluation.predictions
+    reviews, rows, values = 0, "", (math.nan,) * len(panel.names)
+    forgotten = 0
+    if predictions is not None and all(fit.predicts for fit in evaluation.fits):
+        values = tuple(panel.score(predictions).values())
+        rows = rows_fingerprint(predictions)
+        reviews = len(predictions)
+        forgotten = reviews - int(np.count_nonzero(predictions.recalled))
+    return ScoredUser(
+        evaluation.user,
+        evaluation.fits,
+        evaluation.log,
+        reviews,
+        rows,
+        values,
+        predictions,
+        forgotten,
+    )
+
+
+def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Evaluation:
+    """Score evaluations that are in memory.
+
+    Parameters
+    ----------
+    evaluations : sequence of UserEvaluation
+        One per user, in the order of the source.
+    panel : Panel
+        What to compute.
+    """
+    users = [score_user(evaluation, panel) for evaluation in evaluations]
+    complete = [u.predictions for u in users if u.is_complete and u.predictions is not None]
+    return summarise_users(users, panel, lambda: complete)
+
+
+def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> Evaluation:
+    """Put the scores of all users together.
+
+    Parameters
+    ----------
+    users : sequence of ScoredUser
+        In the order of the source; their predictions are not looked at.
+    panel : Panel
+        What was computed.
+    of_users : callable
+        Fetches the predictions of the users that are complete, one after the other in the same
+        order. Only called for a single user, and for a panel that wants pooled values.
+    """
+    scores = _scores(users, panel)
+    together = _together(scores, panel, of_users)
+    left_out: Counter[str] = Counter()
+    for user in users:
+        left_out.update(user.log.left_out)
+    fingerprints = "".join(user.log.fingerprint for user in users)
+    return Evaluation(
+        fits=tuple(fit for user in users for fit in user.fits),
+        scores=scores,
+        summary=_summary(scores, together, panel),
+        reviews_read=sum(user.log.reviews for user in users),
+        left_out=dict(left_out),
+        data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
+        interval_over="users" if together.of_single_user is None else "cards and days",
+        notes=tuple((user.user, note) for user in users for note in user.log.notes),
+        forgotten=sum(user.forgotten for user in users),
+        thresholds=together.thresholds,
+    )
+
+
+def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
+    tried = [user for user in users if any(fit.status != "skipped" for fit in user.fits)]
+    values = np.array([user.values for user in tried]).reshape(len(tried), len(panel.names))
+    reviews = np.array([user.reviews for user in tried], np.int64)
+    rows = tuple(user.rows for user in tried)
+    return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """What is known of the reviews of all complete users together."""
+
+    scores: Mapping[str, float]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    of_single_user: Mapping[str, Interval] | None = None
+    thresholds: tuple[Mapping[str, float], ...] = ()
+
+
+def _summary(scores: Scores, together: _Together, panel: Panel) -> Mapping[str, MetricSummary]:
+    """Summarise over the users without a missing fold, if there are any."""
+    complete = np.array([rows != "" for rows in scores.rows], bool)
+    kept = complete if complete.any() else ~complete
+    return summarise(
+        scores.names,
+        scores.values[kept],
+        scores.reviews[kept],
+        together.scores,
+        pooled_intervals=together.intervals,
+        single_user=together.of_single_user,
+        bounds={metric.name: bounds_of(metric) for metric in panel},
+    )
+
+
+def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
+    """Score all reviews together, as far as the panel wants it.
+
+    A single user's cards and days are resampled instead; where that user is what is left of
+    several, nothing is: it would look more certain than the failure of the others allows.
+    """
+    complete = np.array([rows != "" for rows in scores.rows], bool)
+    if not complete.any():
+        return _Together(dict.fromkeys(panel.names, math.nan))
+    values, reviews = scores.values[complete], scores.reviews[complete]
+    if len(values) == 1:
+        user = next(iter(of_users()))
+        sketch = panel.sketch(user)
+        return _Together(
+            dict(zip(panel.names, values[0].tolist(), strict=True)),
+            of_single_user=single_user_intervals(panel, user) if len(complete) == 1 else None,
+            thresholds=() if sketch is None else threshold_rows(sketch, panel),
+        )
+    if panel.pooled:
+        pooled = pool(panel, of_users)
+        return _Together(pooled.scores, pooled.intervals, thresholds=pooled.thresholds)
+    weighted = reviews @ values / reviews.sum()
+    return _Together(
+        {
+            metric.name: float(mean)
+            for metric, mean in zip(panel, weighted, strict=True)
+            if isinstance(metric, ReviewMean)
+        }
+    )

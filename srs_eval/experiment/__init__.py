@@ -1,0 +1,1 @@
+"""One experiment from its configuration to its tracked run."""

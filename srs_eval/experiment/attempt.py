@@ -1,0 +1,140 @@
+"""A job whose end is on record, however it ends."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from srs_eval.compute import stopping
+from srs_eval.errors import ConfigError, FolderInUseError, Pruned, SrsEvalError
+from srs_eval.experiment.job import USERS, run_job
+from srs_eval.experiment.jobs import JobOutcome, write_outcome
+from srs_eval.experiment.plan import Plan
+from srs_eval.results.claim import claim
+from srs_eval.results.files import SUMMARY, read_json
+from srs_eval.results.partial import FINISHED
+from srs_eval.text.console import complain, shell
+
+
+class Attempt(NamedTuple):
+    """How a job went.
+
+    Attributes
+    ----------
+    value : float
+        Mean of the metric over users; NaN where there is none.
+    exit_status : int
+        What the command returns for it.
+    """
+
+    value: float
+    exit_status: int
+
+
+def attempt(
+    make_plan: Callable[[], Plan],
+    *,
+    label: str,
+    folder: Path,
+    sweep_folder: Path | None = None,
+    metric: str = "log_loss",
+) -> Attempt:
+    """Plan and run one job, leaving ``job.json`` in its folder.
+
+    Whatever goes wrong is told and recorded, so that the next job of a sweep is run all the
+    same: in a line if a person can mend it, else with its traceback.
+
+    Parameters
+    ----------
+    label : str
+        What the job is called until its plan says it better.
+    sweep_folder : Path, optional
+        Folder of all jobs, if this is one of several.
+    metric : str
+        What to return.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    try:
+        claimed = claim(folder)
+    except FolderInUseError as error:
+        complain(str(error))
+        return Attempt(math.nan, 1)
+    began = time.perf_counter()
+    outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
+    with claimed:
+        write_outcome(folder, outcome)
+        told = ""
+        try:
+            outcome, told = _carry_out(make_plan, label, folder)
+        except (KeyboardInterrupt, SystemExit):
+            told = "interrupted"
+            raise
+        finally:
+            is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
+            if told:
+                complain(told + _what_is_kept(folder, sweep_folder))
+        if outcome.exit_status == 0 and is_recorded:
+            return Attempt(_mean(folder, metric), 0)
+        return Attempt(math.nan, max(outcome.exit_status, 1))
+
+
+def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
+    """Plan and run; return how it ended, and what is to be told of an error."""
+    status = 1
+    try:
+        plan = make_plan()
+        label = plan.label
+        return run_job(plan), ""
+    except Pruned as pruned:
+        return JobOutcome(label, "pruned", str(pruned)), ""
+    except ConfigError as error:
+        status, message = 2, str(error)
+        told = message
+    except SrsEvalError as error:
+        stopping.check()  # an import that was interrupted fails in ways of its own
+        told = message = str(error)
+    except OSError as error:
+        told = message = f"{error.strerror or error}: {error.filename or folder}"
+    except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
+        stopping.check()  # an import that was interrupted fails in ways of its own
+        message = f"{type(error).__name__}: {error}"
+        told = f"unexpected error\n{traceback.format_exc().rstrip()}"
+    return JobOutcome(label, "failed", message, status), told
+
+
+def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
+    """Say how to go on without doing again what is done, if anything is."""
+    if not any((folder / USERS).glob(f"*/{FINISHED}")):
+        return ""
+    where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
+    results = f"The results are in {folder}.\n" if (folder / SUMMARY).is_file() else ""
+    return (
+        f"\n{results}Finished users are kept; to go on, repeat the command with "
+        f"{shell(['resume=true', where])}"
+    )
+
+
+def _record(folder: Path, outcome: JobOutcome) -> bool:
+    """Write the outcome down; where that cannot be, say so instead."""
+    try:
+        write_outcome(folder, outcome)
+    except OSError as error:
+        reason = error.strerror if folder.is_dir() else "it was removed or renamed during the run"
+        complain(f"cannot write {folder}: {reason}; {outcome.status}: {outcome.message}")
+        return False
+    return True
+
+
+def _mean(folder: Path, metric: str) -> float:
+    metrics = read_json(folder / SUMMARY)["metrics"] if (folder / SUMMARY).is_file() else {}
+    value = metrics.get(metric, {}).get("mean_users")
+    return math.nan if value is None else float(value)

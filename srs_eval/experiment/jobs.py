@@ -1,0 +1,112 @@
+"""What became of the jobs of a command, and the leaderboard of those that were scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from srs_eval.comparison import leaderboard
+from srs_eval.experiment.report import places
+from srs_eval.results.files import SUMMARY, read_json, write_json
+from srs_eval.results.run import OUTCOME, job_number
+from srs_eval.text.console import say, table
+
+JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """How a job ended; its folder holds it as ``job.json``.
+
+    Attributes
+    ----------
+    label : str
+        The algorithm with its arguments.
+    status : str
+        ``ok``; ``skipped`` if no user could be scored, for stated reasons; ``failed`` if any
+        fit or the job itself failed; ``interrupted`` while it runs and if it never ended.
+    message : str
+        Reason of anything but ``ok``.
+    exit_status : int
+        What the command returns for it: 0, 1 for a failure, 2 for a configuration error.
+    run_id : str
+        Name of the run in the tracker's store; "" if there is none.
+    ui_command, view_url : str, optional
+        How to open the tracker's pages, and the one that compares all runs.
+    """
+
+    label: str
+    status: JobStatus
+    message: str = ""
+    exit_status: int = 0
+    seconds: float = 0.0
+    run_id: str = ""
+    ui_command: str | None = None
+    view_url: str | None = None
+
+
+def write_outcome(folder: Path, outcome: JobOutcome) -> None:
+    """Write the outcome of a job into its folder."""
+    write_json(folder / OUTCOME, asdict(outcome))
+
+
+def forget_outcomes(folder: Path) -> None:
+    """Let jobs that an earlier sweep has left in a folder not pass for jobs of the next one.
+
+    Their results stay, and so does a file of that name that no job has written.
+    """
+    for place in folder.glob("*/"):
+        if read_outcome(place) is not None:
+            (place / OUTCOME).unlink()
+
+
+def read_outcome(folder: Path) -> JobOutcome | None:
+    """Read how the job in a folder ended; None if there has been none."""
+    with suppress(TypeError, ValueError, OSError):
+        return JobOutcome(**read_json(folder / OUTCOME))
+    return None
+
+
+def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcome]]:
+    """Read the outcomes of a command, in the order its jobs were numbered."""
+    folders = [folder]
+    if is_sweep:
+        folders = sorted((p for p in folder.iterdir() if p.is_dir()), key=job_number)
+    read = [(place, read_outcome(place)) for place in folders]
+    return [(place, outcome) for place, outcome in read if outcome is not None]
+
+
+def report_jobs(folder: Path, *, is_sweep: bool) -> int:
+    """Print what became of a sweep's jobs and how they rank; return the exit status.
+
+    A single job has printed its own table already.
+    """
+    outcomes = read_outcomes(folder, is_sweep=is_sweep)
+    if is_sweep and outcomes:
+        say(_jobs_table([outcome for _, outcome in outcomes]))
+        scored = [place for place, _ in outcomes if (place / SUMMARY).is_file()]
+        for text in leaderboard.leaderboards(scored):
+            say()
+            say(text)
+        say()
+        say(places(_places(folder, [outcome for _, outcome in outcomes])))
+    return max((outcome.exit_status for _, outcome in outcomes), default=0)
+
+
+def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | None]:
+    shown = [outcome for outcome in outcomes if outcome.view_url]
+    return {
+        "results": str(folder),
+        "MLflow UI": shown[-1].ui_command if shown else None,
+        "all runs": shown[-1].view_url if shown else None,
+    }
+
+
+def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
+    rows = [(n, o.label, o.status, f"{o.seconds:.1f} s") for n, o in enumerate(outcomes)]
+    reasons = [f"job {n}: {o.message}" for n, o in enumerate(outcomes) if o.message]
+    shown = table(rows, ["job", "algorithm", "status", "time"], text=3)
+    return "\n".join([shown, "", *reasons] if reasons else [shown])

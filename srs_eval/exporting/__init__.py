@@ -1,0 +1,1 @@
+"""Fitted parameters in the formats of schedulers."""

@@ -1,0 +1,304 @@
+"""What apps read, made from a fit, and what its reader should know."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from srs_eval.errors import ConfigError
+from srs_eval.exporting.first_intervals import first_intervals
+from srs_eval.exporting.fitted import Fitted
+from srs_eval.exporting.versions import FsrsVersion, outside_bounds
+from srs_eval.nouns import Part
+
+# What Anki shows in its field, and keeps when it optimises.
+_ANKI_DECIMALS = 4
+# What py-fsrs does unless told otherwise; from_json wants all of it.
+_PY_FSRS: Mapping[str, Any] = {
+    "desired_retention": 0.9,
+    "learning_steps": [60, 600],
+    "relearning_steps": [600],
+    "maximum_interval": 36500,
+    "enable_fuzzing": True,
+}
+_S90 = 0.9
+# A name for the file, where it was not said.
+_SCHEDULER = Path("scheduler.json")
+_FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """A fit as an app reads it.
+
+    Attributes
+    ----------
+    text : str
+        What the app reads.
+    learned : str
+        How many reviews it was learned from, and how many it has not seen.
+    use : callable
+        Says in one line what to do with it, given the file it is in; None where it was printed.
+    notes : tuple of str
+        What should be known of it.
+    """
+
+    text: str
+    learned: str
+    use: Callable[[Path | None], str]
+    notes: tuple[str, ...] = ()
+
+
+def for_anki(fitted: Fitted) -> HandOver:
+    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own.
+
+    Raises
+    ------
+    ConfigError
+        If Anki does not read the algorithm's parameters.
+    """
+    fits = fitted.standalone()
+    known = [_read_by_apps(fit, "anki") for fit in fits]
+    lists = [", ".join(f"{n:.{_ANKI_DECIMALS}f}" for n in fit.fit.parameters) for fit in fits]
+    if len(fits) > 1:
+        lists = [f"# {_named(fit)}\n{numbers}" for fit, numbers in zip(fits, lists, strict=True)]
+    return HandOver(
+        "\n\n".join(lists),
+        _learned(fitted),
+        _paste_into_anki if len(fits) == 1 else _paste_each_into_anki,
+        (
+            *_about_the_fit(fitted),
+            *known[0].differences,
+            "desired retention is what you set beside it in Anki; a run has none. Anki rounds "
+            "intervals to days, blurs them, and has learning steps",
+        ),
+    )
+
+
+def for_py_fsrs(fitted: Fitted) -> HandOver:
+    """Return what ``Scheduler.from_json`` of py-fsrs 6 reads.
+
+    Where groups have parameters of their own, it is an object with a scheduler for each.
+
+    Raises
+    ------
+    ConfigError
+        If py-fsrs cannot be the same model.
+    """
+    fits = fitted.standalone()
+    schedulers = [_py_fsrs_scheduler(fit) for fit in fits]
+    names = [fit.part.name if fit.part else "" for fit in fits]
+    content = schedulers[0] if len(fits) == 1 else dict(zip(names, schedulers, strict=True))
+    return HandOver(
+        json.dumps(content, indent=2),
+        _learned(fitted),
+        _read_with_py_fsrs if len(fits) == 1 else _read_each_with_py_fsrs,
+        (
+            *_about_the_fit(fitted),
+            *_read_by_apps(fits[0], "py_fsrs").differences,
+            "py-fsrs counts spans of 24 hours where the model counts days: a review 20 hours "
+            "after the last is a same-day review there, even on the next day",
+            "a run has no desired retention, learning steps or fuzzing: the file has py-fsrs's "
+            "defaults (0.9; 1 and 10 minutes; on), which are yours to change",
+        ),
+    )
+
+
+def _py_fsrs_scheduler(fitted: Fitted) -> dict[str, Any]:
+    known = _read_by_apps(fitted, "py_fsrs")
+    if known.as_fsrs6 is None:
+        raise ConfigError(
+            f"to=py_fsrs: py-fsrs 6 reads FSRS-6, of which {known.name} is no special case; "
+            "fit algo=fsrs6 or fsrs5, or take to=anki or to=json"
+        )
+    parameters = (*fitted.fit.parameters, *known.as_fsrs6)
+    problems = outside_bounds(parameters)
+    if problems:
+        raise ConfigError("to=py_fsrs: py-fsrs would refuse it: " + "; ".join(problems))
+    return {"parameters": list(parameters), **_PY_FSRS}
+
+
+def for_anyone(fitted: Fitted) -> HandOver:
+    """Return the fit as plain JSON, whatever the algorithm is.
+
+    Raises
+    ------
+    ConfigError
+        If the algorithm keeps no parameters.
+    """
+    _require_parameters(fitted)
+    for one in fitted.standalone():
+        _require_number_of_parameters(one, "json")
+    fit, known = fitted.fit, fitted.version
+    parts = [_part_as_json(fitted.of_part(part), part) for part in fit.parts]
+    content = {
+        "algorithm": fitted.algorithm,
+        "version": known.name if known else None,
+        "user": fit.user,
+        "fold": fit.fold,
+        "status": fit.status,
+        "parameters": [_finite(number) for number in fit.parameters],
+        "standard_errors": [_finite(error) for error in fit.standard_errors],
+        **_first_intervals(fitted),
+        **({"parts": parts} if parts else {}),
+        "trained_on_reviews": fit.n_train,
+        "log_loss": _finite(fitted.log_loss),
+        "scored_reviews": fitted.scored,
+        "protocol": fitted.protocol,
+        "data": fitted.data,
+        "options": dict(fitted.options),
+        "srs_eval_version": fitted.package_version,
+        "notes": [_learned(fitted), *_about_the_fit(fitted)],
+    }
+    is_read = [fit.version is not None and fit.version.read_by_apps for fit in fitted.standalone()]
+    unread = () if all(is_read) else (_no_app(fitted),)
+    return HandOver(
+        json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
+        _learned(fitted),
+        _take_the_log_loss_for_what_it_is,
+        (*_about_the_fit(fitted), *unread),
+    )
+
+
+FORMATS: Mapping[str, Callable[[Fitted], HandOver]] = {
+    "anki": for_anki,
+    "py_fsrs": for_py_fsrs,
+    "json": for_anyone,
+}
+
+
+def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
+    known = fitted.version
+    return {
+        "name": part.name,
+        "title": part.title,
+        "algorithm": part.option,
+        "version": known.name if known else None,
+        "standalone": part.standalone,
+        "parameters": [_finite(number) for number in part.parameters],
+        "standard_errors": [_finite(error) for error in part.standard_errors],
+        **_first_intervals(fitted),
+        "trained_on_reviews": part.n_train,
+    }
+
+
+def _named(fitted: Fitted) -> str:
+    """Name a part and say how many reviews it was learned from."""
+    part = fitted.part
+    assert part is not None
+    title = part.title if part.title.isprintable() else ascii(part.title)
+    about = f" ({title})" if title else ""
+    return f"{part.name}{about}: learned from {part.n_train:,} reviews"
+
+
+def _paste_each_into_anki(file: Path | None) -> str:
+    return (
+        f"{_paste_into_anki(file)}. Each line of numbers is for the preset, or for the preset of "
+        "the deck, that the line above it names"
+    )
+
+
+def _read_each_with_py_fsrs(file: Path | None) -> str:
+    path = repr(str(file or _SCHEDULER))
+    return (
+        f"import fsrs, json, pathlib; text = pathlib.Path({path}).read_text(); "
+        "schedulers = {name: fsrs.Scheduler.from_json(json.dumps(s)) "
+        "for name, s in json.loads(text).items()}"
+    )
+
+
+def _paste_into_anki(_file: Path | None) -> str:
+    return (
+        'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the '
+        "field after three clicks"
+    )
+
+
+def _read_with_py_fsrs(file: Path | None) -> str:
+    path = repr(str(file or _SCHEDULER))
+    code = f"scheduler = fsrs.Scheduler.from_json(pathlib.Path({path}).read_text())"
+    first = "" if file else f"put it into a file, as out={_SCHEDULER} does, and in Python: "
+    return f"{first}import fsrs, pathlib; {code}"
+
+
+def _take_the_log_loss_for_what_it_is(_file: Path | None) -> str:
+    return "log_loss is of all folds of the user, and of reviews that the fits had not seen"
+
+
+def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
+    """Return the version of FSRS, if apps read it."""
+    _require_parameters(fitted)
+    known = fitted.version
+    if known is None or not known.read_by_apps:
+        raise ConfigError(f"to={to}: {_no_app(fitted)}; to=json has its numbers")
+    _require_number_of_parameters(fitted, to)
+    if not all(map(math.isfinite, fitted.fit.parameters)):
+        raise ConfigError(f"to={to}: not all of the parameters are finite")
+    return known
+
+
+def _require_parameters(fitted: Fitted) -> None:
+    if not (fitted.fit.parameters or any(part.parameters for part in fitted.fit.parts)):
+        raise ConfigError(f"{fitted.algorithm} keeps no parameters that could be handed over")
+
+
+def _require_number_of_parameters(fitted: Fitted, to: str) -> None:
+    known, found = fitted.version, len(fitted.fit.parameters)
+    if known is not None and found and found != known.numbers:
+        raise ConfigError(
+            f"to={to}: {known.name} has {known.numbers} parameters, and this fit has {found}: it "
+            "is of another version"
+        )
+
+
+def _first_intervals(fitted: Fitted) -> dict[str, Any]:
+    """Return the days to 90 % after a first review, by rating, if FSRS is what was fitted."""
+    known, parameters = fitted.version, fitted.fit.parameters
+    if known is None or not parameters or not all(map(math.isfinite, parameters)):
+        return {}
+    return {"first_s90": first_intervals(known.equations, parameters, _S90)}
+
+
+def _no_app(fitted: Fitted) -> str:
+    if fitted.version is not None:
+        return f"{fitted.version.name} is read by no scheduler yet"
+    return f"{fitted.algorithm} is no version of FSRS, and no scheduler reads it"
+
+
+def _learned(fitted: Fitted) -> str:
+    fit = fitted.fit
+    return (
+        f"learned from {fit.n_train:,} reviews; the {fit.n_test:,} after them, which it was "
+        "tested on, it has not seen"
+    )
+
+
+def _about_the_fit(fitted: Fitted) -> Iterator[str]:
+    """Say what should be known of a fit, wherever it goes."""
+    fit = fitted.fit
+    if fit.status == "fallback":
+        yield f"the fit of user {fit.user}, fold {fit.fold} is a fallback: {fit.reason}"
+    if fitted.options.get("fit") == "default":
+        yield "nothing was fitted (fit=default): these are the numbers that were given"
+    if fitted.version is not None and not fitted.version.s_is_s90:
+        yield (
+            f"the long stability of {fitted.version.name} is not the interval at which recall is "
+            "90 %: first_s90 has that interval after a first review"
+        )
+    if fit.fold != fitted.last_fold:
+        yield f"fold {fitted.last_fold} has learned from more reviews than fold {fit.fold}"
+    if fitted.options.get("binary"):
+        yield "fitted with Hard and Easy taken for Good (binary=true), which apps do not do"
+    if fitted.protocol.startswith(_FRACTIONAL):
+        yield (
+            f"learned on fractions of days ({fitted.protocol}), where apps count whole ones: "
+            "fit under protocol=srs_benchmark for them"
+        )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

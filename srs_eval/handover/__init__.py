@@ -1,1 +1,0 @@
-"""Fitted parameters on their way to the apps that schedule with them."""

@@ -1,0 +1,296 @@
+"""Calibration: observed recall against predicted recall, smoothed rather than binned.
+
+References
+----------
+J. Błasiok and P. Nakkiran, Smooth ECE, ICLR 2024, arXiv:2309.12236.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
+from srs_eval.nouns import BoolArray, FloatArray, Predictions
+from srs_eval.plots.outcome_strip import draw_outcome_strip
+from srs_eval.plots.style import (
+    BAND,
+    BLUE,
+    CHANCE,
+    MUTED,
+    NORMAL,
+    SMALL,
+    counted,
+    dress,
+    heading,
+    house_style,
+    new_figure,
+    say,
+    tally_of,
+    tints,
+)
+from srs_eval.stats.significance import wilson_intervals
+
+FEW_LEVELS = 20
+_PIECES = 250
+_Z = 1.959963984540054
+_GRID_POINTS = 1001
+
+Corner = Literal["upper left", "lower right"]
+
+
+def plot_calibration(
+    axes: Axes,
+    p: ArrayLike,
+    recalled: ArrayLike,
+    *,
+    label: str = "",
+    colour: str = BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> ReliabilityCurve | None:
+    """Draw a smooth reliability diagram.
+
+    The curve is thicker and darker where there are more predictions. Its grey band holds
+    pointwise at 95 %, as does the ± of SmoothECE. The pale band along the diagonal is where
+    19 of 20 curves would be at each place if predictions were calibrated, and "by chance" the
+    SmoothECE they would have. A model with at most 20 distinct predictions gets one dot for
+    each, with a 95 % Wilson interval.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    p, recalled : float [n], in [0, 1], and bool [n]
+        Predicted recall, and outcome.
+    label, colour : str
+        Name in the legend, and any matplotlib colour.
+    outcomes : bool
+        Draw the density of predictions by outcome above the axes.
+    limits : (float, float), optional
+        Range of both axes. By default it holds 99.8 % of the predictions; others are counted.
+
+    Returns
+    -------
+    ReliabilityCurve or None
+        What was drawn; None if there are no predictions.
+
+    Raises
+    ------
+    ScoreError
+        If `p` and `recalled` cannot be scored.
+    """
+    reviews = tally(*paired(p, recalled))
+    return draw_calibration(
+        axes, reviews, label=label, colour=colour, outcomes=outcomes, limits=limits
+    )
+
+
+def draw_calibration(
+    axes: Axes,
+    reviews: Tally,
+    *,
+    label: str = "",
+    colour: str = BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> ReliabilityCurve | None:
+    """Draw a smooth reliability diagram of a tally: see `plot_calibration`."""
+    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
+    dress(axes)
+    if not len(reviews):
+        say(axes, "no predictions")
+        return None
+    curve = reliability_of(reviews, points=_GRID_POINTS)
+    shown = _worth_showing(curve, reviews.p)
+    if len(reviews) <= FEW_LEVELS:
+        ends = np.concatenate(wilson_intervals(reviews.recalled, reviews.count, level=0.95))
+        frame(axes, limits or window_of(reviews, np.tile(reviews.p, 2), ends))
+        _draw_levels(axes, reviews, colour, label)
+    else:
+        frame(axes, limits or window_of(reviews, curve.p_grid[shown], curve.observed[shown]))
+        _draw_curve(axes, curve, shown, colour, label)
+    lines = [smece_text(curve), chance_text(curve), *range_texts(axes, reviews)]
+    write_key(
+        axes, lines, corner=free_corner(axes, curve.p_grid[shown], curve.lo[shown], curve.hi[shown])
+    )
+    if outcomes:
+        draw_outcome_strip(axes, reviews)
+    return curve
+
+
+def calibration_figure(reviews: Predictions | Tally, *, title: str = "", label: str = "") -> Figure:
+    """Draw the calibration of all predictions together; `title` says whose they are."""
+    with house_style():
+        figure = new_figure(5, 6.15)
+        axes = figure.add_subplot()
+        draw_calibration(axes, tally_of(reviews), label=label)
+        axes.set_title(heading("calibration", title))
+    return figure
+
+
+def smece_text(curve: ReliabilityCurve) -> str:
+    """Write SmoothECE with the half-width of its 95 % interval, as in ``smECE 0.030 ± 0.006``."""
+    digits = _digits(curve)
+    if not math.isfinite(curve.half_width):
+        return f"smECE {curve.smece:.{digits}f}"
+    return f"smECE {curve.smece:.{digits}f} ± {curve.half_width:.{digits}f} (95 %)"
+
+
+def chance_text(curve: ReliabilityCurve) -> str:
+    """Write the SmoothECE of calibrated predictions, as in ``by chance if calibrated: 0.004``."""
+    return f"by chance if calibrated: {curve.smece_floor:.{_digits(curve)}f}"
+
+
+def _digits(curve: ReliabilityCurve) -> int:
+    """As many digits as the half-width has meaning: two if it begins with 1 or 2, else one."""
+    half = curve.half_width
+    return min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
+
+
+def range_texts(axes: Axes, reviews: Tally) -> list[str]:
+    """Count the reviews, and those whose predictions are beyond the axes."""
+    low, high = axes.get_xlim()
+    count = reviews.count
+    below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
+    lines = [f"n = {counted(reviews.n, 'review')}"]
+    lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
+    lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
+    return lines
+
+
+def _worth_showing(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
+    """Mark grid points that lie among predictions and average over at least about twenty."""
+    grid = curve.p_grid
+    step = grid[1] - grid[0]
+    # Kish's effective number of reviews under a Gaussian kernel.
+    effective = curve.n * curve.density * 2 * math.sqrt(math.pi) * curve.sigma
+    among = (grid >= p.min() - step) & (grid <= p.max() + step)
+    return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
+
+
+def frame(axes: Axes, limits: tuple[float, float]) -> None:
+    """Set the range of both axes, and draw the diagonal on which a model would be calibrated."""
+    # A little room, so that a curve along the edge keeps its full thickness.
+    pad = 0.012 * (limits[1] - limits[0])
+    padded = (limits[0] - pad, limits[1] + pad)
+    axes.set(xlim=padded, ylim=padded)
+    axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5, label="perfect")
+
+
+def window_of(reviews: Tally, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
+    """Choose one range for both axes: round numbers, at least 0.3 wide.
+
+    It holds 99.8 % of the predictions, and what is drawn at `at` among them.
+    """
+    reached = np.cumsum(reviews.count)
+    place = np.searchsorted(reached, np.array([0.001, 0.999]) * reached[-1])
+    low, high = reviews.p[np.minimum(place, len(reviews) - 1)]
+    among = heights[(at >= low) & (at <= high)]
+    if len(among):
+        low, high = min(low, among.min()), max(high, among.max())
+    low, high = math.floor(10 * low + 1e-6) / 10, math.ceil(10 * high - 1e-6) / 10
+    low, high = (0.0 if low < 0.25 else low), (1.0 if high > 0.75 else high)
+    while high - low < 0.3 - 1e-9:
+        low, high = (round(low - 0.1, 1), high) if low > 1 - high else (low, round(high + 0.1, 1))
+    return float(low), float(high)
+
+
+def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
+    count, observed = levels.count, levels.recalled / levels.count
+    chance = _Z * np.sqrt(levels.p * (1 - levels.p) / count)
+    null = np.clip([levels.p - chance, levels.p + chance], 0, 1)
+    axes.vlines(levels.p, *null, color=CHANCE, lw=7, zorder=1, label="95 % if calibrated")
+    lo, hi = wilson_intervals(levels.recalled, count, level=0.95)
+    axes.vlines(levels.p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
+    axes.scatter(
+        levels.p,
+        observed,
+        s=18 + 70 * count / count.max(),
+        color=colour,
+        edgecolor="white",
+        linewidth=0.8,
+        zorder=4,
+        clip_on=False,
+        label=label or "each distinct prediction",
+    )
+
+
+def _draw_curve(
+    axes: Axes, curve: ReliabilityCurve, shown: BoolArray, colour: str, label: str
+) -> None:
+    # Square roots keep the thinly populated part of the curve visible beside its peak.
+    weight = np.sqrt(curve.density / curve.density[shown].max()) if shown.any() else curve.density
+    at = np.stack([curve.p_grid, curve.observed], 1)
+    pieces, strength = [], []
+    for run in _runs(shown):
+        strength.append((weight[run[:-1]] + weight[run[1:]]) / 2)
+        pieces.append(np.stack([at[run[:-1]], at[run[1:]]], 1))
+        grid = curve.p_grid[run]
+        axes.fill_between(
+            grid, curve.null_lo[run], curve.null_hi[run], color=CHANCE, lw=0, zorder=0.8
+        )
+        lo, hi = (_known(edge, curve.observed)[run] for edge in (curve.lo, curve.hi))
+        axes.fill_between(grid, lo, hi, color=BAND, lw=0, alpha=0.75, zorder=1)
+    axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
+    axes.fill_between([], [], color=BAND, alpha=0.75, lw=0, label="95 % band of the curve")
+    axes.fill_between([], [], color=CHANCE, lw=0, label="95 % band if calibrated")
+    if not pieces:
+        return
+    share = np.concatenate(strength)
+    order = np.argsort(share, kind="stable")
+    axes.add_collection(
+        LineCollection(
+            list(np.concatenate(pieces)[order]),
+            colors=tints(colour, 0.45 + 0.55 * share)[order],
+            linewidths=1.2 + 4 * share[order],
+            capstyle="round",
+            zorder=3,
+        ),
+        autolim=False,
+    )
+
+
+def _known(edge: FloatArray, otherwise: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(edge), edge, otherwise)
+
+
+def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    """Split the marked grid points into unbroken runs, thinned to a bounded number of pieces."""
+    marked = np.flatnonzero(shown)
+    stride = max(1, len(marked) // _PIECES)
+    runs = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
+    thinned = [np.append(run[:-1:stride], run[-1]) for run in runs if len(run)]
+    return [run for run in thinned if len(run) > 1]
+
+
+def free_corner(axes: Axes, p: FloatArray, bottom: FloatArray, top: FloatArray) -> Corner:
+    """Choose the corner that a curve with a band from `bottom` to `top` keeps out of."""
+    low, span = axes.get_xlim()[0], float(np.ptp(axes.get_xlim()))
+    across, high, deep = ((values - low) / span for values in (p, top, bottom))
+    in_top_left = ((across < 0.58) & (high > 0.68)).sum()
+    in_bottom_right = ((across > 0.42) & (deep < 0.32)).sum()
+    return "upper left" if in_top_left <= in_bottom_right else "lower right"
+
+
+def write_key(axes: Axes, lines: Sequence[str], *, corner: Corner, size: float = NORMAL) -> None:
+    """Write a legend with some lines above it into a corner."""
+    legend = axes.legend(
+        loc=corner,
+        title="\n".join(lines),
+        title_fontsize=size,
+        fontsize=SMALL,
+        handlelength=1.6,
+    )
+    legend.set_alignment("left")
+    legend.set(frame_on=True, zorder=5)
+    legend.get_frame().set(facecolor="white", edgecolor="none", alpha=0.8)

@@ -1,0 +1,171 @@
+"""The CORP reliability diagram: the rising curve that fits the outcomes best.
+
+References
+----------
+Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from srs_eval.metrics.corp import ConsistencyBand, Corp, CorpParts, corp, corp_consistency_band
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
+from srs_eval.nouns import FloatArray, Predictions
+from srs_eval.plots.calibration_plot import (
+    FEW_LEVELS,
+    frame,
+    free_corner,
+    range_texts,
+    window_of,
+    write_key,
+)
+from srs_eval.plots.outcome_strip import draw_outcome_strip
+from srs_eval.plots.style import (
+    BLUE,
+    CHANCE,
+    SMALL,
+    dress,
+    heading,
+    house_style,
+    new_figure,
+    say,
+    tally_of,
+)
+
+# Corners of the curve closer than this are one.
+_FINEST = 1 / 1000
+
+
+def plot_corp(
+    axes: Axes,
+    p: ArrayLike,
+    recalled: ArrayLike,
+    *,
+    label: str = "",
+    colour: str = BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> Corp | None:
+    """Draw a CORP reliability diagram.
+
+    The curve is the isotonic regression of outcomes on predictions: it needs no bins and no
+    bandwidth, and may not fall. The pale band is where 19 of 20 such curves would be at each
+    place if predictions were calibrated. Written beside it is what the Brier score and the log
+    loss are made of: miscalibration (MCB) - discrimination (DSC) + uncertainty (UNC).
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    p, recalled : float [n], in [0, 1], and bool [n]
+        Predicted recall, and outcome.
+    label, colour : str
+        Name in the legend, and any matplotlib colour.
+    outcomes : bool
+        Draw the density of predictions by outcome above the axes.
+    limits : (float, float), optional
+        Range of both axes. By default it holds 99.8 % of the predictions; others are counted.
+
+    Returns
+    -------
+    Corp or None
+        What was drawn; None if there are no predictions.
+
+    Raises
+    ------
+    ScoreError
+        If `p` and `recalled` cannot be scored.
+    """
+    reviews = tally(*paired(p, recalled))
+    return draw_corp(axes, reviews, label=label, colour=colour, outcomes=outcomes, limits=limits)
+
+
+def draw_corp(
+    axes: Axes,
+    reviews: Tally,
+    *,
+    label: str = "",
+    colour: str = BLUE,
+    outcomes: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> Corp | None:
+    """Draw a CORP reliability diagram of a tally: see `plot_corp`."""
+    axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")
+    dress(axes)
+    if not len(reviews):
+        say(axes, "no predictions")
+        return None
+    found, band = corp(reviews), corp_consistency_band(reviews)
+    few = len(reviews) <= FEW_LEVELS
+    corners = np.stack([found.p, found.recalibrated], axis=1) if few else _corners(found)
+    frame(axes, limits or window_of(reviews, *corners.T))
+    if few:
+        axes.vlines(band.p, band.lo, band.hi, color=CHANCE, lw=7, label="95 % if calibrated")
+        axes.plot(*corners.T, "o-", color=colour, lw=1, ms=6, mec="white", clip_on=False)
+        axes.plot([], [], "o-", color=colour, lw=1, ms=6, label=label or "isotonic regression")
+    else:
+        axes.fill_between(band.p, band.lo, band.hi, color=CHANCE, lw=0, label="95 % if calibrated")
+        axes.plot(*corners.T, color=colour, lw=2, label=label or "isotonic regression", zorder=3)
+    lines = [parts_text("Brier", found.brier), parts_text("log", found.log)]
+    corner = free_corner(axes, *_envelope(corners, band))
+    write_key(axes, [*lines, *range_texts(axes, reviews)], corner=corner, size=SMALL + 0.5)
+    if outcomes:
+        draw_outcome_strip(axes, reviews)
+    return found
+
+
+def corp_figure(reviews: Predictions | Tally, *, title: str = "", label: str = "") -> Figure:
+    """Draw the CORP diagram of all predictions together; `title` says whose they are."""
+    with house_style():
+        figure = new_figure(5, 6.15)
+        axes = figure.add_subplot()
+        draw_corp(axes, tally_of(reviews), label=label)
+        axes.set_title(heading("calibration (CORP)", title))
+    return figure
+
+
+def parts_text(score: str, parts: CorpParts) -> str:
+    """Write what a score is made of.
+
+    Examples
+    --------
+    >>> parts_text("Brier", CorpParts(0.1, 0.02, 0.03, 0.11))
+    'Brier: MCB 0.0200, DSC 0.0300, UNC 0.1100'
+    """
+    named = {
+        "MCB": parts.miscalibration,
+        "DSC": parts.discrimination,
+        "UNC": parts.uncertainty,
+    }
+    # Two digits at least of what is not 0.
+    digits = {name: 4 if part >= 0.001 or part < 5e-7 else 6 for name, part in named.items()}
+    known = ", ".join(f"{name} {part:.{digits[name]}f}" for name, part in named.items())
+    return f"{score}: {known}"
+
+
+def _corners(found: Corp) -> FloatArray:
+    """Points [m, 2] at which the curve bends, without those too close to tell apart."""
+    ends = np.stack([found.start[:-1], found.start[1:] - 1], axis=1)
+    points = np.stack([found.p[ends], np.repeat(found.share[:, None], 2, axis=1)], axis=-1)
+    points = points.reshape(-1, 2)
+    moved = np.diff(np.rint(points / _FINEST), axis=0, prepend=-1).any(axis=1)
+    moved[-1] = True
+    bends: FloatArray = points[moved]
+    return bends
+
+
+def _envelope(
+    corners: FloatArray, band: ConsistencyBand
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Evenly spaced predictions, and the lowest and highest thing drawn at each."""
+    grid = np.linspace(corners[0, 0], corners[-1, 0], 200)
+    heights = [
+        np.interp(grid, *corners.T),
+        *(np.interp(grid, band.p, y) for y in (band.lo, band.hi)),
+    ]
+    return grid, np.min(heights, axis=0), np.max(heights, axis=0)

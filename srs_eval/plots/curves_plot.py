@@ -1,0 +1,320 @@
+"""Forgetting curves over elapsed days, and observed recall over the same time axis."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter
+from numpy.typing import ArrayLike, NDArray
+
+from srs_eval.metrics.curve_rows import reviews_of_curves
+from srs_eval.metrics.recall_over_time import (
+    RecallOverTime,
+    elapsed_totals,
+    recall_of,
+    recall_over_time,
+)
+from srs_eval.metrics.temporal import Kind, temporal_rates
+from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
+from srs_eval.plots.style import (
+    BLUE,
+    INK,
+    MUTED,
+    SMALL,
+    counted,
+    dress,
+    heading,
+    house_style,
+    new_figure,
+    say,
+)
+from srs_eval.stats.significance import wilson_intervals
+
+_FAN = 150
+# The median of more curves than these looks the same.
+_COHORT = 2000
+_KINDS: tuple[Kind, ...] = ("violation", "strict", "flat")
+
+
+def forgetting_figure(
+    reviews: Predictions | FloatArray,
+    curves: Curves | None = None,
+    *,
+    nth_review: IntArray | None = None,
+    title: str = "",
+    log_time: bool = True,
+) -> Figure | None:
+    """Draw a sample of forgetting curves above recall over elapsed time, predicted and observed.
+
+    The two panels answer different questions. Above, one history at many elapsed times; below,
+    the reviews that happened, in which long intervals belong to well-known cards.
+
+    Parameters
+    ----------
+    reviews : Predictions, or float64 [used, 5]
+        Scored reviews, or what the columns of `ElapsedSums` came to over them.
+    curves : Curves, optional
+        By default those of the predictions.
+    nth_review : int64 [curves], optional
+        Which review of its card each curve belongs to: it colours the curves. By default it
+        is looked up in the predictions.
+    title : str
+        What the figure is about, such as an algorithm and a data set.
+    log_time : bool
+        Use a logarithmic time axis if the times span more than a factor of ten.
+
+    Returns
+    -------
+    Figure or None
+        None where the model has no forgetting curve or none was sampled.
+    """
+    if isinstance(reviews, Predictions):
+        if curves is None:
+            curves, nth_review = reviews.curves, nth_review_of_curves(reviews)
+        reviews = elapsed_totals(reviews)
+    if curves is None or not _usable(curves).any():
+        return None
+    recall = recall_of(reviews)
+    with house_style():
+        if len(recall.n):
+            figure = new_figure(5.6, 6.2)
+            fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
+            draw_recall_over_time(below, recall)
+        else:
+            figure = new_figure(5.6, 3.8)
+            fan = figure.add_subplot()
+        shades = plot_temporal(fan, curves, nth_review=nth_review)
+        fan.set_title(heading("forgetting curves", title))
+        if len(figure.axes) > 1:
+            fan.set_xlabel("")
+        _set_time_axis(fan, log_time=log_time)
+        if shades is not None:
+            _add_key(figure, fan, shades)
+    return figure
+
+
+def nth_review_of_curves(predictions: Predictions) -> IntArray | None:
+    """Look up which review of its card each forgetting curve belongs to: int64 [curves]."""
+    if predictions.nth_review is None or predictions.curves is None:
+        return None
+    return predictions.nth_review[reviews_of_curves(predictions)]
+
+
+def plot_temporal(
+    axes: Axes, curves: Curves, *, nth_review: IntArray | None = None
+) -> ScalarMappable | None:
+    """Draw a fan of forgetting curves with their median, and say how often recall fails to fall.
+
+    At most 150 curves are drawn, evenly spread over the sample. The median is taken over the
+    curves that reach as far as half of them do. The words count pairs of times of each curve:
+    see `temporal_rates`.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    curves : Curves
+        Times without a prediction are NaN.
+    nth_review : int64 [curves], optional
+        Which review of its card each curve belongs to: it colours the curves.
+
+    Returns
+    -------
+    ScalarMappable or None
+        What the colours mean, for a colour bar; None where curves have no colour.
+    """
+    dress(axes)
+    axes.set(xlabel="elapsed days", ylabel="predicted recall", ylim=(0, 1.01))
+    usable = _usable(curves)
+    if not usable.any():
+        say(axes, "no forgetting curves")
+        return None
+    drawn = _spread(len(curves.p), _FAN)
+    lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in drawn]
+    shades = None
+    colours: NDArray[np.float64] | str = MUTED
+    if nth_review is not None:
+        # Beyond the 95th percentile the last colour is used.
+        nth = np.maximum(nth_review[drawn], 1)
+        top = max(3.0, float(np.quantile(nth, 0.95)))
+        shades = ScalarMappable(LogNorm(1, top, clip=True), _shades())
+        colours = shades.to_rgba(nth)
+    fan = LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.55, zorder=2)
+    axes.add_collection(fan)
+    times, median = _median_curve(curves, usable)
+    axes.plot(times, median, color="white", lw=4.6, zorder=3)
+    axes.plot(times, median, color=INK, lw=2.4, zorder=4, label="median curve")
+    number = counted(len(curves.p), "sampled curve")
+    some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
+    axes.plot([], [], color=MUTED, lw=0.8, label=some)
+    # Above all curves, and readable over them.
+    legend = axes.legend(
+        loc="lower left",
+        title=violation_text(curves),
+        title_fontsize=SMALL,
+        handlelength=1.6,
+        frameon=True,
+        framealpha=0.85,
+        edgecolor="none",
+    )
+    legend.set_alignment("left")
+    legend.set_zorder(5)
+    axes.autoscale_view(scaley=False)
+    return shades
+
+
+def violation_text(curves: Curves) -> str:
+    """Write at which share of the pairs of times predicted recall does not fall."""
+    rates = {kind: temporal_rates(curves, kind) for kind in _KINDS}
+    if np.isnan(rates["violation"]).all():
+        return "one elapsed time only: no pair to compare"
+    share = {kind: float(np.nanmean(rate)) for kind, rate in rates.items()}
+    if not share["violation"]:
+        return "recall falls at every later time"
+    rise, flat = (_percent(share[kind]) for kind in ("strict", "flat"))
+    return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
+
+
+def plot_recall_over_time(
+    axes: Axes, p: ArrayLike, recalled: ArrayLike, elapsed_days: ArrayLike
+) -> RecallOverTime:
+    """Draw observed recall and the mean prediction of the same reviews by elapsed days.
+
+    Bins hold about equally many reviews, at least about 20; whole days below 23 are never
+    split. Bars are 95 % Wilson intervals. Reviews on the day of the one before are left out
+    and counted.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    p, recalled, elapsed_days
+        As in `recall_over_time`.
+
+    Returns
+    -------
+    RecallOverTime
+        What was drawn.
+
+    Raises
+    ------
+    ScoreError
+        If the reviews cannot be scored.
+    """
+    recall = recall_over_time(p, recalled, elapsed_days)
+    draw_recall_over_time(axes, recall)
+    return recall
+
+
+def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
+    """Draw recall in bins of elapsed days: see `plot_recall_over_time`."""
+    dress(axes)
+    axes.set(xlabel="elapsed days", ylabel="recall")
+    if recall.same_day:
+        hidden = counted(recall.same_day, "same-day review")
+        axes.set_xlabel(f"elapsed days ({hidden} not shown)")
+    if not len(recall.n):
+        say(axes, "no reviews on later days")
+        return
+    share = recall.observed
+    lo, hi = wilson_intervals(recall.recalled, recall.n, level=0.95)
+    axes.plot(
+        recall.days,
+        recall.predicted,
+        "D-",
+        color=BLUE,
+        ms=5,
+        mfc="white",
+        lw=1.2,
+        label="mean prediction",
+    )
+    axes.errorbar(
+        recall.days,
+        share,
+        (share - lo, hi - share),
+        fmt="o",
+        color=INK,
+        ms=4.5,
+        elinewidth=1.2,
+        zorder=3,
+        label="observed recall (95 % interval)",
+    )
+    # At least 0.1 from bottom to top, so that small differences look small.
+    low, high = axes.get_ylim()
+    spare = max(0.0, 0.1 - (high - low)) / 2
+    axes.set_ylim(max(-0.01, low - spare), min(1.01, high + spare))
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, borderaxespad=0)
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent: two digits of small ones, and 0 only if it is."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _usable(curves: Curves) -> BoolArray:
+    """Points that can be drawn [n, k]."""
+    return np.isfinite(curves.p) & (curves.elapsed > 0)
+
+
+def _spread(number: int, most: int) -> IntArray:
+    """Choose some of a number of things, evenly."""
+    return np.unique(np.linspace(0, number - 1, min(most, number)).astype(np.int64))
+
+
+def _shades() -> Colormap:
+    """Light orange to dark purple: ordered in grey too, and dark enough on white throughout."""
+    return LinearSegmentedColormap.from_list(
+        "reviews", ["#F0A020", "#D55E00", "#A8327D", "#3B1F8F"], N=64
+    )
+
+
+def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Take the median at 80 times, over the curves that reach as far as half of them do.
+
+    The same curves all along: were others to end on the way, the median would jump.
+    """
+    begin = np.where(usable, curves.elapsed, np.inf).min(axis=1)
+    end = np.where(usable, curves.elapsed, -np.inf).max(axis=1)
+    last = float(np.quantile(end[usable.any(1)], 0.5, method="lower"))
+    cohort = np.flatnonzero(end >= last)
+    cohort = cohort[_spread(len(cohort), _COHORT)]
+    grid = np.geomspace(begin[cohort].max(), last, 80)
+    values = [
+        np.interp(np.log(grid), np.log(curves.elapsed[i, mask]), curves.p[i, mask])
+        for i, mask in zip(cohort, usable[cohort], strict=True)
+    ]
+    return grid, np.median(values, axis=0)
+
+
+def _set_time_axis(axes: Axes, *, log_time: bool) -> None:
+    """Make the time axis logarithmic if that is wanted and what was drawn spans enough."""
+    shared = axes.get_shared_x_axes().get_siblings(axes)
+    low = min(other.dataLim.x0 for other in shared)
+    high = max(other.dataLim.x1 for other in shared)
+    if log_time and high > 10 * low:
+        axes.set_xscale("log")
+        axes.set_xlim(low / 1.15, high * 1.15)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        pad = 0.03 * (high - low) or 0.5
+        axes.set_xlim(max(0.0, low - pad), high + pad)
+
+
+def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
+    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25)
+    bar.set_label("nth review of the card")
+    highest = shades.get_clim()[1]
+    top = 3 if highest is None else int(highest)
+    marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
+    bar.ax.yaxis.set_major_locator(FixedLocator(marks))
+    bar.ax.yaxis.set_major_formatter(
+        FixedFormatter([f"{mark}+" if mark == marks[-1] else str(mark) for mark in marks])
+    )
+    bar.ax.minorticks_off()
+    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.outline.set_visible(False)

@@ -1,0 +1,113 @@
+"""The figures of a run, drawn from sums over its users, one user in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from srs_eval.metrics.bins import FactSums
+from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.prediction_cells import FineCells
+from srs_eval.metrics.recall_over_time import ELAPSED
+from srs_eval.metrics.sums import Totals, add_up, stacked
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.nouns import Better, Curves, FloatArray, IntArray, Predictions
+from srs_eval.nouns.predictions import join_curves
+from srs_eval.plots.bins_plot import bins_figure
+from srs_eval.plots.calibration_plot import calibration_figure
+from srs_eval.plots.corp_plot import corp_figure
+from srs_eval.plots.curves_plot import forgetting_figure, nth_review_of_curves
+from srs_eval.plots.roc_plot import roc_figure
+from srs_eval.plots.style import annotate, save_figure
+from srs_eval.plots.users_plot import HEADLINE, users_figure
+
+NAMES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
+_FACTS = FactSums()
+
+
+class Pictured:
+    """What figures show of all users: counts and sums, and a sample of forgetting curves.
+
+    Parameters
+    ----------
+    users : iterable of Predictions
+        Of each user, one after the other.
+    """
+
+    def __init__(self, users: Iterable[Predictions]) -> None:
+        cells = FineCells()
+        totals: list[tuple[Totals, ...]] = []
+        curves: list[Curves] = []
+        nth: list[IntArray | None] = []
+        for predictions in users:
+            cells.add(tally(predictions.p, predictions.recalled))
+            totals.append(tuple(add_up([ELAPSED, _FACTS], predictions)))
+            if predictions.curves is not None:
+                curves.append(predictions.curves)
+                nth.append(nth_review_of_curves(predictions))
+        self.tally: Tally = cells.tally()
+        self.elapsed, self.bins = (stacked(parts) for parts in zip(*totals, strict=True))
+        self.curves: Curves | None = join_curves(curves)
+        known = [numbers for numbers in nth if numbers is not None]
+        self.nth_review = np.concatenate(known) if known and len(known) == len(nth) else None
+
+
+def draw(
+    users: Iterable[Predictions],
+    scores: Mapping[str, FloatArray],
+    better: Mapping[str, Better],
+    folder: Path,
+    *,
+    title: str,
+    note: str = "",
+) -> dict[str, list[Path]]:
+    """Draw the figures of a run into a folder.
+
+    Parameters
+    ----------
+    users : iterable of Predictions
+        Of each user, one after the other; at least one.
+    scores : mapping of str to float64 [n_users]
+        Metrics of each user.
+    better : mapping of str to str
+        Which way each metric is better.
+    folder : Path
+        Where the files go.
+    title : str
+        What the figures are about, such as an algorithm and a data set.
+    note : str
+        What a reader of any of the figures should know, written below it.
+
+    Returns
+    -------
+    dict of str to list of Path
+        Files of each figure; figures there is nothing for are left out.
+    """
+    paths = {}
+    for name, figure in _figures(Pictured(users), scores, better, title):
+        if figure is not None:
+            annotate(figure, note)
+            paths[name] = save_figure(figure, folder, name)
+    return paths
+
+
+def _figures(
+    seen: Pictured, scores: Mapping[str, FloatArray], better: Mapping[str, Better], title: str
+) -> Iterator[tuple[str, Figure | None]]:
+    """Draw one figure after the other."""
+    shown = {name: values for name, values in scores.items() if name in HEADLINE}
+    yield "calibration", calibration_figure(seen.tally, title=title)
+    yield "corp", corp_figure(seen.tally, title=title)
+    yield "roc", roc_figure(seen.tally, title=title)
+    yield "bins", bins_figure(seen.bins, title=title)
+    bounds = {metric.name: bounds_of(metric) for metric in default_panel() if metric.name in shown}
+    yield "users", users_figure(shown, better=better, bounds=bounds, title=title)
+    totals = seen.elapsed.values.sum(axis=0)
+    yield (
+        "forgetting",
+        forgetting_figure(totals, seen.curves, nth_review=seen.nth_review, title=title),
+    )

@@ -1,0 +1,229 @@
+"""Colours, sizes and file formats that every figure shares, without global state."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import NDArray
+
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.nouns import FloatArray, Predictions
+from srs_eval.text.plain import one_line
+
+# Okabe & Ito's colours stay apart under every common colour vision deficiency.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+INK = "#1F2328"
+MUTED = "#656D76"
+PALE = "#D0D7DE"
+BAND = "#B4BDC8"
+CHANCE = "#E9D8A6"
+
+SMALL = 8.5
+NORMAL = 10.0
+_TITLE_LETTERS = 46
+_NAME_LETTERS = 28
+# Of the smallest letters.
+_LETTERS_PER_INCH = 16
+_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
+
+_STYLE: dict[str, Any] = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.edgecolor": "white",
+    "font.size": NORMAL,
+    "font.family": ["DejaVu Sans"],
+    # Dollar signs and underscores in names are just that.
+    "text.parse_math": False,
+    "axes.facecolor": "white",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.labelsize": NORMAL,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": NORMAL + 1,
+    "axes.titlecolor": INK,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "text.color": INK,
+    "legend.fontsize": SMALL,
+    "legend.frameon": False,
+    "svg.hashsalt": "srs_eval",
+    # Letters as outlines look the same wherever the file is opened.
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house style, whatever the caller's matplotlib settings, and restore those."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, value in _STYLE.items():
+            matplotlib.rcParams[name] = value  # type: ignore[index]
+        yield
+
+
+def new_figure(width: float, height: float, *, hspace: float | None = None) -> Figure:
+    """Make an empty figure on opaque white, so that it reads the same on any page.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches. About 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
+    hspace : float, optional
+        Space between rows, as a share of their height.
+    """
+    engine = ConstrainedLayoutEngine(hspace=hspace)
+    return Figure(figsize=(width, height), layout=engine, facecolor="white")
+
+
+def dress(axes: Axes) -> None:
+    """Give axes quiet ticks and no frame on the top and right."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL + 0.5, length=3, width=0.8)
+
+
+def say(axes: Axes, message: str) -> None:
+    """Write into empty axes why there is nothing to draw."""
+    axes.text(
+        0.5,
+        0.5,
+        message,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        color=MUTED,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 4},
+    )
+
+
+def heading(kind: str, title: str) -> str:
+    """Name the kind of a figure and what it is about, cut to what fits above it.
+
+    Examples
+    --------
+    >>> heading("calibration", "fsrs6 on synthetic")
+    'calibration: fsrs6 on synthetic'
+    """
+    whole = lettering(f"{kind}: {title}" if title else kind)
+    return whole if len(whole) <= _TITLE_LETTERS else whole[: _TITLE_LETTERS - 1] + "…"
+
+
+def annotate(figure: Figure, note: str) -> None:
+    """Write a note below a figure, which grows by as much."""
+    if not note:
+        return
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(lettering(note), max(20, round(_LETTERS_PER_INCH * width)))
+    strip = 0.08 + 0.15 * len(lines)
+    figure.set_size_inches(width, height + strip)
+    share = strip / (height + strip)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, share, 1, 1 - share))
+    text = "\n".join(lines)
+    figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1, color=MUTED)
+
+
+def lettering(text: str) -> str:
+    """Put text on one line, and replace signs that the font of figures does not have."""
+    known = _font_signs()
+    return "".join(sign if ord(sign) in known else _NO_SIGN for sign in one_line(text))
+
+
+@cache
+def _font_signs() -> frozenset[int]:
+    font = get_font(findfont(*_STYLE["font.family"]))
+    return frozenset(font.get_charmap())
+
+
+def short_name(name: str) -> str:
+    """Leave out the middle of a long name; what tells it from others may be at its end."""
+    text, half = lettering(name), _NAME_LETTERS // 2
+    return text if len(text) <= _NAME_LETTERS else f"{text[: half - 1]}…{text[-half:]}"
+
+
+def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
+    """Mix a colour with white.
+
+    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken,
+    and every SVG viewer agrees on them.
+
+    Parameters
+    ----------
+    strength : float [n], in [0, 1]
+        0 is white, 1 the colour itself.
+
+    Returns
+    -------
+    rgb : float64 [n, 3]
+    """
+    share = np.clip(np.asarray(strength, np.float64), 0, 1)[:, None]
+    return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
+
+
+def tally_of(reviews: Predictions | Tally) -> Tally:
+    """Count predictions by outcome, unless that is done."""
+    return reviews if isinstance(reviews, Tally) else tally(reviews.p, reviews.recalled)
+
+
+def counted(number: float, noun: str) -> str:
+    """Write a count with its noun, as in ``1 user`` and ``5,020 reviews``.
+
+    Examples
+    --------
+    >>> counted(5020, "review"), counted(1, "user")
+    ('5,020 reviews', '1 user')
+    """
+    return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
+
+
+def save_figure(
+    figure: Figure, folder: Path, stem: str, *, formats: Sequence[str] = ("png", "svg")
+) -> list[Path]:
+    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if absent.
+    stem : str
+        File name without its ending.
+
+    Returns
+    -------
+    list of Path
+        One per format, in the given order.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}.{ending}" for ending in formats]
+    with house_style():
+        # The layout is the same for all formats, and takes longer than drawing.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
+        for path in paths:
+            # A date or a version in the file would make every run's figures differ.
+            metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
+            if path.suffix == ".svg":
+                metadata["Creator"] = None
+            figure.savefig(path, dpi=150, metadata=metadata)
+    return paths

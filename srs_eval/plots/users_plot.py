@@ -1,0 +1,186 @@
+"""How scores differ from user to user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from srs_eval.metrics.summary import UNBOUNDED, clipped
+from srs_eval.nouns import Better, FloatArray
+from srs_eval.plots.style import (
+    BLUE,
+    INK,
+    MUTED,
+    NORMAL,
+    SMALL,
+    VERMILION,
+    counted,
+    dress,
+    heading,
+    house_style,
+    new_figure,
+    say,
+)
+from srs_eval.stats.estimate import mean_of_users
+
+HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
+_DOTS = 60
+_BINS = 60
+_BETTER: Mapping[str, str] = {
+    "lower": " (lower is better)",
+    "higher": " (higher is better)",
+    "zero": " (zero is best)",
+    "neither": "",
+}
+
+
+def plot_user_scores(
+    axes: Axes,
+    scores: ArrayLike,
+    *,
+    name: str = "score",
+    better: Better = "neither",
+    bounds: tuple[float, float] = UNBOUNDED,
+) -> None:
+    """Draw the distribution of one metric over users, with its median and mean.
+
+    Up to 60 users are dots, more are a histogram. The mean carries the 99 %
+    interval over users that the tables print. With 200 users or more the axis
+    spans the central 99 % of them, and the text counts the others.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    scores : float [users]
+        One score per user; NaN where it is not defined.
+    name : str
+        Name of the metric.
+    better : str
+        Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``.
+    bounds : (float, float)
+        Range of the metric, at which the interval is cut off.
+    """
+    every = np.asarray(scores, np.float64)
+    defined = np.sort(every[np.isfinite(every)])
+    dress(axes)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks([])
+    axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=SMALL + 0.5, pad=2)
+    absent = len(every) - len(defined)
+    notes = [f"not defined for {counted(absent, 'user')}"] if absent else []
+    if not len(defined):
+        axes.set_xticks([])
+        say(axes, notes[0] if notes else "no users")
+        return
+    interval = clipped(mean_of_users(defined).interval(), bounds)
+    low, high = _range(defined, interval)
+    axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
+    axes.axhline(0, color=MUTED, lw=0.6)
+    outside = int(((defined < low) | (defined > high)).sum())
+    notes += [f"{counted(outside, 'user')} outside"] if outside else []
+    _draw_distribution(axes, defined, low, high)
+    centre = _draw_centre(axes, defined, interval)
+    axes.set_title(centre, loc="right", fontsize=SMALL, fontweight="normal", pad=2)
+    axes.text(
+        1,
+        0.97,
+        "\n".join(notes),
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=SMALL - 1,
+        color=MUTED,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1},
+    )
+
+
+def users_figure(
+    scores: Mapping[str, FloatArray],
+    *,
+    better: Mapping[str, Better] | None = None,
+    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+    title: str = "",
+) -> Figure:
+    """Draw one row for each metric: the distribution of scores over users.
+
+    Parameters
+    ----------
+    scores : mapping of str to float [users]
+        Scores by metric, one per user in the same order; NaN where not defined.
+    better : mapping of str to str, optional
+        Which way each metric is better.
+    bounds : mapping of str to (float, float), optional
+        Range of each metric.
+    title : str
+        What the figure is about, such as an algorithm and a data set.
+    """
+    rows = max(1, len(scores))
+    users = max((len(values) for values in scores.values()), default=0)
+    with house_style():
+        figure = new_figure(5.6, 0.55 + 1.15 * rows, hspace=0.06)
+        panels = figure.subplots(rows, squeeze=False)[:, 0]
+        for axes, (name, values) in zip(panels, scores.items(), strict=False):
+            plot_user_scores(
+                axes,
+                values,
+                name=name,
+                better=(better or {}).get(name, "neither"),
+                bounds=bounds.get(name, UNBOUNDED),
+            )
+        if not scores:
+            dress(panels[0])
+            say(panels[0], "no scores")
+        if users > 1:
+            key = "line: median;  diamond: mean with its 99 % interval over users"
+            figure.supxlabel(key, fontsize=SMALL, color=MUTED)
+        figure.suptitle(
+            heading(f"scores of {counted(users, 'user')}", title),
+            x=0.01,
+            ha="left",
+            fontsize=NORMAL + 1,
+            fontweight="bold",
+        )
+    return figure
+
+
+def _range(ordered: FloatArray, interval: tuple[float, float]) -> tuple[float, float]:
+    low, high = float(ordered[0]), float(ordered[-1])
+    if len(ordered) >= 200:
+        low, high = (float(edge) for edge in np.quantile(ordered, [0.005, 0.995]))
+    low, high = float(np.nanmin([low, *interval])), float(np.nanmax([high, *interval]))
+    pad = 0.04 * (high - low) or max(0.05 * abs(high), 0.01)
+    return low - pad, high + pad
+
+
+def _draw_distribution(axes: Axes, ordered: FloatArray, low: float, high: float) -> None:
+    edges = np.linspace(low, high, _BINS + 1)
+    if len(ordered) > _DOTS:
+        count, _ = np.histogram(ordered, edges)
+        axes.stairs(count / count.max(), edges, fill=True, color=BLUE, alpha=0.45, lw=0)
+        return
+    cell = np.minimum(np.searchsorted(edges, ordered, side="right") - 1, _BINS - 1)
+    rank = np.arange(len(ordered)) - np.searchsorted(cell, cell)
+    step = min(0.2, 0.85 / max(1, int(rank.max())))
+    axes.plot(ordered, 0.12 + step * rank, "o", color=BLUE, ms=5.5, mec="white", mew=0.6)
+
+
+def _draw_centre(axes: Axes, ordered: FloatArray, interval: tuple[float, float]) -> str:
+    """Draw median and mean below the distribution, and write them."""
+    mean, (lo, hi) = float(ordered.mean()), interval
+    if len(ordered) == 1:
+        return f"{mean:.4f}"
+    median = float(np.median(ordered))
+    axes.vlines(median, 0, 1, color=INK, lw=1.4)
+    axes.hlines(-0.21, lo, hi, color=VERMILION, lw=2)
+    axes.plot([mean], [-0.21], "D", color=VERMILION, ms=5, mec="white", mew=0.6)
+    if math.isnan(lo):
+        return f"median {median:.4f}, mean {mean:.4f}"
+    digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 3
+    return f"median {median:.{digits}f}, mean {mean:.{digits}f} [{lo:.{digits}f}, {hi:.{digits}f}]"

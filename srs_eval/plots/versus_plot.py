@@ -1,0 +1,207 @@
+"""Two models, user by user: who is better for whom."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from srs_eval.errors import ScoreError
+from srs_eval.nouns import Better, FloatArray
+from srs_eval.plots.style import (
+    BLUE,
+    MUTED,
+    SMALL,
+    counted,
+    dress,
+    heading,
+    house_style,
+    new_figure,
+    say,
+    short_name,
+)
+from srs_eval.stats.paired import Comparison, compare
+from srs_eval.text.console import interval
+
+# Dots of more users would hide each other, and make large files.
+_DOTS = 1000
+_HEXAGONS = 45
+
+
+def plot_versus(
+    axes: Axes,
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    metric: str = "score",
+    better: Better = "neither",
+) -> Comparison | None:
+    """Draw the scores of two models against each other, one dot for each user.
+
+    Above them stand the mean difference with its 99 % interval over users, and for how many
+    users the first model is better: see `compare`. More than 1,000 users are
+    hexagons, darker where there are more. Axes hold the central 99 % of each model's scores
+    where there are 200 users or more; others are counted.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw; no other matplotlib state is touched.
+    scores_a, scores_b : float [users]
+        Scores of the same users in the same order; NaN where not defined.
+    names : (str, str)
+        Names of the models.
+    metric : str
+        Name of the metric.
+    better : str
+        Which way is better: ``lower``, ``higher``, nearest to ``zero``, or ``neither``.
+
+    Returns
+    -------
+    Comparison or None
+        What is written above the dots; None if no user has both scores.
+
+    Raises
+    ------
+    ScoreError
+        If the numbers of scores differ.
+    """
+    first, second = _both(scores_a, scores_b)
+    names = (short_name(names[0]), short_name(names[1]))
+    dress(axes)
+    axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
+    if not len(first):
+        say(axes, "no user has both scores")
+        return None
+    low, high = _range(first, second)
+    inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
+    axes.set(xlim=(low, high), ylim=(low, high))
+    axes.plot([low, high], [low, high], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
+    if len(first) > _DOTS:
+        _draw_hexagons(axes, first[inside], second[inside])
+    else:
+        few = len(first) <= 100
+        axes.plot(
+            first[inside],
+            second[inside],
+            "o",
+            ms=5 if few else 3,
+            color=BLUE,
+            mec="white",
+            mew=0.5,
+            alpha=0.9 if few else 0.6,
+        )
+    found = compare(first, second, better=better)
+    _write(axes, found, names, better, outside=int((~inside).sum()))
+    return found
+
+
+def versus_figure(
+    scores_a: FloatArray,
+    scores_b: FloatArray,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    metric: str = "score",
+    better: Better = "neither",
+    title: str = "",
+) -> Figure:
+    """Draw two models against each other, user by user; `title` says of what data."""
+    with house_style():
+        figure = new_figure(5, 5.6)
+        axes = figure.add_subplot()
+        plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
+        axes.set_title(heading("users", title or f"{names[0]} and {names[1]}"), pad=44)
+    return figure
+
+
+def _both(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Scores of the users that have both."""
+    first, second = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ScoreError(
+            f"scores of two models must be of the same users, found {first.shape} and "
+            f"{second.shape}"
+        )
+    known = np.isfinite(first) & np.isfinite(second)
+    return first[known], second[known]
+
+
+def _range(first: FloatArray, second: FloatArray) -> tuple[float, float]:
+    """Choose one range for both axes."""
+    tails = (0.005, 0.995) if len(first) >= 200 else (0.0, 1.0)
+    ends = np.array([np.quantile(scores, tails) for scores in (first, second)])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    pad = 0.06 * (high - low) or max(0.05 * abs(high), 0.01)
+    return low - pad, high + pad
+
+
+def _draw_hexagons(axes: Axes, first: FloatArray, second: FloatArray) -> None:
+    """Count users in hexagons over the range of the axes."""
+    extent = (*axes.get_xlim(), *axes.get_ylim())
+    # A table of colours of its own: matplotlib's default may be the caller's.
+    drawn: PolyCollection = axes.hexbin(
+        first,
+        second,
+        gridsize=_HEXAGONS,
+        extent=extent,
+        mincnt=1,
+        norm=LogNorm(1, None),
+        cmap=_shades(),
+        linewidths=0.2,
+    )
+    drawn.set_zorder(2)
+    axes.set(xlim=extent[:2], ylim=extent[2:])
+
+
+def _shades() -> Colormap:
+    return LinearSegmentedColormap.from_list("users", ["#CFE3F1", BLUE, "#00263D"], N=64)
+
+
+def _write(
+    axes: Axes, found: Comparison, names: tuple[str, str], better: Better, *, outside: int
+) -> None:
+    """Write above the axes how the models differ, and in a corner who is better there."""
+    difference, counts = found.difference, found.users
+    lo, hi = difference.interval()
+    digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
+    mean = f"mean difference {difference.mean:+.{digits}f}"
+    if hi > lo:
+        mean += f" {interval(lo, hi, digits)}"
+    lines = [mean]
+    users = sum(counts)
+    if better != "neither":
+        alike = f", {counts.tied:,} alike" if counts.tied else ""
+        lines.append(f"{names[0]} better for {counts.better:,} of {users:,} users{alike}")
+    beyond = f", {outside:,} of them not shown" if outside else ""
+    lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
+    axes.text(
+        0,
+        1.015,
+        "\n".join(lines),
+        transform=axes.transAxes,
+        va="bottom",
+        fontsize=SMALL,
+        linespacing=1.35,
+    )
+    if better not in ("lower", "higher"):
+        return
+    above, below = names if better == "lower" else names[::-1]
+    corners = ((0.03, 0.97, "left", "top", above), (0.97, 0.03, "right", "bottom", below))
+    for x, y, ha, va, name in corners:
+        axes.text(
+            x,
+            y,
+            f"{name} better",
+            transform=axes.transAxes,
+            ha=ha,
+            va=va,
+            fontsize=SMALL,
+            color=MUTED,
+            zorder=1,
+        )

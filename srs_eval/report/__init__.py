@@ -1,1 +1,0 @@
-"""What a person sees of an evaluation: tables, files, plots."""

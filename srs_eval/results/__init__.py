@@ -1,0 +1,1 @@
+"""The folder of a run: its only writer and its only reader."""

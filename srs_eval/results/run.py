@@ -1,0 +1,232 @@
+"""What a finished run left of itself, read back from its folder: nothing is fitted again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import FloatArray, User
+from srs_eval.results.fit_counts import MARK, FitCounts
+from srs_eval.text.plain import cleaned, one_line
+
+# What a run calls its files.
+SUMMARY = "summary.json"
+SCORES = "scores.parquet"
+PREDICTIONS = "predictions.parquet"
+# How the job ended; there is none of a job that an earlier sweep has left in the folder.
+OUTCOME = "job.json"
+
+# What sets a model apart from one that is fitted to earlier reviews of the same user and then
+# left as it is: a key of the summary, the mark of its name, and what the mark means.
+TRAITS = {
+    "online": ("*", "goes on learning while it is tested"),
+    "pretrained": ("°", "has learned from other users"),
+    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+}
+# These do not play by the same rules, and so are never called the best.
+UNLIKE = ("online", "sees_truth")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The scores of one model.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    place : Path
+        Folder or file it was read from.
+    rows : mapping of user to str
+        Digest of the scored reviews of each user without a missing fold; "" where it is not
+        known which they are.
+    reviews : mapping of user to int
+        How many they are.
+    scores : mapping of metric to float64 [len(rows)]
+        Of the same users in the same order; NaN where not defined.
+    incomplete : tuple of users
+        Users of whom a fold is missing; they have no scores.
+    summary : mapping
+        The run's ``summary.json``.
+    """
+
+    name: str
+    place: Path
+    rows: Mapping[User, str]
+    reviews: Mapping[User, int]
+    scores: Mapping[str, FloatArray]
+    incomplete: tuple[User, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def data(self) -> str:
+        """Name of the review logs."""
+        return str(self.summary.get("data", ""))
+
+    @property
+    def protocol(self) -> str:
+        """Name of the rules by which reviews were scored."""
+        return str(self.summary.get("protocol", ""))
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What sets the model apart, as far as the run says."""
+        return tuple(trait for trait in TRAITS if self.summary.get(trait))
+
+    @property
+    def fits(self) -> FitCounts:
+        """Counts of fits by how they ended, as far as the run says."""
+        return FitCounts.of_summary(self.summary)
+
+    @property
+    def marked(self) -> str:
+        """Name with the marks of what sets the model or its fits apart."""
+        marks = "".join(TRAITS[trait][0] for trait in self.traits)
+        marks += MARK if self.fits.has_exceptions else ""
+        return f"{self.name} {marks}" if marks else self.name
+
+    @property
+    def has_digests(self) -> bool:
+        """Whether it is known which reviews were scored."""
+        return all(self.rows.values())
+
+    def values(self, metric: str, users: Sequence[User]) -> FloatArray:
+        """Scores of the users, in their order; NaN where the run has none."""
+        column = self.scores.get(metric)
+        if column is None:
+            return np.full(len(users), math.nan)
+        position = {user: number for number, user in enumerate(self.rows)}
+        at = np.array([position.get(user, -1) for user in users], np.int64)
+        found: FloatArray = np.append(column, math.nan)[at]
+        return found
+
+
+# What is raised where a file is damaged, besides Arrow's own errors.
+_DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Name the file that cannot be read, and say why in one line.
+
+    Raises
+    ------
+    ConfigError
+        In place of what readers of files raise.
+    """
+    try:
+        yield
+    except (*_DAMAGED, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
+
+
+def load_run(folder: Path) -> Run:
+    """Read the scores of a finished run.
+
+    Raises
+    ------
+    ConfigError
+        If one of its files cannot be read.
+    """
+    with reading(folder / SUMMARY):
+        summary: dict[str, Any] = cleaned(
+            json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        )
+        label = str(summary["label"])
+        FitCounts.of_summary(summary)
+    with reading(folder / SCORES):
+        table = pq.read_table(folder / SCORES, page_checksum_verification=True)
+        users, digests, reviews = (
+            table.column(name).to_pylist() for name in ("user", "rows", "reviews")
+        )
+        whole = np.array([digest != "" for digest in digests], np.bool_)
+        scores = {
+            name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
+            for name in table.column_names
+            if name not in ("user", "rows", "reviews")
+        }
+    kept = [number for number, is_whole in enumerate(whole) if is_whole]
+    return Run(
+        name=label,
+        place=folder,
+        rows={users[number]: digests[number] for number in kept},
+        reviews={users[number]: reviews[number] for number in kept},
+        scores=scores,
+        incomplete=tuple(user for user, is_whole in zip(users, whole, strict=True) if not is_whole),
+        summary=summary,
+    )
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a finished run."""
+    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Folders of all finished runs in a folder, in the order their jobs were numbered."""
+    found = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
+    return sorted(found, key=lambda path: (path.parent, job_number(path)))
+
+
+def protocols(runs: Iterable[Run]) -> list[str]:
+    """Names of the protocols that runs were made under, as far as they say, in order."""
+    return sorted({run.protocol for run in runs} - {""})
+
+
+def usual_protocol(runs: Iterable[Run]) -> str:
+    """Name of the protocol of most runs; of equally frequent ones, the first."""
+    named = [run.protocol for run in runs if run.protocol]
+    return max(named, key=named.count, default="")
+
+
+def with_own_names(runs: Iterable[Run]) -> list[Run]:
+    """Name runs so that no two have the same name.
+
+    Runs under another protocol than most have it in their name; what is still alike is told
+    apart by its folder.
+
+    Raises
+    ------
+    ConfigError
+        If the same run is there twice.
+    """
+    runs = list(runs)
+    usual = usual_protocol(runs)
+    runs = [
+        replace(run, name=f"{run.name} ({run.protocol})")
+        if run.protocol not in ("", usual)
+        else run
+        for run in runs
+    ]
+    for told in (lambda run: run.place.name, lambda run: str(run.place)):
+        names = [run.name for run in runs]
+        alike = [number for number, name in enumerate(names) if names.count(name) > 1]
+        differ = {
+            name for name in names if len({told(runs[n]) for n in alike if names[n] == name}) > 1
+        }
+        runs = [
+            replace(run, name=one_line(f"{run.name} ({told(run)})")) if run.name in differ else run
+            for run in runs
+        ]
+    names = [run.name for run in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"the same run is given more than once: {', '.join(twice)}")
+    return runs
+
+
+def job_number(folder: Path) -> tuple[int, str]:
+    """Sort key that puts the folders of a sweep's jobs in the order they were numbered."""
+    number = folder.name.partition("_")[0]
+    return (int(number) if number.isdigit() else -1, folder.name)

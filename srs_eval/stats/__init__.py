@@ -1,0 +1,1 @@
+"""Inference about means over users: estimates, intervals and tests."""

@@ -1,0 +1,54 @@
+"""Text from files made safe to print: no control characters, and none that reorder other text.
+
+Labels and names of users come from files that anyone may have written. The reader of runs cleans
+what it reads, and so does every output format, because not all text passes through the reader.
+What else a format would take for markup is escaped by `srs_eval.text.escapes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BREAKS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
+# C0 and C1 controls, line and paragraph separators, overrides and isolates of the direction of
+# text, and halves of surrogate pairs and non-characters, which no encoding or XML can hold.
+_UNSAFE = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
+)
+_CONTROLS = re.compile(f"[{_UNSAFE}]")
+
+
+def printable(text: str) -> str:
+    r"""Show control characters as escape sequences; keep line feeds and tabs.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    unix = text.replace("\r\n", "\n")
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), unix)
+
+
+def one_line(text: str) -> str:
+    r"""Put text on one line, and show other control characters as escape sequences.
+
+    Examples
+    --------
+    >>> one_line("a\r\nb\u202ec")
+    'a b\\u202ec'
+    """
+    return printable(_BREAKS.sub(" ", text))
+
+
+def cleaned(content: Any) -> Any:
+    """Apply `one_line` to every text in the content of a JSON file, keys included."""
+    if isinstance(content, str):
+        return one_line(content)
+    if isinstance(content, Mapping):
+        return {one_line(str(name)): cleaned(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [cleaned(value) for value in content]
+    return content

@@ -1,0 +1,124 @@
+"""A search from the words of a command to what it leaves in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.utils import JobReturn
+from omegaconf import DictConfig, OmegaConf
+from optuna.trial import FrozenTrial
+
+from srs_eval.text.console import complain, say
+from srs_eval.tuning import figures
+from srs_eval.tuning.best import write_best
+from srs_eval.tuning.ending import Ending, counts, told
+from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.search import Found, search
+from srs_eval.tuning.space import Space, SweepError, read_space
+
+
+class Asking(Protocol):
+    """What the sweeper knows and can do."""
+
+    params: dict[str, str]
+    options: dict[str, Any]
+    command: str
+    meaning: str
+    search_only: list[str]
+    loader: ConfigLoader
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether jobs run in the process of the search."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the sweep."""
+
+    def composed(self, words: Sequence[str]) -> DictConfig:
+        """Compose the configuration of a job."""
+
+    def launch(self, words: Sequence[str], number: int) -> JobReturn:
+        """Run one job."""
+
+    def save_config(self) -> None:
+        """Leave the configuration in the folder."""
+
+
+def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
+    """Search, and leave the best configuration and figures in the folder of the sweep.
+
+    Raises
+    ------
+    SweepError
+        If what was asked for cannot be searched.
+    """
+    words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
+    space = read_space(words, asking.loader)
+    options = SearchOptions(**{**asking.options, "may_change": tuple(asking.options["may_change"])})
+    if options.pruner != "none" and not asking.shares_process:
+        raise SweepError(
+            f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
+            "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
+        )
+    # Keys that do not exist, and options, show now rather than in every trial.
+    asking.composed(space.words(_any_point(space)))
+    first = _as_configured(space, asking) if options.start_from_config else None
+    asking.save_config()
+    found = search(asking.folder, space, options, asking.launch, first)
+    if found.complaint:
+        complain(found.complaint)
+    if found.best is None:
+        complain(f"no trial has a value; trials {counts(found)}")
+        return None
+    meaning = asking.meaning.format(metric=options.metric.replace("_", " "))
+    return _ending(asking, found, found.best, meaning)
+
+
+def _ending(asking: Asking, found: Found, best: FrozenTrial, meaning: str) -> Ending:
+    config = asking.composed(found.space.words(best.params))
+    overlay = write_best(
+        found,
+        best,
+        asking.loader,
+        choices=config.hydra.runtime.choices,
+        program=asking.command,
+        search_only=asking.search_only,
+        meaning=meaning,
+    )
+    drawn = figures.draw(found, meaning.partition(",")[0])
+    ending = Ending(found, meaning, best, config, overlay, drawn)
+    say(told(ending))
+    say()
+    return ending
+
+
+def _any_point(space: Space) -> dict[str, Any]:
+    """Take the beginning of each range, and each first choice."""
+    return {
+        name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
+        for name, kind in space.searched.items()
+    }
+
+
+def _as_configured(space: Space, asking: Asking) -> dict[str, Any] | None:
+    """Take what the configuration says without the search, if the space holds it."""
+    config = asking.composed(list(space.fixed.values()))
+    point: dict[str, Any] = {}
+    for name, kind in space.searched.items():
+        value = OmegaConf.select(config, name)
+        if name in config.hydra.runtime.choices:
+            value = config.hydra.runtime.choices[name]
+        if hasattr(kind, "choices"):
+            texts = [text for text in kind.choices if text == str(value)]
+            value = texts[0] if texts else None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None or not (hasattr(kind, "choices") or is_number):
+            return None
+        if not kind._contains(kind.to_internal_repr(value)):
+            return None
+        point[name] = value
+    return point

@@ -1,0 +1,124 @@
+"""What a search leaves: an overlay, figures, a few lines, and in srs_eval a run in the tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from optuna.trial import FrozenTrial, TrialState
+
+from srs_eval.config.targets import Builder
+from srs_eval.errors import SrsEvalError
+from srs_eval.text.console import complain, facts
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    Description,
+    FigureFiles,
+    Item,
+    Param,
+    TableRows,
+    Value,
+)
+from srs_eval.tracking.tracker import RunEnd, RunInfo, Tracker
+from srs_eval.tuning.best import Overlay
+from srs_eval.tuning.identity import sweep_id
+from srs_eval.tuning.search import Found, written
+
+_STATES = {
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What came of a search, and what was made of it.
+
+    Attributes
+    ----------
+    meaning : str
+        What the value of a trial is.
+    config : DictConfig
+        The configuration of the best trial.
+    figures : mapping of str to sequence of Path
+        Files of each figure.
+    """
+
+    found: Found
+    meaning: str
+    best: FrozenTrial
+    config: DictConfig
+    overlay: Overlay
+    figures: Mapping[str, list[Path]]
+
+
+def counts(found: Found) -> str:
+    """Count the trials by how they ended."""
+    parts = [f"{n} {name}" for state, name in _STATES.items() if (n := found.count(state))]
+    return f"{len(found.trials)}: {', '.join(parts)}" if parts else "0"
+
+
+def told(ending: Ending) -> str:
+    """Say what was best and where it is."""
+    return facts(
+        {
+            "trials": counts(ending.found),
+            "best": f"trial {ending.best.number}: {ending.meaning}: {written(ending.best.value)}\n"
+            + " ".join(ending.overlay.words),
+            "overlay": str(ending.overlay.file),
+            "use it": ending.overlay.command,
+            "figures": str(next(iter(ending.figures.values()))[0].parent),
+        }
+    )
+
+
+def keep_in_tracker(ending: Ending) -> None:
+    """Keep the search as a run beside those of its trials, which have the same ``sweep_id``."""
+    choices = ending.config.hydra.runtime.choices
+    name = f"sweep of {choices.algo} on {choices.data}"
+    tags = {"kind": "sweep", "sweep_id": sweep_id(ending.found.folder), "data": str(choices.data)}
+    try:
+        options: Any = OmegaConf.to_container(ending.config.tracking, resolve=True)
+        tracker = Builder().build(options, Tracker)
+        tracker.start(RunInfo(name, tags))
+        end: RunEnd = "failed"
+        try:
+            tracker.log(_items(ending))
+            end = "finished"
+        finally:
+            tracker.finish(end)
+    except SrsEvalError as error:  # the results are in the folder all the same
+        complain(str(error))
+
+
+def _items(ending: Ending) -> list[Item]:
+    found, options = ending.found, ending.found.options
+    settings = ("n_trials", "metric", "direction", "seed", "sampler", "pruner")
+    best = ending.best
+    note = f"**{ending.meaning}: {written(best.value)}**, trial {best.number} of {counts(found)}"
+    return [
+        *(Param(f"sweep.{name}", getattr(options, name)) for name in settings),
+        *(Param(f"space.{name}", text) for name, text in found.space.described().items()),
+        *(Param(name, value) for name, value in best.params.items()),
+        Value(f"best/{options.metric}", float(best.value or 0.0)),
+        Value("best/trial", float(best.number)),
+        *(Value(f"trials/{name}", float(found.count(state))) for state, name in _STATES.items()),
+        TableRows("trials", _table(found)),
+        *(FigureFiles(name, files[0], files[1]) for name, files in ending.figures.items()),
+        ArtifactFile(ending.overlay.file, "best"),
+        Description(f"{note}.\n\n```sh\n{ending.overlay.command}\n```"),
+    ]
+
+
+def _table(found: Found) -> dict[str, list[Any]]:
+    """One row for each trial."""
+    return {
+        "trial": [trial.number for trial in found.trials],
+        "state": [_STATES[trial.state] for trial in found.trials],
+        found.options.metric: [trial.value for trial in found.trials],
+        **{name: [trial.params[name] for trial in found.trials] for name in found.space.searched},
+    }

@@ -1,0 +1,79 @@
+"""What is asked of a search, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from srs_eval.tuning.space import SweepError
+
+Direction = Literal["minimize", "maximize"]
+Sampler = Literal["tpe", "random"]
+Pruner = Literal["none", "median", "hyperband"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How to search.
+
+    Parameters
+    ----------
+    n_trials : int
+        Trials in all, those of an interrupted search included.
+    metric : str
+        Name of the number that jobs return; one that returns several is asked for this one.
+    direction : str
+        ``minimize`` or ``maximize``.
+    seed : int
+        With the trials before, it decides what is tried next.
+    sampler : str
+        ``tpe`` (tree-structured Parzen estimators) or ``random``.
+    startup_trials : int
+        Trials at random before the estimators have enough to go by.
+    pruner : str
+        ``none``; ``median`` ends trials that are worse than half of those before them at the
+        same step, from the sixth trial on; ``hyperband`` divides steps among trials.
+    prune_from : int
+        First step after which a trial may be pruned.
+    start_from_config : bool
+        Whether the first trial is the configuration as it is, where the space holds it.
+    max_failures : int
+        So many failed trials one after the other end the search.
+    may_change : sequence of str
+        First parts of keys that may be given otherwise when a search is continued.
+    """
+
+    n_trials: int = 30
+    metric: str = "objective"
+    direction: Direction = "minimize"
+    seed: int = 2026
+    sampler: Sampler = "tpe"
+    startup_trials: int = 10
+    pruner: Pruner = "none"
+    prune_from: int = 0
+    start_from_config: bool = True
+    max_failures: int = 3
+    may_change: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing, all at once."""
+        problems = [
+            f"hydra.sweeper.{name}={getattr(self, name)}: there are {', '.join(get_args(known))}"
+            for name, known in (("direction", Direction), ("sampler", Sampler), ("pruner", Pruner))
+            if getattr(self, name) not in get_args(known)
+        ]
+        for name, least in (
+            ("n_trials", 1),
+            ("max_failures", 1),
+            ("startup_trials", 0),
+            ("prune_from", 0),
+            ("seed", 0),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                problems.append(
+                    f"hydra.sweeper.{name}={value}: expected a whole number, {least} or more"
+                )
+        if problems:
+            raise SweepError("\n".join(problems))

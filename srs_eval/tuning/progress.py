@@ -1,0 +1,112 @@
+"""How a job and the search that it belongs to communicate.
+
+The search describes the trial in the options of the job, so that the description reaches every
+process and machine on which a launcher runs jobs. Intermediate values go back through a callback,
+which only jobs in the process of the search can reach.
+
+An app reports its progress with one call, which does nothing outside a search::
+
+    from srs_eval.tuning.progress import report_progress
+
+    for step in range(steps):
+        ...
+        report_progress(step, value)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+Progress = Callable[[int, float], None]
+
+# Option of the sweeper that describes the trial to the job.
+TRIAL = "trial"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTrial:
+    """The place of a job in a search.
+
+    Attributes
+    ----------
+    number : int
+        Counts the trials from 0.
+    metric : str
+        Name of the metric that the search optimises.
+    repeated : bool
+        Whether a process that was interrupted had begun this trial.
+    direction : str
+        ``minimize`` or ``maximize``.
+    report : callable, optional
+        Takes a step and a value; raises `srs_eval.errors.Pruned` to end the job. None if
+        nothing is pruned.
+    """
+
+    number: int
+    metric: str
+    repeated: bool = False
+    direction: str = "minimize"
+    report: Progress | None = None
+
+    def override(self) -> str:
+        """Write the trial as an override of Hydra, without the callback.
+
+        Examples
+        --------
+        >>> RunningTrial(3, "auc", direction="maximize").override()
+        "hydra.sweeper.trial={number:3,metric:'auc',repeated:false,direction:maximize}"
+        """
+        metric = self.metric.replace("'", "\\'")
+        return (
+            f"hydra.sweeper.{TRIAL}={{number:{self.number},metric:'{metric}',"
+            f"repeated:{str(self.repeated).lower()},direction:{self.direction}}}"
+        )
+
+
+_reporter: ContextVar[Progress | None] = ContextVar("reporter", default=None)
+
+
+def running_trial(sweeper: Mapping[str, Any]) -> RunningTrial | None:
+    """Return the trial that a job is, if it is one.
+
+    Parameters
+    ----------
+    sweeper : mapping
+        The options of the sweeper in the configuration of the job.
+    """
+    trial = sweeper.get(TRIAL)
+    return None if trial is None else RunningTrial(**trial, report=_reporter.get())
+
+
+@contextmanager
+def reporting_to(report: Progress | None) -> Iterator[None]:
+    """Pass intermediate values of jobs in this process to a callback."""
+    token = _reporter.set(report)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)
+
+
+def report_progress(step: int, value: float) -> None:
+    """Report an intermediate value to the search.
+
+    Parameters
+    ----------
+    step : int
+        Number of the step, in any unit that is the same for all jobs.
+    value : float
+        Value of the optimised metric so far.
+
+    Raises
+    ------
+    srs_eval.errors.Pruned
+        If the search ends the trial here; do not catch it.
+    """
+    report = _reporter.get()
+    if report is not None:
+        report(step, value)

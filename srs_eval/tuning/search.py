@@ -1,0 +1,172 @@
+"""The loop of a search: propose, run a job, keep what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import optuna
+from filelock import FileLock, Timeout
+from hydra.core.utils import JobReturn, JobStatus
+from optuna.trial import FrozenTrial, TrialState
+
+from srs_eval.text.console import complain, say
+from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.progress import RunningTrial, reporting_to
+from srs_eval.tuning.space import Space, SweepError
+from srs_eval.tuning.study import FILE, Proposal, SearchStudy
+
+# Runs a job from its words under a number.
+Launch = Callable[[Sequence[str], int], JobReturn]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a search.
+
+    Attributes
+    ----------
+    trials : sequence of FrozenTrial
+        All that have ended.
+    best : FrozenTrial or None
+        None if nothing has a value.
+    ran : int
+        Trials of this command; the others are of commands before.
+    complaint : str
+        Why the search ended before its time; "" if it did not.
+    """
+
+    folder: Path
+    space: Space
+    options: SearchOptions
+    study: optuna.Study
+    trials: Sequence[FrozenTrial]
+    best: FrozenTrial | None
+    ran: int
+    complaint: str = ""
+
+    def count(self, state: TrialState) -> int:
+        """Count the trials of a state."""
+        return sum(trial.state == state for trial in self.trials)
+
+
+def search(
+    folder: Path,
+    space: Space,
+    options: SearchOptions,
+    launch: Launch,
+    first: Mapping[str, Any] | None = None,
+) -> Found:
+    """Try points of a space until there are as many trials as were asked for.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the trials are kept; those of an interrupted search there are gone on from.
+    launch : callable
+        Runs one job.
+    first : mapping, optional
+        What to try first.
+
+    Raises
+    ------
+    SweepError
+        If the folder holds another search, or another command is searching there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / f"{FILE}.lock", timeout=0):
+            return _search(SearchStudy(folder, space, options), folder, launch, first)
+    except Timeout as taken:
+        raise SweepError(f"another command is searching in {folder}") from taken
+
+
+def _search(
+    trials: SearchStudy, folder: Path, launch: Launch, first: Mapping[str, Any] | None
+) -> Found:
+    space, options = trials.space, trials.options
+    done = len(trials.finished())
+    if done:
+        say(f"{done} of {options.n_trials} trials were done before")
+    ran, complaint = 0, ""
+    try:
+        while len(trials.finished()) < options.n_trials and not complaint:
+            proposal = trials.propose(first)
+            if proposal is None:
+                say("everything in the space has been tried")
+                break
+            value = _tried(space, options, launch, proposal)
+            trials.end(proposal, value)
+            ran += 1
+            say(_told(trials, proposal, value))
+            complaint = _complaint(trials)
+    except KeyboardInterrupt:
+        complain(
+            f"{len(trials.finished())} of {options.n_trials} trials are done; to go on, repeat "
+            f"the command with hydra.sweep.dir={folder}"
+        )
+        raise
+    ended = trials.finished()
+    return Found(folder, space, options, trials.study, ended, trials.best(), ran, complaint)
+
+
+def _tried(
+    space: Space, options: SearchOptions, launch: Launch, proposal: Proposal
+) -> float | None:
+    """Run the job of a proposal; return what came of it, None if nothing did."""
+    report = None if options.pruner == "none" else proposal.report
+    trial = RunningTrial(proposal.number, options.metric, proposal.repeated, options.direction)
+    with reporting_to(report):
+        ended = launch([*space.words(proposal.params), trial.override()], proposal.number)
+    if proposal.pruned:
+        return None
+    if ended.status != JobStatus.COMPLETED:
+        error = ended._return_value  # its property would raise it
+        told = str(error).strip().partition("\n")[0]
+        complain(f"trial {proposal.number}: {type(error).__name__}: {told}")
+        return None
+    returned = ended.return_value
+    if isinstance(returned, Mapping):
+        if options.metric not in returned:
+            named = ", ".join(map(str, returned)) or "nothing"
+            complain(
+                f"trial {proposal.number}: the job returned {named}, but no {options.metric}; "
+                "say which it is with hydra.sweeper.metric=…"
+            )
+            return None
+        returned = returned[options.metric]
+    # numbers of NumPy are of their own kinds, and true is of a kind of number
+    if isinstance(returned, bool) or not isinstance(returned, Real):
+        complain(f"trial {proposal.number}: the job returned {returned!r}, expected a number")
+        return None
+    return float(returned) if math.isfinite(returned) else None
+
+
+def written(value: float | None) -> str:
+    """Write a value with four digits that matter."""
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def _told(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
+    """Say in a line what came of a trial."""
+    came = "pruned" if proposal.pruned else "failed" if value is None else written(value)
+    best = trials.best()
+    so_far = "" if best is None else f"; best {written(best.value)}, trial {best.number}"
+    total = trials.options.n_trials
+    words = " ".join(trials.space.searched_words(proposal.params).values())
+    return f"trial {proposal.number} of {total}: {came}  {words}{so_far}\n"
+
+
+def _complaint(trials: SearchStudy) -> str:
+    """Say why it would be no use to go on, if so."""
+    most = trials.options.max_failures
+    last = trials.finished()[-most:]
+    if len(last) == most and all(trial.state == TrialState.FAIL for trial in last):
+        return f"the last {most} trials failed (hydra.sweeper.max_failures={most})"
+    return ""

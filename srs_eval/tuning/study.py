@@ -1,0 +1,310 @@
+"""The trials of a search, kept in a sqlite file so that no kill loses or repeats one.
+
+A proposal is written in one transaction before its job begins, and depends on nothing but the
+seed and the trials before it. So an interrupted search goes on exactly as it would have.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sqlite3
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import sqlalchemy
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from srs_eval.errors import Pruned
+from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.space import Space, SweepError
+
+FILE = "optuna.db"
+_NAME = "search"
+_IDENTITY = "identity"
+# Proposals that were made before are made anew so often, and small spaces then gone through.
+_ATTEMPTS = 20
+# Seconds to wait for another process that has the file locked.
+_PATIENCE = 60
+_SMALL = 10_000
+_DIGITS = 4
+
+
+@dataclass
+class Proposal:
+    """One point of the space that is to be tried.
+
+    Attributes
+    ----------
+    repeated : bool
+        Whether a process that did not end it had begun it.
+    pruned : bool
+        Whether the search has ended it early.
+    steps : set of int
+        Of which steps there are values.
+    """
+
+    trial: Trial
+    params: Mapping[str, Any]
+    repeated: bool = False
+    pruned: bool = False
+    steps: set[int] = field(default_factory=set)
+
+    @property
+    def number(self) -> int:
+        """Count from 0."""
+        return self.trial.number
+
+    def report(self, step: int, value: float) -> None:
+        """Keep an intermediate value; raise `Pruned` if the trial should end."""
+        if not math.isfinite(value):
+            return
+        if step < max(self.steps, default=step):
+            return  # a repeated trial says again after which it went on
+        try:
+            if step not in self.steps:
+                self.trial.report(value, step)
+                self.steps.add(step)
+            prune = self.trial.should_prune()
+        except optuna.exceptions.StorageInternalError:
+            return  # what comes of the trial does not depend on who can be told on the way
+        if prune:
+            self.pruned = True
+            raise Pruned(f"at step {step}, with {value:.4f}, others were better")
+
+
+class SearchStudy:
+    """The trials of one search in one folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``optuna.db`` lies, or will.
+
+    Raises
+    ------
+    SweepError
+        If the folder holds the trials of another search.
+    """
+
+    def __init__(self, folder: Path, space: Space, options: SearchOptions) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.space = space
+        self.options = options
+        with _quiet():
+            storage = _storage(folder / FILE)
+            self.study = _opened(storage, options)
+            before = self.study.user_attrs.get(_IDENTITY)
+            differences = _differences(before, _identity(space, options))
+            if differences and any(_has_ended_well(trial) for trial in self.study.trials):
+                raise SweepError(
+                    f"{folder} holds another search, which differs in\n"
+                    + "\n".join(f"  {line}" for line in differences)
+                    + "\ngive the same, or another hydra.sweep.dir"
+                )
+            if differences:  # nothing came of it yet
+                optuna.delete_study(study_name=_NAME, storage=storage)
+                self.study = _opened(storage, options)
+            self.study.set_user_attr(_IDENTITY, _identity(space, options))
+            # Proposals are made beside the file, where those that are not new leave no trace.
+            self._beside = optuna.create_study(direction=options.direction)
+            for trial in self.finished():
+                self._beside.add_trial(trial)
+
+    def finished(self) -> list[FrozenTrial]:
+        """Trials that have ended, however they did."""
+        trials = self.study.get_trials(deepcopy=False)
+        return [trial for trial in trials if trial.state.is_finished()]
+
+    def best(self) -> FrozenTrial | None:
+        """Return the trial with the best value, if any has one; of equal ones the first."""
+        sign = 1 if self.options.direction == "minimize" else -1
+        valued = [t for t in self.finished() if t.state == TrialState.COMPLETE]
+        return min(valued, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
+
+    def propose(self, first: Mapping[str, Any] | None = None) -> Proposal | None:
+        """Say what to try next, and keep that; None once everything has been tried.
+
+        Parameters
+        ----------
+        first : mapping, optional
+            What to begin with.
+        """
+        with _quiet():
+            trials = self.study.get_trials(deepcopy=False)
+            left = next((t for t in trials if t.state == TrialState.RUNNING), None)
+            if left is not None:
+                trial = Trial(self.study, left._trial_id)
+                said = set(left.intermediate_values)
+                return Proposal(trial, left.params, repeated=True, steps=said)
+            tried = {_point(trial.params) for trial in trials}
+            params = first if first and not tried else self._new_params(len(trials), tried)
+            if params is None:
+                return None
+            kinds = dict(self.space.searched)
+            self.study.add_trial(
+                create_trial(state=TrialState.RUNNING, params=dict(params), distributions=kinds)
+            )
+            added = self.study.get_trials(deepcopy=False)[-1]
+            return Proposal(Trial(self.study, added._trial_id), params)
+
+    def end(self, proposal: Proposal, value: float | None) -> None:
+        """Keep what came of a trial; None for nothing.
+
+        Of a trial that was pruned, its last intermediate value counts.
+        """
+        state = TrialState.COMPLETE if value is not None else TrialState.FAIL
+        if proposal.pruned:
+            value, state = None, TrialState.PRUNED
+        with _quiet():
+            self.study.tell(proposal.number, value, state=state)
+            self._beside.add_trial(self.study.get_trials(deepcopy=False)[proposal.number])
+
+    def _new_params(self, number: int, tried: set[str]) -> Mapping[str, Any] | None:
+        kinds = dict(self.space.searched)
+        for attempt in range(_ATTEMPTS):
+            self._beside.sampler = _sampler(self.options, number, attempt)
+            asked = self._beside.ask(kinds)
+            self._beside.tell(asked, state=TrialState.FAIL)
+            params = {name: _legible(value, kinds[name]) for name, value in asked.params.items()}
+            if _point(params) not in tried:
+                return params
+        return next((p for p in self._every_point() if _point(p) not in tried), None)
+
+    def _every_point(self) -> Iterator[Mapping[str, Any]]:
+        """Go through a space that has few points, in order; through no other."""
+        values: list[list[Any]] = []
+        for kind in self.space.searched.values():
+            if isinstance(kind, CategoricalDistribution):
+                values.append(list(kind.choices))
+            elif isinstance(kind, FloatDistribution):
+                if kind.step is None:
+                    return
+                steps = round((kind.high - kind.low) / kind.step)
+                values.append([kind.low + kind.step * step for step in range(steps + 1)])
+            elif isinstance(kind, IntDistribution):
+                values.append(list(range(kind.low, kind.high + 1, kind.step)))
+        for point in itertools.islice(itertools.product(*values), _SMALL):
+            yield dict(zip(self.space.searched, point, strict=True))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Optuna from telling what the search tells itself, and tell of its file in a line."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    except optuna.exceptions.StorageInternalError as error:
+        told = getattr(error.__cause__, "orig", error)  # without the statement it was about
+        raise SweepError(
+            f"cannot use the trials of this search: {told}; nothing that is kept is lost: repeat "
+            "the command to go on"
+        ) from error
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _storage(file: Path) -> optuna.storages.RDBStorage:
+    """Open or make the file; waiting for the disk at every step would take most of the time."""
+    waits = {"connect_args": {"timeout": _PATIENCE}}
+    storage = optuna.storages.RDBStorage(f"sqlite:///{file}", engine_kwargs=waits)
+
+    def log_ahead(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    sqlalchemy.event.listen(storage.engine, "connect", log_ahead)
+    storage.engine.dispose()
+    return storage
+
+
+def _opened(storage: optuna.storages.RDBStorage, options: SearchOptions) -> optuna.Study:
+    try:
+        return optuna.create_study(
+            storage=storage,
+            study_name=_NAME,
+            direction=options.direction,
+            load_if_exists=True,
+            pruner=_pruner(options),
+        )
+    except optuna.exceptions.StorageInternalError as error:
+        raise SweepError(f"cannot read the trials of before: {error}") from error
+
+
+def _sampler(options: SearchOptions, number: int, attempt: int) -> BaseSampler:
+    """Seed each proposal by itself, so that it does not matter which process makes it."""
+    sequence = np.random.SeedSequence([options.seed, number, attempt])
+    seed = int(sequence.generate_state(1)[0])
+    if options.sampler == "random":
+        return RandomSampler(seed=seed)
+    return TPESampler(n_startup_trials=options.startup_trials, seed=seed)
+
+
+def _pruner(options: SearchOptions) -> BasePruner:
+    if options.pruner == "median":
+        return MedianPruner(n_startup_trials=5, n_warmup_steps=options.prune_from)
+    if options.pruner == "hyperband":
+        return HyperbandPruner(min_resource=max(options.prune_from, 1))
+    return NopPruner()
+
+
+def _has_ended_well(trial: FrozenTrial) -> bool:
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+def _legible(value: Any, kind: BaseDistribution) -> Any:
+    """Round a number to what people would type; more digits change nothing that matters."""
+    if isinstance(kind, FloatDistribution):
+        digits = _DIGITS if kind.step is None else 10
+        return min(max(float(f"{value:.{digits}g}"), kind.low), kind.high)
+    return value
+
+
+def _point(params: Mapping[str, Any]) -> str:
+    return json.dumps(dict(params), sort_keys=True)
+
+
+def _identity(space: Space, options: SearchOptions) -> dict[str, dict[str, str]]:
+    names = ("metric", "direction", "seed", "sampler", "startup_trials", "pruner")
+    fixed = {
+        name: word
+        for name, word in space.fixed.items()
+        if name.split(".")[0] not in options.may_change
+    }
+    settings = {name: str(getattr(options, name)) for name in names}
+    if options.pruner != "none" and options.prune_from:
+        settings["prune_from"] = str(options.prune_from)
+    return {"space": space.described(), "settings": settings, "jobs": fixed}
+
+
+def _differences(
+    before: Mapping[str, Mapping[str, str]] | None, now: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Say what is not as it was."""
+    if before is None:
+        return ["its beginning"]
+    return [
+        f"{name}: it was {before[part].get(name, 'not given')}, "
+        f"and is {now[part].get(name, 'not given')}"
+        for part in now
+        for name in {**before[part], **now[part]}
+        if before[part].get(name) != now[part].get(name)
+    ]

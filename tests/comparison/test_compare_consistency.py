@@ -1,0 +1,146 @@
+"""What is printed of hundreds of random comparisons: no cell or sentence contradicts another."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.report.files import latex, markdown
+from srs_eval.comparison.report.grids import grids
+from srs_eval.comparison.report.html import _table
+from srs_eval.comparison.report.words import headline
+from srs_eval.comparison.verdict import judge
+from srs_eval.results.run import UNLIKE, Run
+
+NAMES = ("ann", "bob", "cleo", "dan", "eve", "fay", "gus")
+SAID = {
+    "worse": "Worse on average: ",
+    "not significantly different": "Not significantly different on average: ",
+    "identical": "The same scores: ",
+    "better": "Better on average, but not by the same rules: ",
+    "unknown": "Without a test: ",
+}
+
+
+def random_comparison(seed):
+    """Compare up to seven random models: some are twins, fail for some, or play by other rules."""
+    rng = np.random.default_rng(seed)
+    users, models = int(rng.integers(2, 45)), int(rng.integers(2, len(NAMES) + 1))
+    scores = rng.uniform(0.2, 0.6, (users, 1)) + rng.normal(0, 0.02, models)
+    scores = scores + rng.normal(0, rng.uniform(0, 0.03, models), (users, models))
+    scores += rng.gamma(0.05, 0.5, (users, models)) * rng.integers(0, 2, models)
+    if rng.random() < 0.3:
+        scores[:, rng.integers(models)] = scores[:, rng.integers(models)]
+    if rng.random() < 0.3:
+        scores = np.round(scores, 1)
+    if rng.random() < 0.2:
+        scores[:, rng.integers(models)] += 1e-6
+    if rng.random() < 0.2:
+        scores[rng.integers(users), rng.integers(models)] = math.nan
+    sizes = rng.integers(10, 9_000, users)
+    runs = tuple(
+        Run(
+            name=name,
+            place=Path("nowhere") / name,
+            rows=dict.fromkeys(range(users), "digest"),
+            reviews=dict(enumerate(sizes.tolist())),
+            scores={"log_loss": column},
+            summary={"data": "made up", "online": bool(rng.random() < 0.15)},
+        )
+        for name, column in zip(NAMES, scores.T, strict=False)
+    )
+    paired = Paired(runs, tuple(range(users)), sizes)
+    return judge(paired, baseline=NAMES[int(rng.integers(models))])
+
+
+def printed_bounds(cell):
+    return [float(bound) for bound in re.findall(r"-?\d+\.\d+(?:e-\d+)?", cell)]
+
+
+def check_row(cells, null):
+    """Check the last four cells of a row: interval, level, p, and verdict."""
+    shown, _, p, verdict = cells[-4:]
+    if verdict in ("best", "leads", "unknown"):
+        assert p in ("", "-")
+        return
+    differs = verdict in ("better", "worse")
+    assert (p.startswith("<") or float(p) < 0.01) == differs
+    if shown == "-":
+        return
+    lo, hi = printed_bounds(shown)
+    if differs:
+        assert lo > null or hi < null
+    else:
+        assert lo <= null <= hi
+
+
+def by_rules(verdict):
+    return [not set(run.traits) & set(UNLIKE) for run in verdict.runs]
+
+
+BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 10))]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_no_cell_or_sentence_contradicts_another(block):
+    for seed in range(30 * block, 30 * block + 30):
+        verdict = random_comparison(seed)
+        tables = {grid.key: grid for grid in grids(verdict)}
+        for key, grid in tables.items():
+            if key.startswith(("leaderboard_", "against_")):
+                for row in grid.rows:
+                    check_row(row, 50.0 if key.endswith("majority") else 0.0)
+        board = tables["leaderboard_users"]
+        said = headline(verdict)
+        for place, (name, *cells) in enumerate(board.rows):
+            plain, answer = name.removesuffix(" *"), cells[-1]
+            assert (place in board.bold) == (
+                answer in ("best", "leads", "identical", "not significantly different")
+            )
+            if answer in SAID:
+                group = said.partition(SAID[answer])[2].partition(". ")[0]
+                assert re.search(rf"\b{plain}\b", group)
+            else:
+                word = "predicts best" if answer == "best" else "leads"
+                assert said.startswith(f"{plain} {word}")
+        if "predicts best" in said and all(by_rules(verdict)):
+            assert not any(words in said for words in list(SAID.values())[1:])
+
+
+def test_bold_is_the_same_in_every_format():
+    for seed in range(12):
+        verdict = random_comparison(seed)
+        texts = markdown(verdict), latex(verdict)
+        for grid in grids(verdict):
+            rows = re.findall(r"<tr( class=\"bold\")?><td", _table(grid))
+            assert {n for n, is_bold in enumerate(rows) if is_bold} == set(grid.bold)
+            if grid.key != "leaderboard_users":
+                continue
+            for place, (name, *_) in enumerate(grid.rows):
+                marks = f"**{name}**".replace(" *", " \\*"), f"\\textbf{{{name}}}"
+                for mark, text in zip(marks, texts, strict=True):
+                    assert place not in grid.bold or mark in text
+
+
+def test_both_answers_are_in_the_headline():
+    rng = np.random.default_rng(0)
+    good = rng.uniform(0.2, 0.5, 29)
+    disaster = good + np.append(rng.uniform(0.01, 0.02, 28), 12.0)
+    runs = tuple(
+        Run(
+            name=name,
+            place=Path("nowhere") / name,
+            rows=dict.fromkeys(range(29), "digest"),
+            reviews=dict.fromkeys(range(29), 100),
+            scores={"log_loss": column},
+        )
+        for name, column in (("good", good), ("disaster", disaster))
+    )
+    said = headline(judge(Paired(runs, tuple(range(29)), np.full(29, 100))))
+    assert "good leads" in said
+    assert "Not significantly different on average: disaster (worse for 29 of 29 users)" in said

@@ -1,0 +1,222 @@
+"""A comparison in every format: the same numbers, escaped names, and nothing left unsaid."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.report.files import (
+    as_json,
+    csv_text,
+    latex,
+    markdown,
+    terminal_text,
+    write_files,
+)
+from srs_eval.comparison.report.html import page, write_html
+from srs_eval.comparison.verdict import judge
+from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
+from srs_eval.results.run import load_run, with_own_names
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+NASTY = '<script>alert(1)</script> & 50% of_it \\ [x](javascript:1) | `a` "q"'
+
+
+@pytest.fixture
+def make_scores(tmp_path):
+    """Write a run without predictions: users, log losses, sizes."""
+
+    def make(label, losses, *, rows="same", **summary):
+        place = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+        place.mkdir()
+        users = list(range(1, len(losses) + 1))
+        columns = {
+            "user": users,
+            "reviews": [100 * user for user in users],
+            "rows": [f"{rows}{user}" for user in users],
+            "log_loss": losses,
+        }
+        write_table(place / SCORES, pa.table(columns))
+        content = {"label": label, "data": "made up", "protocol": "p", "failed": 0, "online": False}
+        write_json(place / SUMMARY, {**content, **summary})
+        return place
+
+    return make
+
+
+def judged(*folders, intersect=False, **options):
+    runs = with_own_names(map(load_run, folders))
+    return judge(pair(runs, intersect=intersect), **options)
+
+
+@pytest.fixture
+def pairwise(make_scores):
+    losses = np.random.default_rng(0).uniform(0.2, 0.5, 20)
+    extra = np.random.default_rng(1).normal(0.03, 0.02, 20)
+    folders = make_scores("one", losses), make_scores("two", losses + extra)
+    return folders, judged(*folders)
+
+
+def test_numbers_of_every_output_are_those_of_the_scores(pairwise):
+    folders, verdict = pairwise
+    tables = [pq.read_table(folder / SCORES).to_pydict() for folder in folders]
+    first, second = (np.array(table["log_loss"]) for table in tables)
+    expected = f"{second.mean():.4f}", f"{(second - first).mean():+.4f}"
+    texts = [form(verdict) for form in (terminal_text, markdown, latex, page)]
+    assert all(number in text for number in expected for text in texts)
+    rows = list(csv.DictReader(io.StringIO(csv_text(verdict))))
+    two = next(row for row in rows if row["weighting"] == "users" and row["run"] == "two")
+    assert float(two["mean"]) == pytest.approx(second.mean())
+    assert float(two["to_baseline"]) == pytest.approx((second - first).mean())
+    by_review = next(row for row in rows if row["weighting"] == "reviews" and row["run"] == "two")
+    weighted = np.average(second, weights=tables[1]["reviews"])
+    assert float(by_review["mean"]) == pytest.approx(weighted)
+    found = as_json(verdict)
+    assert found["baseline"] == "one"
+    assert found["superiority"]["one"][1] == np.mean(first < second)
+
+
+class Strict(HTMLParser):
+    """Notes tags, and what the page would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.fetched, self.open = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.fetched += [
+            v for k, v in attrs if k in ("src", "href") and not v.startswith(("#", "data:"))
+        ]
+        if tag not in ("meta", "link", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_names_cannot_break_out_of_any_format(make_scores):
+    verdict = judged(make_scores(NASTY, [0.3] * 6), make_scores("plain", [0.4] * 6))
+    parsed = Strict()
+    parsed.feed(page(verdict, command=NASTY))
+    assert "script" not in parsed.tags
+    assert parsed.open == []
+    assert "<script" not in markdown(verdict)
+    assert "](javascript" not in markdown(verdict)
+    widths = {
+        len(re.findall(r"(?<!\\)\|", line))
+        for line in markdown(verdict).splitlines()
+        if line[:1] == "|"
+    }
+    assert len(widths) > 1  # tables of several widths, of which none has a row that is wider
+    for line in latex(verdict).splitlines():
+        assert line.startswith("%") or not re.search(r"(?<!\\)[%#$](?!\\geq)", line)
+    assert json.loads(json.dumps(as_json(verdict)))["runs"][0]["name"] == NASTY
+
+
+def test_the_page_fetches_nothing(pairwise):
+    parsed = Strict()
+    parsed.feed(page(pairwise[1]))
+    assert parsed.fetched == []
+    assert "img" in parsed.tags
+
+
+def test_a_restriction_is_said_in_every_output(make_scores, tmp_path):
+    first = make_scores("one", [0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    second = make_scores("two", [0.3, 0.4, 0.5, 0.6, 0.7])
+    verdict = judged(first, second, intersect=True)
+    files = [*write_files(verdict, tmp_path / "out"), write_html(verdict, tmp_path / "out")]
+    assert {file.name for file in files} == {
+        *(f"comparison.{ending}" for ending in ("md", "tex", "csv", "json")),
+        "report.html",
+    }
+    for file in files:
+        assert "Restricted to 5 users of 6" in file.read_text(encoding="utf-8"), file.name
+    assert "Restricted to 5 users of 6" in terminal_text(verdict)
+
+
+def test_equal_runs_give_equal_files(pairwise, tmp_path):
+    verdict = pairwise[1]
+    for name in ("a", "b"):
+        write_files(verdict, tmp_path / name)
+        write_html(verdict, tmp_path / name)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize("users", [1, 2, 6])
+def test_identical_runs_are_shown_without_nonsense(make_scores, users):
+    verdict = judged(make_scores("one", [0.3] * users), make_scores("two", [0.3] * users))
+    for form in (terminal_text, markdown, latex, page, csv_text):
+        text = re.sub(r"base64,[^\"]*", "", form(verdict))
+        assert not re.search(r"\b(nan|inf)\b", text, re.IGNORECASE), form.__name__
+    assert "0.0000" in terminal_text(verdict)
+    json.dumps(as_json(verdict))
+
+
+def test_on_one_user_no_test_over_users_is_shown(make_scores):
+    text = terminal_text(judged(make_scores("one", [0.3]), make_scores("two", [0.4])))
+    assert "better for" not in text
+    assert "100.0 %" not in text
+    assert "+0.1000" in text
+
+
+def test_one_run_alone_is_a_table_of_one(make_scores):
+    verdict = judged(make_scores("one", [0.3, 0.4]))
+    assert "Nothing to compare it with" in terminal_text(verdict)
+    assert "Against" not in page(verdict)
+
+
+def test_the_metric_says_which_way_is_better(make_scores):
+    folders = [make_scores("one", [0.3] * 6), make_scores("two", [0.4] * 6)]
+    for folder in folders:
+        table = pq.read_table(folder / SCORES)
+        write_table(folder / SCORES, table.rename_columns([*table.column_names[:-1], "auc"]))
+    text = terminal_text(judged(*folders, metric="auc"))
+    assert "two predicts best" in text
+    assert "higher is better" in text
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_path):
+    script = ROOT / "docs" / "make_screenshots.py"
+    specification = importlib.util.spec_from_file_location("make_screenshots", script)
+    screenshots = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(screenshots)
+    place = write_html(pairwise[1], tmp_path)
+    with screenshots.Browser(width=1200) as browser:
+        complaints = []
+        # made for MLflow's pages: it complains itself where there is no storage
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier="1")
+        browser.call("Log.enable")
+        browser.call("Runtime.enable")
+        listen = browser._next_message
+
+        def heard():
+            message = listen()
+            if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
+                complaints.append(message["params"])
+            return message
+
+        browser._next_message = heard
+        browser.open(place.as_uri(), "one and two compared", "For how many users")
+        pictures = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"
+        assert set(browser.evaluate(pictures)) == {True}
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 1200
+        names = browser.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+        assert [name for name in names if not name.startswith("data:")] == []
+        assert complaints == []

@@ -1,0 +1,104 @@
+"""What the command says of fits that are missing, or not what they should be."""
+
+import numpy as np
+import pytest
+
+from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
+from srs_eval.evaluation.scoring import score_evaluations
+from srs_eval.experiment.report import scores_text, told
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Fit, Predictions
+
+PANEL = Panel([LogLoss()])
+
+
+def said(*fits):
+    users = dict.fromkeys(fit.user for fit in fits)
+    evaluations = [
+        UserEvaluation(user, tuple(fit for fit in fits if fit.user == user), None, ReviewLog())
+        for user in users
+    ]
+    return scores_text(PANEL, score_evaluations(evaluations, PANEL)).splitlines()
+
+
+def test_every_status_is_counted():
+    fits = [Fit(1, fold, status) for fold, status in enumerate(["ok", "fallback", "failed"])]
+    assert said(*fits, Fit(2, -1, "skipped"))[0].endswith(
+        "fits: 1 ok, 1 fallback, 1 skipped, 1 failed"
+    )
+
+
+def test_the_worst_is_said_first_and_each_reason_once():
+    fallbacks = [Fit(1, fold, "fallback", "no second reviews") for fold in range(4)]
+    failures = [Fit(2, fold, "failed", f"user 2, fold {fold}: it diverged") for fold in (1, 3)]
+    note = Fit(3, 0, "ok", "did not converge")
+    skipped = Fit(4, -1, "skipped", "user 4: only 3 of 9 reviews")
+    assert said(note, *fallbacks, skipped, *failures)[1:] == [
+        "failed: user 2, fold 1: it diverged (and 1 more)",
+        "skipped: user 4: only 3 of 9 reviews",
+        "fallback: user 1, fold 0: no second reviews (and 3 more)",
+        "note: user 3, fold 0: did not converge",
+    ]
+
+
+def test_of_many_reasons_some_are_said():
+    fits = [Fit(user, -1, "failed", f"user {user}: reason {user}") for user in range(9)]
+    lines = said(*fits)
+    assert len(lines) == 7
+    assert lines[-1] == "… and 4 more, all in fits.parquet"
+
+
+def test_user_and_fold_are_named_once():
+    assert told(Fit(3, 2, "failed", "user 3, fold 2: no")) == "user 3, fold 2: no"
+    assert told(Fit(3, 2, "failed", "no")) == "user 3, fold 2: no"
+    assert told(Fit(3, 2, "failed", "user 3: no")) == "user 3, fold 2: no"
+    assert told(Fit(3, -1, "skipped", "user 3: no")) == "user 3: no"
+    assert told(Fit(3, -1, "skipped", "user 33: no")) == "user 3: user 33: no"
+    assert told(Fit(3, 0, "failed")) == "user 3, fold 0"
+
+
+def test_a_user_that_is_a_file_is_not_named_again():
+    reason = "logs/ann.colpkg: there are no reviews in it"
+    assert told(Fit("ann", -1, "failed", reason)) == reason
+    several = "ann.colpkg:\n  - one\n  - two"
+    assert told(Fit("ann", -1, "failed", several)) == several
+    assert told(Fit("ben", -1, "failed", reason)) == f"user ben: {reason}"
+
+
+def test_reviews_that_could_not_be_read_are_not_counted():
+    assert said(Fit(1, -1, "failed", "no"))[0].startswith("no reviews could be read; 0 of 1 users")
+
+
+@pytest.mark.parametrize(
+    ("reviews", "forgotten", "enough"),
+    [(100, 10, True), (100, 90, True), (99, 50, False), (500, 9, False), (500, 491, False)],
+)
+def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, enough):
+    rows = np.arange(reviews)
+    predictions = Predictions(
+        users=("ann",),
+        user=rows * 0,
+        fold=rows * 0,
+        row=rows,
+        card=rows,
+        p=np.full(reviews, 0.8),
+        recalled=rows >= forgotten,
+        day=rows,
+        elapsed_days=np.ones(reviews),
+        nth_review=rows * 0 + 2,
+        lapses=rows * 0,
+        train_rate=np.full(reviews, 0.8),
+    )
+    log = ReviewLog(reviews, notes=("a remark",))
+    user = UserEvaluation("ann", (Fit("ann", 0, "ok"),), predictions, log)
+    evaluation = score_evaluations([user], PANEL)
+    assert evaluation.forgotten == forgotten
+    assert evaluation.notes == (("ann", "a remark"),)
+    text = scores_text(PANEL, evaluation)
+    assert ("Too few reviews" in text) != enough
+    assert "note: user ann: a remark" in text
+
+
+def test_where_all_went_well_there_is_nothing_to_say():
+    assert len(said(Fit(1, 0, "ok"))) == 1

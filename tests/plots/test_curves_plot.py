@@ -1,0 +1,167 @@
+"""Forgetting curves, and recall over elapsed days."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from srs_eval.errors import ScoreError
+from srs_eval.metrics.recall_over_time import elapsed_totals
+from srs_eval.nouns import Curves, Predictions
+from srs_eval.plots.curves_plot import (
+    forgetting_figure,
+    nth_review_of_curves,
+    plot_recall_over_time,
+    plot_temporal,
+    violation_text,
+)
+from srs_eval.plots.style import save_figure
+
+
+def curves_of(halves, times=(1.0, 10.0, 100.0)) -> Curves:
+    elapsed = np.tile(np.array(times), (len(halves), 1))
+    rows = np.arange(len(halves))
+    zeros = np.zeros(len(halves), np.int64)
+    p = 0.5 ** (elapsed / np.array(halves)[:, None])
+    return Curves(zeros, zeros, rows, elapsed, np.full(elapsed.shape, 1 / len(times)), p)
+
+
+def predictions_of(days, p, recalled, *, curves=None, nth=None) -> Predictions:
+    n = len(days)
+    zeros = np.zeros(n, np.int64)
+    return Predictions(
+        users=("ada",),
+        user=zeros,
+        fold=zeros,
+        row=np.arange(n),
+        card=zeros,
+        p=np.asarray(p, np.float64),
+        recalled=np.asarray(recalled, np.bool_),
+        elapsed_days=np.asarray(days, np.float64),
+        nth_review=None if nth is None else np.asarray(nth),
+        curves=curves,
+    )
+
+
+def three(**facts) -> Predictions:
+    return predictions_of([1, 5, 90], [0.9, 0.8, 0.7], [1, 1, 0], **facts)
+
+
+def fan_of(figure) -> LineCollection:
+    return next(c for c in figure.axes[0].collections if isinstance(c, LineCollection))
+
+
+def test_a_model_without_curves_has_no_figure():
+    assert forgetting_figure(three()) is None
+    nothing = curves_of([3.0])
+    assert forgetting_figure(three(curves=replace(nothing, p=nothing.p * np.nan))) is None
+    assert forgetting_figure(three(curves=curves_of([]))) is None
+
+
+def test_the_median_curve_is_the_median_at_each_time():
+    axes = Figure().add_subplot()
+    plot_temporal(axes, curves_of([2.0, 20.0, 200.0]))
+    (median,) = [line for line in axes.lines if line.get_label() == "median curve"]
+    times, p = median.get_data()
+    assert np.interp(10, times, p) == pytest.approx(0.5**0.5, abs=0.01)
+    assert p[0] == pytest.approx(0.5 ** (1 / 20))
+    assert p[-1] == pytest.approx(0.5**5)
+
+
+def test_absent_times_and_times_of_zero_are_left_out():
+    curves = curves_of([2.0, 20.0])
+    elapsed, p = curves.elapsed.copy(), curves.p.copy()
+    elapsed[0, 2] = p[0, 2] = np.nan
+    elapsed[:, 0] = 0
+    figure = forgetting_figure(three(), replace(curves, elapsed=elapsed, p=p))
+    assert [len(line) for line in fan_of(figure).get_segments()] == [1, 2]
+
+
+def test_curves_are_coloured_by_the_review_they_belong_to():
+    curves = curves_of([2.0, 20.0, 200.0])
+    figure = forgetting_figure(three(curves=curves, nth=[9, 1, 9]))
+    first, second, third = fan_of(figure).get_colors()
+    assert (first == third).all()
+    assert (first != second).any()
+    assert "nth review" in figure.axes[-1].get_ylabel()
+
+
+def test_curves_of_reviews_that_were_not_scored_are_refused():
+    strange = replace(curves_of([2.0]), row=np.array([77]))
+    with pytest.raises(ScoreError, match="not scored"):
+        forgetting_figure(three(curves=strange, nth=[9, 1, 9]))
+
+
+def test_sums_and_curves_make_the_figure_that_predictions_make(tmp_path):
+    reviews = three(curves=curves_of([2.0, 20.0, 200.0]), nth=[9, 1, 9])
+    whole = forgetting_figure(reviews)
+    parts = forgetting_figure(
+        elapsed_totals(reviews), reviews.curves, nth_review=nth_review_of_curves(reviews)
+    )
+    files = [
+        save_figure(figure, tmp_path, name, formats=["svg"])[0].read_bytes()
+        for name, figure in (("whole", whole), ("parts", parts))
+    ]
+    assert files[0] == files[1]
+
+
+def test_curves_whose_reviews_are_not_told_have_no_colour_key():
+    figure = forgetting_figure(elapsed_totals(three()), curves_of([2.0]))
+    assert len(figure.axes) == 2
+
+
+def test_words_say_how_often_recall_does_not_fall():
+    falling, flat = curves_of([2.0, 20.0]), curves_of([np.inf, np.inf])
+    rising = replace(falling, p=falling.p[:, ::-1])
+    assert violation_text(falling) == "recall falls at every later time"
+    assert violation_text(flat) == "not falling: 100 % of pairs\n(rising 0 %, flat 100 %)"
+    assert violation_text(rising) == "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"
+    assert violation_text(curves_of([2.0], (3.0,))) == "one elapsed time only: no pair to compare"
+
+
+def test_a_fan_of_nothing_says_so():
+    axes = Figure().add_subplot()
+    assert plot_temporal(axes, curves_of([])) is None
+    assert axes.texts[0].get_text() == "no forgetting curves"
+
+
+def test_many_curves_are_sampled_and_counted():
+    axes = Figure().add_subplot()
+    plot_temporal(axes, curves_of(list(np.linspace(2, 90, 5000))))
+    (fan,) = [c for c in axes.collections if isinstance(c, LineCollection)]
+    assert len(fan.get_segments()) == 150
+    assert "150 of 5,000 sampled curves" in [t.get_text() for t in axes.get_legend().texts]
+
+
+def test_the_time_axis_is_logarithmic_unless_times_are_close_or_it_is_not_wanted():
+    wide = three(curves=curves_of([3.0]))
+    assert forgetting_figure(wide).axes[0].get_xscale() == "log"
+    assert forgetting_figure(wide, log_time=False).axes[0].get_xscale() == "linear"
+    near = predictions_of([2, 3], [0.9, 0.8], [1, 0], curves=curves_of([3.0], (2.0, 3.0, 4.0)))
+    assert forgetting_figure(near).axes[0].get_xscale() == "linear"
+
+
+def test_recall_over_time_shows_frequencies_and_mean_predictions_of_the_same_reviews():
+    days = np.repeat([1, 30], 100)
+    p = np.repeat([0.9, 0.6], 100)
+    recalled = np.concatenate([np.arange(100) < 80, np.arange(100) < 50])
+    axes = Figure().add_subplot()
+    plot_recall_over_time(axes, p, recalled, days)
+    mean, observed = axes.lines[:2]
+    np.testing.assert_allclose(mean.get_xydata(), [(1, 0.9), (30, 0.6)])
+    np.testing.assert_allclose(observed.get_xydata(), [(1, 0.8), (30, 0.5)])
+
+
+def test_same_day_reviews_are_counted_not_drawn():
+    days = np.repeat([0, 4], 50)
+    axes = Figure().add_subplot()
+    plot_recall_over_time(axes, np.full(100, 0.9), np.ones(100), days)
+    assert axes.get_xlabel() == "elapsed days (50 same-day reviews not shown)"
+    np.testing.assert_allclose(axes.lines[0].get_xydata(), [(4, 0.9)])
+
+
+def test_without_elapsed_days_there_is_only_the_fan():
+    predictions = replace(three(curves=curves_of([3.0])), elapsed_days=None)
+    assert len(forgetting_figure(predictions).axes) == 1

@@ -1,0 +1,230 @@
+"""What holds of every figure: ugly inputs, labels, files, and no trace in matplotlib."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from srs_eval import plots
+from srs_eval.metrics.bins import WIKI_2024
+from srs_eval.metrics.tally import tally
+from srs_eval.nouns import Curves, Predictions
+
+
+def made(p, recalled, **facts) -> Predictions:
+    n = len(p)
+    nothing = np.zeros(n, np.int64)
+    return Predictions(
+        users=("ada",),
+        user=nothing,
+        fold=nothing,
+        row=np.arange(n),
+        card=nothing,
+        p=np.asarray(p),
+        recalled=np.asarray(recalled, np.bool_),
+        **facts,
+    )
+
+
+def simulated(n: int, *, users: int = 1, curves: int = 40) -> Predictions:
+    """Calibrated predictions of power-law forgetting, with facts and curves."""
+    rng = np.random.default_rng(n)
+    stability = np.exp(rng.normal(2.5, 1.5, n))
+    elapsed = np.maximum(1, np.round(stability * np.exp(rng.normal(0, 0.5, n))))
+    p = (1 + 19 / 81 * elapsed / stability) ** -0.5
+    row = np.sort(rng.choice(n, min(curves, n), replace=False))
+    times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
+    user = np.arange(n) % users
+    zeros = np.zeros(n, np.int64)
+    return Predictions(
+        users=tuple(range(users)),
+        user=user,
+        fold=zeros,
+        row=np.arange(n),
+        card=zeros,
+        p=p.astype(np.float32),
+        recalled=rng.uniform(size=n) < p,
+        elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
+        nth_review=rng.integers(1, 20, n),
+        lapses=zeros,
+        curves=Curves(
+            user=user[row],
+            fold=zeros[row],
+            row=row,
+            elapsed=times,
+            weight=np.full(times.shape, 1 / 16),
+            p=(1 + 19 / 81 * times / stability[row, None]) ** -0.5,
+        ),
+    )
+
+
+def ugly() -> dict[str, Predictions]:
+    rng = np.random.default_rng(7)
+    p = rng.beta(9, 1.2, 1000)
+    recalled = rng.uniform(size=1000) < p
+    return {
+        "none": made(np.zeros(0), []),
+        "one": made([0.9], [True]),
+        "two": made([0.9, 0.2], [True, False]),
+        "thirty": made(p[:30], recalled[:30]),
+        "constant": made(np.full(1000, 0.88), recalled),
+        "five levels": made(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
+        "all recalled": made(p, np.ones(1000)),
+        "all forgotten": made(p, np.zeros(1000)),
+        "certain and wrong": made(1.0 - recalled, recalled),
+        "certain and right": made(1.0 * recalled, recalled),
+        "some exactly 0 and 1": made(np.round(p, 1) * (p > 0.5), recalled),
+        "single precision": made(p.astype(np.float32), recalled),
+        "all low": made(rng.beta(1, 20, 1000), recalled),
+        "crowded at one": made(1 - 1e-9 * p, recalled),
+    }
+
+
+def user_scores(users: int = 12) -> dict[str, np.ndarray]:
+    return {"log_loss": np.exp(np.random.default_rng(0).normal(-1, 0.3, users))}
+
+
+def versus(users: int = 12):
+    first = user_scores(users)["log_loss"]
+    second = first * np.random.default_rng(1).uniform(0.9, 1.2, users)
+    return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better="lower")
+
+
+FIGURES = {
+    "calibration": plots.calibration_figure,
+    "corp": plots.corp_figure,
+    "bins": plots.bins_figure,
+    "roc": plots.roc_figure,
+    "forgetting": plots.forgetting_figure,
+    "versus": lambda _: versus(),
+    "users": lambda _: plots.users_figure(user_scores(), better={"log_loss": "lower"}),
+}
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+@pytest.mark.parametrize("kind", ugly())
+def test_figures_build_and_save_for_ugly_predictions_without_a_warning(kind, tmp_path):
+    predictions = ugly()[kind]
+    for name in ("calibration", "corp", "roc", "bins"):
+        figure = FIGURES[name](predictions)
+        for path in plots.save_figure(figure, tmp_path, name, formats=["png"]):
+            assert path.stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_say_in_words_what_they_show(name):
+    figure = FIGURES[name](simulated(2000))
+    expected = {
+        "calibration": [
+            "predicted recall",
+            "observed recall",
+            "calibration",
+            "by chance",
+            "n = 2,000 reviews",
+        ],
+        "corp": ["recalibrated recall", "MCB", "DSC", "UNC", "if calibrated", "n = 2,000"],
+        "bins": ["elapsed days", "number of the review", "rmse_bins", "by chance", "n = 2,000"],
+        "versus": ["fsrs6 better for", "mean difference", "99 % interval over 12 users"],
+        "roc": ["true positive rate", "false positive rate", "AUC", "n = 2,000 reviews"],
+        "forgetting": ["elapsed days", "predicted recall", "observed recall", "forgetting curves"],
+        "users": ["log_loss (lower is better)", "scores of 12 users", "99 % interval"],
+    }
+    assert [word for word in expected[name] if word not in words(figure)] == []
+
+
+def test_titles_are_taken_literally_and_cut_to_fit():
+    figure = plots.calibration_figure(simulated(100), title="a_1 on $x$ " + 80 * "long")
+    figure.draw_without_rendering()
+    (title,) = [t for t in figure.findobj(Text) if t.get_text().startswith("calibration:")]
+    assert title.get_text().startswith("calibration: a_1 on $x$ long")
+    assert title.get_text().endswith("…")
+    assert title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_no_setting_of_matplotlib_changes(tmp_path):
+    before = dict(matplotlib.rcParams)
+    predictions = simulated(300)
+    for name, figure in FIGURES.items():
+        plots.save_figure(figure(predictions), tmp_path, name)
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("name", [name for name in plots.__all__ if name.startswith("plot_")])
+def test_functions_on_axes_touch_nothing_else(name):
+    some = simulated(300)
+    scores = user_scores()["log_loss"]
+    facts = (some.elapsed_days, some.nth_review, some.lapses)
+    arguments = {
+        "plot_temporal": (some.curves,),
+        "plot_user_scores": (scores,),
+        "plot_versus": (scores, scores[::-1]),
+        "plot_bins": (some.p, some.recalled, *facts),
+        "plot_recall_over_time": (some.p, some.recalled, some.elapsed_days),
+    }
+    with matplotlib.rc_context({"axes.facecolor": "pink"}):
+        before = dict(matplotlib.rcParams)
+        figure = Figure()
+        axes, other = figure.subplots(1, 2)
+        getattr(plots, name)(axes, *arguments.get(name, (some.p, some.recalled)))
+        assert dict(matplotlib.rcParams) == before
+    assert not other.has_data()
+    assert matplotlib._pylab_helpers.Gcf.figs == {}
+
+
+@pytest.mark.parametrize("name", ["calibration", "corp", "roc"])
+def test_a_tally_is_as_good_as_predictions(name, tmp_path):
+    some = simulated(300)
+    files = [
+        plots.save_figure(FIGURES[name](given), tmp_path, kind, formats=["svg"])[0].read_bytes()
+        for kind, given in (("whole", some), ("tally", tally(some.p, some.recalled)))
+    ]
+    assert files[0] == files[1]
+
+
+def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
+    predictions = simulated(300)
+    (plain,) = plots.save_figure(
+        plots.calibration_figure(predictions), tmp_path, "plain", formats=["svg"]
+    )
+    with matplotlib.rc_context(
+        {"axes.facecolor": "black", "font.size": 30, "svg.fonttype": "none"}
+    ):
+        figure = plots.calibration_figure(predictions)
+        (styled,) = plots.save_figure(figure, tmp_path, "styled", formats=["svg"])
+    assert plain.read_bytes() == styled.read_bytes()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_equal_inputs_give_equal_files(name, tmp_path):
+    predictions = simulated(300)
+    for folder in ("once", "again"):
+        plots.save_figure(FIGURES[name](predictions), tmp_path / folder, name)
+    for ending in ("svg", "png"):
+        once, again = ((tmp_path / f / f"{name}.{ending}").read_bytes() for f in ("once", "again"))
+        assert once == again
+
+
+@pytest.mark.slow
+def test_svg_stays_small_however_many_predictions(tmp_path):
+    many = simulated(200_000, users=50, curves=5000)
+    drawn = {name: figure(many) for name, figure in FIGURES.items()}
+    drawn["users"] = plots.users_figure({name: user_scores(2000)["log_loss"] for name in "abcde"})
+    drawn["wiki bins"] = plots.bins_figure(many, scales=WIKI_2024)
+    drawn["versus"] = versus(2000)
+    for name, figure in drawn.items():
+        (path,) = plots.save_figure(figure, tmp_path, name, formats=["svg"])
+        assert path.stat().st_size < 300_000, name
+
+
+def test_saved_figures_are_opaque_so_that_dark_pages_do_not_matter(tmp_path):
+    (path,) = plots.save_figure(
+        plots.roc_figure(simulated(100)), tmp_path / "new" / "folder", "roc", formats=["png"]
+    )
+    pixels = matplotlib.image.imread(path)
+    assert (pixels[..., 3] == 1).all()
+    assert (pixels[0, 0] == 1).all()
+    assert pixels.shape[:2] == (750, 750)

@@ -1,0 +1,82 @@
+"""Two models, user by user."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from srs_eval.errors import ScoreError
+from srs_eval.plots.style import save_figure
+from srs_eval.plots.versus_plot import plot_versus, versus_figure
+from srs_eval.stats.paired import compare
+
+
+def drawn(first, second, **options):
+    axes = Figure().add_subplot()
+    return axes, plot_versus(axes, first, second, **options)
+
+
+def words(axes):
+    return "\n".join(text.get_text() for text in axes.texts)
+
+
+def test_what_is_written_is_what_the_comparison_says():
+    axes, found = drawn([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
+    assert found == compare([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
+    assert "A better for 2 of 4 users, 1 alike" in words(axes)
+    assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
+
+
+def test_where_neither_way_is_better_nobody_is():
+    axes, found = drawn([0.1, 0.2], [0.2, 0.3])
+    assert found.difference.mean == pytest.approx(-0.1)
+    assert "better" not in words(axes)
+
+
+def test_users_without_both_scores_are_left_out():
+    axes, found = drawn([0.1, np.nan, 0.3], [0.2, 0.1, np.inf], better="lower")
+    assert sum(found.users) == 1
+    assert "over 1 user" in words(axes)
+    _, nobody = drawn([np.nan], [0.1])
+    assert nobody is None
+
+
+def test_corners_name_who_is_better_there():
+    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="lower")
+    place = {text.get_text(): text.get_position() for text in axes.texts}
+    assert place["old better"][1] > 0.5 > place["old better"][0]
+    assert place["new better"][0] > 0.5 > place["new better"][1]
+    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="higher")
+    place = {text.get_text(): text.get_position() for text in axes.texts}
+    assert place["new better"][1] > 0.5
+
+
+def test_few_users_are_dots_and_many_hexagons():
+    rng = np.random.default_rng(0)
+    first = rng.uniform(size=3000)
+    axes, _ = drawn(first[:50], first[:50] + 0.1)
+    assert not axes.collections
+    axes, _ = drawn(first, first + rng.normal(size=3000))
+    (hexagons,) = [c for c in axes.collections if isinstance(c, PolyCollection)]
+    assert hexagons.get_array().sum() > 2900
+
+
+@pytest.mark.parametrize("users", [0, 1, 2, 1000, 10_000])
+def test_files_are_small_for_any_number_of_users(users, tmp_path):
+    rng = np.random.default_rng(users)
+    first = np.exp(rng.normal(-1, 0.4, users))
+    second = first * np.exp(rng.normal(0, 0.1, users))
+    figure = versus_figure(first, second, metric="log_loss", better="lower")
+    (path,) = save_figure(figure, tmp_path, "versus", formats=["svg"])
+    assert path.stat().st_size < 300_000
+
+
+def test_equal_scores_are_a_tie():
+    _, found = drawn(np.full(9, 0.3), np.full(9, 0.3), better="lower")
+    assert found.users == (0, 0, 9)
+    assert found.difference.is_zero
+
+
+def test_scores_of_other_users_are_refused():
+    with pytest.raises(ScoreError, match="same users"):
+        drawn([0.1], [0.1, 0.2])

@@ -1,0 +1,210 @@
+"""Intervals and p-values of means, against numbers computed elsewhere and against each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from srs_eval.stats.estimate import (
+    Estimate,
+    clustered_mean,
+    mean_of_users,
+    ratio_of_clustered_sums,
+    ratio_of_sums,
+)
+
+SQUARES = np.arange(1, 11) ** 2 / 10
+RISING = np.arange(1.0, 11.0)
+# Values, weights, interval at 99 %, p-value; computed by another program.
+ORACLES = {
+    "no skewness": ([1, 2, 3, 4, 5], None, (-0.2555867048, 6.255586705), 0.01323559956),
+    "two users": ([0.1, 0.2], None, (-3.032837058, 3.332837058), 0.2048327647),
+    "three users": ([1, 2, 4], None, (-6.419555637, 27.07572532), 0.1180828963),
+    "one differs": ([0, 0, 0, 0, 10], None, (-7.208189743, 22.51246016), 0.3739009663),
+    "one outlier": (
+        [0.01, 0.02, 0.015, 0.03, 0.2],
+        None,
+        (-0.112591583, 0.4338794048),
+        0.2053226129,
+    ),
+    "squares": (SQUARES, None, (0.3380217505, 8.483012871), 0.006094167322),
+    "weighted": (SQUARES, RISING, (1.211514903, 19.72024552), 0.00287714789),
+    "two effective": ([1, 2, 3], [4, 1, 1], (-53.01237636, 56.01237636), 0.536714892),
+    "one large": ([1, 2, 3], [2, 1, 1], (-9.428474022, 11.62092336), 0.3086840896),
+    "no weight": ([1, 2, 4, 99], [1, 1, 1, 0], (-6.419555637, 27.07572532), 0.1180828963),
+    "no value": ([1, 2, 4, math.nan], None, (-6.419555637, 27.07572532), 0.1180828963),
+    "all zero": ([0, 0, 0], None, (0, 0), 1),
+    "all the same": ([0.01] * 6, None, (0.01, 0.01), 0),
+    "opposite": ([-1, 1], None, (-63.65674116, 63.65674116), 1),
+}
+
+
+def estimated(values, weights=None, **options):
+    given_weights = None if weights is None else np.array(weights, float)
+    return mean_of_users(np.array(values, float), given_weights, **options)
+
+
+@pytest.mark.parametrize("case", ORACLES)
+def test_intervals_and_p_values_are_those_computed_elsewhere(case):
+    values, weights, interval, p_value = ORACLES[case]
+    found = estimated(values, weights)
+    assert found.interval() == pytest.approx(interval, rel=1e-8, abs=1e-15)
+    assert found.p_value == pytest.approx(p_value, rel=1e-8)
+
+
+def test_parts_of_the_estimate_are_those_computed_elsewhere():
+    plain, weighted = estimated(SQUARES), estimated(SQUARES, RISING)
+    assert plain.mean == pytest.approx(3.85)
+    assert (plain.se, plain.skewness) == pytest.approx((1.080663377, 0.179831150), rel=1e-8)
+    assert plain.df == pytest.approx(9)
+    assert weighted.mean == pytest.approx(5.5)
+    assert (weighted.se, weighted.skewness) == pytest.approx((1.216777846, 0.492682046), rel=1e-8)
+    assert weighted.df == pytest.approx(7.857142857 - 1, rel=1e-8)
+    assert plain.interval(0.9999) == pytest.approx((-3.275551285, 32.2627364), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "mean"),
+    [
+        ([], None, math.nan),
+        ([math.nan], None, math.nan),
+        ([0.5], None, 0.5),
+        ([1, 2, 3], [1e6, 1, 1], 1.000003),
+        ([1, 2, 3], [0, 0, 0], math.nan),
+    ],
+)
+def test_without_two_users_of_similar_weight_there_is_no_interval(values, weights, mean):
+    found = estimated(values, weights)
+    assert found.mean == pytest.approx(mean, nan_ok=True, abs=1e-6)
+    assert np.isnan([*found.interval(), found.p_value]).all()
+
+
+def test_differences_as_small_as_rounding_are_none():
+    rounding = estimated([1e-17, -2e-17, 1e-17, 0], size=0.5)
+    assert (*rounding.interval(), rounding.p_value) == (0, 0, 1)
+    assert estimated([1e-17, -2e-17, 1e-17, 0]).p_value > 0.5  # real, if scores are as small
+
+
+samples = st.lists(st.integers(-1000, 1000), min_size=2, max_size=30).filter(
+    lambda values: len(set(values)) > 1
+)
+
+
+def weights_like(values, seed):
+    return np.random.default_rng(seed).lognormal(0, 0.5, len(values))
+
+
+@settings(deadline=None)
+@given(samples, st.integers(0, 99))
+def test_the_p_value_is_small_exactly_if_the_interval_leaves_out_0(values, seed):
+    for weights in (None, weights_like(values, seed)):
+        found = estimated(values, weights)
+        if math.isnan(found.se):
+            continue
+        for alpha in (0.05, 0.01, 0.0001):
+            lo, hi = found.interval(1 - alpha)
+            assert (found.p_value < alpha) == (lo > 0 or hi < 0)
+        if 1e-9 < found.p_value < 1:
+            bounds = np.abs(found.interval(1 - found.p_value))
+            assert bounds.min() == pytest.approx(0, abs=1e-6 * found.se)
+
+
+@settings(deadline=None)
+@given(samples, st.integers(0, 99))
+def test_signs_units_order_and_scale_of_weights_change_nothing_else(values, seed):
+    weights = weights_like(values, seed)
+    found = estimated(values, weights)
+    lo, hi = found.interval()
+    mirrored = estimated([-value for value in values], weights)
+    assert mirrored.interval() == pytest.approx((-hi, -lo), nan_ok=True)
+    assert found.mirrored().interval() == pytest.approx((-hi, -lo), nan_ok=True)
+    scaled = estimated([1000 * value for value in values], 7 * weights)
+    assert scaled.interval() == pytest.approx((1000 * lo, 1000 * hi), nan_ok=True, abs=1e-6)
+    back = estimated(values[::-1], weights[::-1])
+    assert back.interval() == pytest.approx((lo, hi), nan_ok=True, abs=1e-9)
+    for other in (mirrored, scaled, back):
+        assert other.p_value == pytest.approx(found.p_value, nan_ok=True, rel=1e-6)
+
+
+@settings(deadline=None)
+@given(samples)
+def test_the_interval_holds_that_of_students_t_and_grows_with_the_level(values):
+    found, values = estimated(values), np.array(values, float)
+    student = stats.t.interval(0.99, len(values) - 1, values.mean(), stats.sem(values))
+    lo, hi = found.interval()
+    rounding = 1e-9 * (hi - lo)
+    assert lo <= student[0] + rounding
+    assert student[1] - rounding <= hi
+    assert found.p_value >= 2 * stats.t.sf(
+        abs(values.mean() / stats.sem(values)), len(values) - 1
+    ) * (1 - 1e-9)
+    wider = found.interval(0.999)
+    assert wider[0] < lo < hi < wider[1]
+
+
+def test_a_ratio_with_zeros_below_keeps_what_is_above_them():
+    above, below = np.array([1.0, 2.0, 0.5, 0.0]), np.array([2.0, 3.0, 0.0, 0.0])
+    found = ratio_of_sums(np.append(above, 1.0), np.append(below, 2.5))
+    assert found.mean == pytest.approx(4.5 / 7.5)
+    total, mean = 7.5, 4.5 / 7.5
+    pairs = [(1, 2), (2, 3), (0.5, 0), (1, 2.5)]
+    moves = [(a - mean * b) / (total - b) for a, b in pairs]
+    assert found.se == pytest.approx(math.sqrt(3 / 4 * sum(move**2 for move in moves)))
+    assert found.df == pytest.approx(total**2 / (4 + 9 + 6.25) - 1)
+
+
+def test_leaving_out_a_user_moves_the_mean_as_far_as_is_said():
+    rng = np.random.default_rng(0)
+    values, weights = rng.exponential(size=12), rng.uniform(1, 3, 12)
+    whole = np.average(values, weights=weights)
+    kept = [np.delete(np.arange(12), number) for number in range(12)]
+    moves = [whole - np.average(values[rest], weights=weights[rest]) for rest in kept]
+    found = estimated(values, weights)
+    assert found.se == pytest.approx(math.sqrt(11 / 12 * np.sum(np.square(moves))))
+
+
+def test_reviews_that_are_clusters_of_their_own_are_users():
+    values = np.random.default_rng(1).exponential(size=20)
+    found, expected = clustered_mean(values, np.arange(20)), mean_of_users(values)
+    assert found.interval() == pytest.approx(expected.interval())
+    assert found.p_value == pytest.approx(expected.p_value)
+
+
+def test_variances_by_card_and_by_day_are_added():
+    rng = np.random.default_rng(2)
+    values, card, day = rng.normal(size=300), rng.integers(0, 30, 300), rng.integers(0, 12, 300)
+    parts = [clustered_mean(values, cluster) for cluster in (card, day)]
+    both = clustered_mean(values, card, day)
+    assert both.se**2 == pytest.approx(sum(part.se**2 for part in parts))
+    freedom = both.se**4 / sum(part.se**4 / part.df for part in parts)
+    assert both.df == pytest.approx(freedom)
+    third = sum(part.se**3 * part.skewness for part in parts)
+    assert both.skewness == pytest.approx(third / both.se**3)
+    named = clustered_mean(values[::-1], 7 - 5 * card[::-1], day[::-1])
+    assert named.interval() == pytest.approx(both.interval())
+
+
+def test_one_day_or_no_review_leaves_no_interval():
+    values, card = np.array([0.1, 0.3]), np.array([0, 1])
+    assert clustered_mean(values, card, np.zeros(2)) == Estimate(
+        pytest.approx(0.2), *[pytest.approx(math.nan, nan_ok=True)] * 3
+    )
+    assert math.isnan(clustered_mean(np.zeros(0), np.zeros(0)).mean)
+
+
+def test_equal_predictions_do_not_differ_however_reviews_are_alike():
+    same = clustered_mean(np.zeros(6), np.arange(6), np.arange(6) // 2, size=0.4)
+    assert (*same.interval(), same.p_value) == (0, 0, 1)
+
+
+def test_a_ratio_over_reviews_does_not_depend_on_their_number():
+    rng = np.random.default_rng(3)
+    above, below, card = rng.normal(size=40), rng.uniform(1, 2, 40), np.arange(40) // 4
+    once = ratio_of_clustered_sums(above, below, card)
+    twice = ratio_of_clustered_sums(np.tile(above, 2), np.tile(below, 2), np.tile(card, 2))
+    assert twice.interval() == pytest.approx(once.interval())

@@ -1,0 +1,134 @@
+"""Sign tests, and p-values of many comparisons at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from srs_eval.stats.significance import (
+    SignTest,
+    behind_leader,
+    holm,
+    sign_test,
+    wilson_interval,
+)
+
+# Users better, worse and tied; p-value; interval of the share: computed by another program.
+ORACLES = {
+    (29, 0, 0): (3.725290e-9, 0.8330175, 1.0),
+    (8, 0, 0): (0.0078125, 0.5156693, 1.0),
+    (7, 0, 0): (0.015625, 0.4691173, 1.0),
+    (7, 1, 2): (0.0703125, 0.3684829, 0.9993736),
+    (20, 3, 0): (0.00048828125, 0.5988175, 0.9847486),
+}
+
+
+@pytest.mark.parametrize("counts", ORACLES)
+def test_sign_tests_are_those_computed_elsewhere(counts):
+    p_value, *interval = ORACLES[counts]
+    assert SignTest(*counts).p_value == pytest.approx(p_value, rel=1e-6)
+    assert SignTest(*counts).interval() == pytest.approx(tuple(interval), rel=1e-6)
+
+
+def test_only_ties_are_no_difference_and_no_users_say_nothing():
+    assert SignTest(0, 0, 5).p_value == 1
+    assert math.isnan(SignTest(0, 0, 0).p_value)
+    assert np.isnan(SignTest(0, 0, 5).interval()).all()
+
+
+def test_users_are_counted_by_the_sign_of_the_difference():
+    losses = np.array([-0.1, 0.2, -0.3, 0.0, 1e-14, math.nan])
+    assert sign_test(losses, rounding=1e-13) == SignTest(2, 1, 2)
+    assert sign_test(losses) == SignTest(2, 2, 1)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_sign_tests_are_those_of_scipy_and_agree_with_their_interval(better, worse):
+    found = SignTest(better, worse, 3)
+    if not better + worse:
+        return
+    oracle = binomtest(better, better + worse)
+    assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    expected = tuple(oracle.proportion_ci(0.99, "exact"))
+    assert found.interval() == pytest.approx(expected, abs=1e-9)
+    for alpha in (0.05, 0.01, 0.01 / 6):
+        lo, hi = found.interval(1 - alpha)
+        assert (found.p_value < alpha) == (lo > 0.5 or hi < 0.5)
+
+
+def test_holm_adjusts_as_the_textbook_does():
+    p = np.array([0.04, np.nan, 0.01, 0.03, 0.005])
+    # 0.005 * 4, 0.01 * 3, 0.03 * 2, and no less than that: 0.04 * 1
+    expected = [0.06, np.nan, 0.03, 0.06, 0.02]
+    assert holm(p).p_value == pytest.approx(expected, nan_ok=True)
+    assert holm([0.6, 0.7]).p_value.tolist() == [1, 1]
+    assert holm([]).p_value.shape == (0,)
+    assert np.isnan(holm([np.nan]).p_value).all()
+    assert holm([0.001, 0.2, 0.004, 0.3], alpha=0.01).factor.tolist() == [4, 3, 3, 3]
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_never_lowers_a_p_value_nor_changes_their_order(p):
+    adjusted = holm(p).p_value
+    assert np.all(adjusted >= np.array(p))
+    assert np.all(adjusted <= 1)
+    assert np.all(np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0)
+
+
+small = st.one_of(st.floats(0, 0.02), st.floats(0, 1), st.just(math.nan))
+
+
+@settings(deadline=None)
+@given(st.lists(small, min_size=1, max_size=12))
+def test_factors_decide_as_the_adjusted_p_values_do(p):
+    given_p = np.array(p)
+    plain = [None] * len(p), [True] * len(p)
+    for found in (holm(p), behind_leader(p, *plain)):
+        significant = given_p * found.factor < 0.01
+        np.testing.assert_array_equal(significant, found.p_value < 0.01)
+
+
+@settings(deadline=None)
+@given(st.lists(small, min_size=2, max_size=12), st.integers(1, 11))
+def test_models_further_behind_change_nothing(p, kept):
+    plain = [None] * len(p), [True] * len(p)
+    whole = behind_leader(p, *plain)
+    kept = min(kept, len(p))
+    part = behind_leader(p[:kept], *(each[:kept] for each in plain))
+    np.testing.assert_array_equal(part.p_value, whole.p_value[:kept])
+    np.testing.assert_array_equal(part.factor, whole.factor[:kept])
+
+
+def test_models_found_worse_do_not_count_unless_they_are_better_for_others():
+    found = behind_leader([1e-9, 1e-9, 0.5, 0.002], [None] * 4, [True] * 4)
+    assert found.factor.tolist() == [1, 1, 1, 3]
+    assert found.p_value == pytest.approx([1e-9, 1e-9, 0.5, 0.006])
+    kept = behind_leader([1e-9, 1e-9, 0.5, 0.002], [None] * 4, [False] * 4)
+    assert kept.factor.tolist() == [1, 3, 6, 10]
+
+
+def test_a_twin_counts_once_and_is_judged_alike():
+    twice = behind_leader([0.3, 0.3, 0.001], [None, 0, None], [True] * 3)
+    once = behind_leader([0.3, 0.001], [None] * 2, [True] * 2)
+    assert twice.p_value.tolist() == [once.p_value[0], *once.p_value]
+    assert twice.factor.tolist() == [1, 1, 3]
+
+
+@pytest.mark.parametrize("level", [0.95, 0.99])
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 40), (3, 40), (40, 40), (7, 9)])
+def test_wilson_intervals_are_those_of_scipy(successes, n, level):
+    oracle = binomtest(successes, n).proportion_ci(level, method="wilson")
+    assert wilson_interval(successes, n, level=level) == pytest.approx(tuple(oracle), abs=1e-12)
+
+
+def test_wilson_intervals_take_half_wins_and_no_users():
+    lo, hi = wilson_interval(4.5, 6)
+    assert 0 < lo < 0.75 < hi < 1
+    assert all(map(math.isnan, wilson_interval(0, 0)))

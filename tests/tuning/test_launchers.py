@@ -1,0 +1,174 @@
+"""Sweeps whose jobs run in other processes, compared with those that run in this one."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+import optuna
+import pytest
+from commands import QUIET, SMALL, Done, Here, apart, outcome_of, summary_of
+from mlflow import MlflowClient
+from omegaconf import OmegaConf
+
+pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="hydra-joblib-launcher is needed")
+
+BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
+HLR = ("-m", "algo=hlr", "sweep=optuna_fsrs", *BRIEF, "tracking=none", "hydra.sweeper.n_trials=2")
+SUBMITIT = pytest.param("submitit_local", marks=pytest.mark.slow)
+AUC = ("hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize")
+# An algorithm whose process may end in the middle of a fit, as one that runs out of memory does.
+MORTAL = """
+    import os
+    from srs_eval.algorithms.half_life.hlr import Hlr
+
+    class Mortal(Hlr):
+        def __init__(self, *, dies=False, **options):
+            super().__init__(**options)
+            self.dies = dies
+            if dies:  # in the job itself: a fit would end its worker alone
+                os._exit(3)
+"""
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+def require(launcher: str) -> None:
+    if launcher.startswith("submitit"):
+        reason = "hydra-submitit-launcher is needed"
+        pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason=reason)
+
+
+def in_folder(here: Here) -> str:
+    """Name the folder in full: a worker that is used again has the one of another test."""
+    return f"hydra.sweep.dir={here.folder / 'out'}"
+
+
+def study_in(folder: Path) -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
+
+
+@pytest.mark.parametrize("launcher", ["joblib", SUBMITIT])
+@pytest.mark.parametrize(
+    "objective",
+    [pytest.param(AUC, id="auc"), pytest.param((), id="log_loss", marks=pytest.mark.slow)],
+)
+def test_a_search_finds_the_same_with_every_launcher(
+    here: Here, launcher: str, objective: tuple[str, ...]
+) -> None:
+    require(launcher)
+    metric = "auc" if objective else "log_loss"
+    found = {}
+    for name in ("basic", launcher):
+        out = here.folder / name
+        done = here(*HLR, *objective, f"hydra/launcher={name}", f"hydra.sweep.dir={out}")
+        assert done.status == 0, done.err
+        trials = study_in(out).trials
+        summaries = [summary_of(out / f"{number}_hlr") for number in range(2)]
+        reported = [summary["metrics"][metric]["mean_users"] for summary in summaries]
+        assert [trial.value for trial in trials] == reported
+        best = max(reported) if metric == "auc" else min(reported)
+        assert study_in(out).best_value == best
+        assert f"best {best:.4f}, trial {reported.index(best)}" in done.out
+        protocols = {summary["protocol"] for summary in summaries}
+        assert protocols == {"validation80_of_srs_benchmark"}
+        assert [summary["tags"]["trial"] for summary in summaries] == ["0", "1"]
+        overlay = OmegaConf.load(out / "experiment" / "best.yaml")
+        rows = [summary["rows_fingerprint"] for summary in summaries]
+        found[name] = ([t.params for t in trials], reported, rows, overlay)
+    assert found["basic"] == found[launcher]
+
+
+@pytest.mark.slow
+def test_a_search_by_test_rows_is_refused_with_every_launcher(here: Here) -> None:
+    words = ["protocol=srs_benchmark", "hydra/launcher=joblib", in_folder(here)]
+    done = here(*HLR, *words, "hydra.sweeper.max_failures=1")
+    assert done.status == 2
+    assert outcome_of(here.folder / "out" / "0_hlr")["exit_status"] == 2
+    assert not (here.folder / "out" / "0_hlr" / "summary.json").exists()
+
+
+def test_pruning_across_processes_is_refused_before_the_first_trial(here: Here) -> None:
+    words = ["hydra.sweeper.pruner=median", "hydra/launcher=joblib", in_folder(here)]
+    done = here(*HLR, *words)
+    assert done.status == 2
+    assert "hydra.sweeper.pruner=median" in done.err
+    assert "hydra/launcher=basic" in done.err
+    assert not (here.folder / "out" / "optuna.db").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", SUBMITIT])
+def test_a_grid_is_the_same_with_every_launcher(here: Here, launcher: str) -> None:
+    require(launcher)
+    own = here.folder / "own" / "algo"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text(
+        "_target_: srs_eval.algorithms.half_life.hlr.Hlr\nprior_weight: 2.0\n"
+    )
+    before = here.folder / "before"
+    baseline = here("algo=avg", *BRIEF, "tracking=none", f"hydra.run.dir={before}")
+    assert baseline.status == 0, baseline.err
+    words = ["-m", "--config-dir", "own", "algo=mine,avg", *BRIEF, f"baseline={before}"]
+    metrics, tags = {}, {}
+    for name in ("basic", launcher):
+        out, store = here.folder / name, f"sqlite:///{here.folder / name}.db"
+        sweep = [f"hydra.sweep.dir={out}", f"hydra/launcher={name}"]
+        done = here(*words, *sweep, f"tracking.uri={store}")
+        assert done.status == 0, done.err
+        folders = [out / job for job in ("0_mine", "1_avg")]
+        labels = [outcome_of(folder)["label"] for folder in folders]
+        # the arguments of an option of one's own are known, and so not part of its label
+        assert labels == ["mine", "avg"]
+        metrics[name] = [summary_of(folder)["metrics"] for folder in folders]
+        client = MlflowClient(store)
+        runs = client.search_runs([e.experiment_id for e in client.search_experiments()])
+        tags[name] = {run.data.tags["sweep_id"] for run in runs}
+        assert len(runs) == 2
+        assert {run.info.status for run in runs} == {"FINISHED"}
+        assert {run.data.tags["baseline"] for run in runs} == {"avg"}
+        assert {"mine", "avg"} <= {line.partition(" ")[0] for line in done.out.splitlines()}
+    assert metrics["basic"] == metrics[launcher]
+    assert all(len(found) == 1 for found in tags.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", SUBMITIT])
+def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
+    tmp_path: Path, launcher: str
+) -> None:
+    require(launcher)
+    (tmp_path / "mortal.py").write_text(textwrap.dedent(MORTAL))
+    (tmp_path / "own" / "algo").mkdir(parents=True)
+    option = "_target_: mortal.Mortal\nprior_weight: 1.0\ndies: false\n"
+    (tmp_path / "own" / "algo" / "mortal.yaml").write_text(option)
+
+    def run(*words: str) -> Done:
+        return apart(
+            tmp_path,
+            *("-m", "--config-dir", "own", "algo=mortal", f"hydra/launcher={launcher}"),
+            *(*BRIEF, *QUIET, *words),
+            env={"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
+            timeout=300,
+        )
+
+    grid = run("algo.dies=false,true", "hydra.sweep.dir=grid")
+    assert grid.status == 1
+    assert "Traceback" not in grid.text
+    assert outcome_of(tmp_path / "grid" / "1_mortal")["status"] == "interrupted"
+    words = ["hydra/sweeper=srs_eval_optuna", "protocol=validation", "hydra.sweeper.n_trials=3"]
+    space = ["algo.dies=false,true", "hydra.sweeper.start_from_config=true"]
+    search = run(*words, *space, "hydra.sweep.dir=search")
+    assert search.status == 1
+    assert "Traceback" not in search.text
+    states = [trial.state.name for trial in study_in(tmp_path / "search").trials]
+    assert states == ["COMPLETE", "FAIL"]
+    assert (tmp_path / "search" / "experiment" / "best.yaml").is_file()

@@ -1,0 +1,214 @@
+"""The trials of a search: the same ones whoever makes them, none twice, none lost."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+
+from srs_eval.errors import Pruned
+from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.space import Space, SweepError, read_space
+from srs_eval.tuning.study import SearchStudy
+
+SPACE = read_space(["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=small"])
+OPTIONS = SearchOptions(n_trials=25, startup_trials=6, may_change=("tracking",))
+
+
+def value_of(params: dict[str, Any]) -> float:
+    return float((params["x"] - 1) ** 2 + params["n"] + (params["kind"] == "red"))
+
+
+def run(folder: Path, *, until: int, options: SearchOptions = OPTIONS) -> list[dict[str, Any]]:
+    study = SearchStudy(folder, SPACE, options)
+    while len(study.finished()) < until:
+        proposal = study.propose()
+        assert proposal is not None
+        study.end(proposal, value_of(dict(proposal.params)))
+    return [trial.params for trial in study.finished()]
+
+
+def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    whole = run(tmp_path / "whole", until=25)
+    assert len({str(params) for params in whole}) == 25
+    for begun in (2, 13):
+        run(tmp_path / "parts", until=begun)
+        left = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
+        assert left is not None  # and now its process dies
+        again = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
+        assert again is not None
+        assert again.repeated
+        assert not left.repeated
+        assert (again.number, dict(again.params)) == (left.number, dict(left.params))
+    assert run(tmp_path / "parts", until=25) == whole
+    assert SearchStudy(tmp_path / "parts", SPACE, OPTIONS).study.trials[-1].number == 24
+
+
+def test_another_seed_proposes_other_trials(tmp_path: Path) -> None:
+    one = run(tmp_path / "one", until=5)
+    other = run(tmp_path / "other", until=5, options=SearchOptions(seed=1))
+    assert one != other
+
+
+def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
+    tpe = run(tmp_path / "tpe", until=40)
+    chance = run(tmp_path / "random", until=40, options=SearchOptions(sampler="random"))
+    late = [sum(map(value_of, params[20:])) for params in (tpe, chance)]
+    assert late[0] < late[1]
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "told"),
+    [
+        (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
+        (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
+        (None, {"seed": 7}, "seed: it was 2026, and is 7"),
+        (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
+        (
+            ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
+            {},
+            "data: it was data=small, and is data=large",
+        ),
+    ],
+)
+def test_another_search_in_the_same_folder_is_refused_with_the_difference(
+    tmp_path: Path, space: list[str] | None, options: dict[str, Any], told: str
+) -> None:
+    run(tmp_path, until=1)
+    given = {"n_trials": 25, "startup_trials": 6, "may_change": ("tracking",), **options}
+    with pytest.raises(SweepError, match=rf"(?s)holds another search.*{told}.*hydra\.sweep\.dir"):
+        SearchStudy(tmp_path, SPACE if space is None else read_space(space), SearchOptions(**given))
+
+
+def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Path) -> None:
+    run(tmp_path, until=2)
+    words = [*SPACE.fixed.values(), "tracking=none"]
+    space = Space(SPACE.searched, {**SPACE.fixed, "tracking": words[-1]}, SPACE.keys)
+    options = SearchOptions(n_trials=90, startup_trials=6, may_change=("tracking",))
+    assert len(SearchStudy(tmp_path, space, options).finished()) == 2
+
+
+def test_a_search_of_which_nothing_came_may_be_begun_anew(tmp_path: Path) -> None:
+    study = SearchStudy(tmp_path, SPACE, OPTIONS)
+    proposal = study.propose()
+    assert proposal is not None
+    study.end(proposal, None)
+    other = SearchStudy(tmp_path, SPACE, SearchOptions(seed=3))
+    assert other.finished() == []
+
+
+def test_a_small_space_is_gone_through_once(tmp_path: Path) -> None:
+    space = read_space(["n=range(1,4)", "kind=red,green"])
+    study = SearchStudy(tmp_path, space, SearchOptions(n_trials=50))
+    seen = []
+    while (proposal := study.propose()) is not None:
+        seen.append((proposal.params["n"], proposal.params["kind"]))
+        study.end(proposal, 1.0)
+    assert sorted(seen) == [(n, kind) for n in (1, 2, 3) for kind in ("green", "red")]
+
+
+def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
+    study = SearchStudy(tmp_path, SPACE, SearchOptions(pruner="median"))
+    for number in range(5):
+        proposal = study.propose()
+        assert proposal is not None
+        for step in range(4):
+            proposal.report(step, float(number))
+        proposal.report(3, math.nan)  # not defined there, and no reason for anything
+        study.end(proposal, float(number))
+    bad = study.propose()
+    assert bad is not None
+    with pytest.raises(Pruned, match="at step 0, with 50"):
+        bad.report(0, 50.0)
+    study.end(bad, None)
+    assert [trial.state for trial in study.finished()][-1] == TrialState.PRUNED
+    best = study.best()
+    assert best is not None
+    assert best.number == 0
+
+
+def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path) -> None:
+    for pruner in ("median", "hyperband"):
+        last = {}
+        for prune_from in (0, 3):
+            options = SearchOptions(pruner=pruner, prune_from=prune_from)
+            study = SearchStudy(tmp_path / f"{pruner}{prune_from}", SPACE, options)
+            for number in range(8):
+                proposal = study.propose()
+                assert proposal is not None
+                try:
+                    for step in range(1, 6):
+                        proposal.report(step, float(number))
+                except Pruned:
+                    study.end(proposal, None)
+                else:
+                    study.end(proposal, float(number))
+            pruned = [t for t in study.finished() if t.state == TrialState.PRUNED]
+            last[prune_from] = min(max(trial.intermediate_values) for trial in pruned)
+        assert last[0] < 3 <= last[3]
+
+
+def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:
+    run(tmp_path, until=1)
+    kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
+    assert "prune_from" not in kept
+    SearchStudy(tmp_path, SPACE, replace(OPTIONS, prune_from=5))  # it prunes nothing
+    run(tmp_path / "pruned", until=1, options=replace(OPTIONS, pruner="median"))
+    with pytest.raises(SweepError, match="prune_from: it was not given, and is 5"):
+        SearchStudy(tmp_path / "pruned", SPACE, replace(OPTIONS, pruner="median", prune_from=5))
+
+
+def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
+    options = SearchOptions(pruner="median")
+    study = SearchStudy(tmp_path, SPACE, options)
+    for number in range(5):
+        proposal = study.propose()
+        assert proposal is not None
+        for step in (1, 2):
+            proposal.report(step, float(number))
+        study.end(proposal, float(number))
+    killed = study.propose()
+    assert killed is not None
+    killed.report(1, 0.0)
+    killed.trial.report(9.0, 2)  # and before the answer its process died
+    again = SearchStudy(tmp_path, SPACE, options).propose()
+    assert again is not None
+    again.report(1, 0.0)
+    again.report(2, 9.0)
+
+
+def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None:
+    options = SearchOptions(pruner="median")
+    proposal = SearchStudy(tmp_path, SPACE, options).propose()
+    assert proposal is not None
+    proposal.report(0, 1.0)
+    again = SearchStudy(tmp_path, SPACE, options).propose()
+    assert again is not None
+    again.report(0, 1.0)
+    again.report(1, 0.5)
+    assert again.trial.study.trials[0].intermediate_values == {0: 1.0, 1: 0.5}
+
+
+def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("srs_eval.tuning.study._PATIENCE", 0.1)
+    study = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median"))
+    proposal = study.propose()
+    assert proposal is not None
+    with sqlite3.connect(tmp_path / "optuna.db") as other:
+        other.execute("BEGIN EXCLUSIVE")
+        proposal.report(1, 0.5)
+        with pytest.raises(SweepError, match=r"locked.*repeat the command to go on"):
+            study.end(proposal, 0.5)
+        other.rollback()
+    other.close()
+    again = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median")).propose()
+    assert again is not None
+    assert again.repeated
+    assert dict(again.params) == dict(proposal.params)
