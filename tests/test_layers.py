@@ -66,10 +66,9 @@ def loaded_by(module):
 
 
 def test_layers_hold():
-    """The contracts are in pyproject.toml: who may import whom, and where each library is at home."""
-    assert (
-        importlinter.cli.lint_imports(config_filename=str(PACKAGE.parent / "pyproject.toml")) == 0
-    )
+    """Contracts in pyproject.toml say who may import whom, and where each library is at home."""
+    contracts = PACKAGE.parent / "pyproject.toml"
+    assert importlinter.cli.lint_imports(config_filename=str(contracts)) == 0
 
 
 def test_imports_stand_on_top():

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.algorithms.fsrs.family import fsrs_rs
+from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
@@ -146,7 +146,7 @@ def test_without_the_first_later_review_of_any_card_it_says_what_is_missing():
 
 PANIC = """
 import numpy as np
-from srs_eval.algorithms.fsrs.family import fsrs_rs
+from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.errors import FitError
 from srs_eval.checks.toy_log import trial_task
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from srs_eval.algorithms.fsrs.family import one_step
+from srs_eval.algorithms.fsrs import one_step
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.one_step import train_one_step
 from srs_eval.checks.toy_log import trial_task

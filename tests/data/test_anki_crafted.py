@@ -18,8 +18,8 @@ import zstandard
 from anki_files import ROWS, START, change, collection, package, with_decks
 
 from srs_eval.data import temporary, untrusted_database
+from srs_eval.data.anki import package as anki_package
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.collection import package as anki_package
 from srs_eval.data.anki.decks import preset_of_deck
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError

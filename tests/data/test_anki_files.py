@@ -12,8 +12,8 @@ import pytest
 import zstandard
 from anki_files import DAY, ROWS, START, collection, package, with_decks
 
+from srs_eval.data.anki import package as anki_package
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.anki.collection import package as anki_package
 from srs_eval.errors import ConfigError, ReviewLogError
 
 
