@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone, bare_predictions
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import as_numbers, check_predictions, paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
 LARGEST = 1e9
@@ -254,35 +254,25 @@ def _mean_variance(totals: FloatArray) -> float:
     return float((held[:, 2] / held[:, 0]).sum() / held[:, 0].sum())
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBins(SketchMetric):
     """RMSE(bins) as every published number has it: see `rmse_bins`."""
 
-    name: ClassVar[str] = "rmse_bins"
-    scales: ClassVar[BinScales] = FSRS_OPTIMIZER
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def needs(self) -> tuple[Sums, ...]:
-        """Sums in its bins."""
-        return (FactSums(self.scales),)
+    name, better, section = "rmse_bins", "lower", "calibration"
+    bounds = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return math.sqrt(_mean_square(sketch[self.needs[0]]))
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsWiki(RmseBins):
     """RMSE(bins) with the constants of the wiki page: see `rmse_bins`."""
 
-    name: ClassVar[str] = "rmse_bins_wiki"
-    scales: ClassVar[BinScales] = WIKI_2024
+    name = "rmse_bins_wiki"
+    needs = (FactSums(WIKI_2024),)
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsFloor(SketchMetric):
     """RMSE(bins) that chance alone would leave, were every prediction right.
 
@@ -290,27 +280,22 @@ class RmseBinsFloor(SketchMetric):
     predictions are watching the bins.
     """
 
-    name: ClassVar[str] = "rmse_bins_floor"
-    better: ClassVar[Better] = "neither"
-    has_interval: ClassVar[bool] = False
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+    name, better, section = "rmse_bins_floor", "neither", "calibration"
+    has_interval = False
+    bounds = (0.0, 1.0)
+    needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return math.sqrt(_mean_variance(sketch[FactSums()]))
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsDebiased(SketchMetric):
     """RMSE(bins) less what chance alone would leave, as a root of squares; 0 below that."""
 
-    name: ClassVar[str] = "rmse_bins_debiased"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+    name, better, section = "rmse_bins_debiased", "lower", "calibration"
+    bounds = (0.0, 1.0)
+    needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -319,16 +304,8 @@ class RmseBinsDebiased(SketchMetric):
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class RmseBinsByP(SketchMetric):
+class RmseBinsByP(RmseBins):
     """RMSE(bins) in its old form: see `rmse_bins_by_p`."""
 
-    name: ClassVar[str] = "rmse_bins_by_p"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (LogBinSums(),)
-
-    def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
-        return math.sqrt(_mean_square(sketch[LogBinSums()]))
+    name = "rmse_bins_by_p"
+    needs = (LogBinSums(),)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
@@ -26,8 +25,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import CLIP, SCORES, score_totals
 from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.sums import CHUNK, Sums
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Better, FloatArray, IntArray
 
 Part = Literal["miscalibration", "discrimination", "uncertainty"]
@@ -41,7 +39,7 @@ BAND_CELLS = 2**10
 
 @dataclass(frozen=True, slots=True)
 class CorpParts:
-    """What a mean score is made of: miscalibration - discrimination + uncertainty.
+    """Parts of a mean score: miscalibration - discrimination + uncertainty.
 
     Attributes
     ----------
@@ -57,7 +55,7 @@ class CorpParts:
 
 @dataclass(frozen=True, slots=True)
 class Corp:
-    """A rising calibration curve, and both scores taken apart by it.
+    """An increasing calibration curve, and the two scores decomposed by it.
 
     Attributes
     ----------
@@ -100,36 +98,22 @@ class ConsistencyBand:
     hi: FloatArray
 
 
-def corp_decomposition(p: ArrayLike, recalled: ArrayLike) -> Corp:
-    """Take the Brier score and the log loss apart into MCB, DSC and UNC.
+def corp(counted: Tally) -> Corp:
+    """Decompose the Brier score and the log loss into MCB, DSC and UNC.
 
     Parameters
     ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall; the log loss clips it as `log_loss` does.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    Corp
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
+    counted : Tally
+        The log loss clips its predictions as `log_loss` does.
 
     Examples
     --------
-    >>> parts = corp_decomposition([0.9, 0.8, 0.6, 0.3], [1, 0, 1, 0]).brier
+    >>> from srs_eval.metrics.tally import tally
+    >>> p, recalled = np.array([0.9, 0.8, 0.6, 0.3]), np.array([True, False, True, False])
+    >>> parts = corp(tally(p, recalled)).brier
     >>> round(parts.miscalibration, 6), round(parts.discrimination, 6), parts.uncertainty
     (0.1, 0.125, 0.25)
     """
-    return corp(tally(*paired(p, recalled)))
-
-
-def corp(counted: Tally) -> Corp:
-    """Take the scores of a tally apart: see `corp_decomposition`."""
     if not len(counted):
         unknown = CorpParts(math.nan, math.nan, math.nan, math.nan)
         return Corp(counted.p, np.zeros(1, np.int64), np.empty(0), unknown, unknown)
@@ -249,7 +233,7 @@ MOST: dict[Score, float] = {"brier": 0.25, "log": math.log(2)}
 
 @dataclass(frozen=True, slots=True)
 class CorpPart(SketchMetric):
-    """One part of a CORP decomposition: see `corp_decomposition`.
+    """One part of a CORP decomposition: see `corp`.
 
     Parameters
     ----------

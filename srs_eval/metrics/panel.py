@@ -20,7 +20,6 @@ from srs_eval.metrics.bins import (
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.calibration_tests import EcceKs, EcceKuiper, SpiegelhalterZ
 from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.delong import AucDelongHigh, AucDelongLow
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.ici import Ici, IciQuantile
 from srs_eval.metrics.proper import (
@@ -226,8 +225,6 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
         CorpPart("miscalibration", "brier"),
         CorpPart("discrimination", "brier"),
         CorpPart("uncertainty", "brier"),
-        AucDelongLow(),
-        AucDelongHigh(),
         Temporal("tolerant"),
         TemporalCollapsed(),
         TemporalDrop(),

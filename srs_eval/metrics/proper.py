@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
-from srs_eval.metrics.sums import Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Predictions are cast to float64 and kept this far from 0 and 1, whatever their own
 # precision, so that a certain and wrong prediction always costs 36.04 nats.
@@ -102,28 +101,6 @@ def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
     return alone(BrierSkill(), p, recalled)
 
 
-def count_clipped(p: ArrayLike, recalled: ArrayLike) -> int:
-    """Count the predictions so certain that the log loss clips them.
-
-    Examples
-    --------
-    >>> count_clipped([1.0, 0.0, 0.5], [1, 1, 1])
-    2
-    """
-    return int(np.nan_to_num(alone(LogLossClipped(), p, recalled)))
-
-
-def count_certain_wrong(p: ArrayLike, recalled: ArrayLike) -> int:
-    """Count the predictions that were certain and wrong: each costs 36.04 nats.
-
-    Examples
-    --------
-    >>> count_certain_wrong([1.0, 0.0, 0.5], [1, 1, 1])
-    1
-    """
-    return int(np.nan_to_num(alone(LogLossCertainWrong(), p, recalled)))
-
-
 class ScoreTotals(NamedTuple):
     """What the proper scores are made from, added up over reviews."""
 
@@ -199,15 +176,12 @@ def _squares(p: FloatArray, recalled: BoolArray) -> FloatArray:
     return squares
 
 
-@dataclass(frozen=True, slots=True)
 class LogLoss(SketchMetric):
     """Mean negative log-likelihood: see `log_loss`."""
 
-    name: ClassVar[str] = "log_loss"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -219,15 +193,12 @@ class LogLoss(SketchMetric):
         return _log_losses(*paired(predictions.p, predictions.recalled))
 
 
-@dataclass(frozen=True, slots=True)
 class Brier(SketchMetric):
     """Mean squared error: see `brier`."""
 
-    name: ClassVar[str] = "brier"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "brier", "lower", "test"
+    bounds = (0.0, 1.0)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -239,15 +210,12 @@ class Brier(SketchMetric):
         return _squares(*paired(predictions.p, predictions.recalled))
 
 
-@dataclass(frozen=True, slots=True)
 class NormalizedEntropy(SketchMetric):
     """Log loss relative to the base rate's: see `normalized_entropy`."""
 
-    name: ClassVar[str] = "normalized_entropy"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "normalized_entropy", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -273,7 +241,6 @@ class TrainRateSums:
         return losses, _log_losses(predictions.train_rate, predictions.recalled)
 
 
-@dataclass(frozen=True, slots=True)
 class NormalizedEntropyTrain(SketchMetric):
     """Log loss in units of that of a constant which could have been known: the training rate.
 
@@ -283,11 +250,9 @@ class NormalizedEntropyTrain(SketchMetric):
     training rows all turned out alike.
     """
 
-    name: ClassVar[str] = "normalized_entropy_train"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (TrainRateSums(),)
+    name, better, section = "normalized_entropy_train", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (TrainRateSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -295,15 +260,12 @@ class NormalizedEntropyTrain(SketchMetric):
         return loss / of_constant if of_constant else math.nan
 
 
-@dataclass(frozen=True, slots=True)
 class BrierSkill(SketchMetric):
     """Improvement of the Brier score over the base rate: see `brier_skill`."""
 
-    name: ClassVar[str] = "brier_skill"
-    better: ClassVar[Better] = "higher"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "brier_skill", "higher", "test"
+    bounds = (-math.inf, 1.0)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -314,30 +276,24 @@ class BrierSkill(SketchMetric):
         return 1 - totals.squares / totals.n / (base * (1 - base))
 
 
-@dataclass(frozen=True, slots=True)
 class LogLossClipped(SketchMetric):
-    """How many predictions the log loss clips: see `count_clipped`."""
+    """Number of predictions so certain that the log loss clips them."""
 
-    name: ClassVar[str] = "log_loss_clipped"
-    better: ClassVar[Better] = "neither"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss_clipped", "neither", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return score_totals(sketch).clipped
 
 
-@dataclass(frozen=True, slots=True)
 class LogLossCertainWrong(SketchMetric):
-    """How many predictions were certain and wrong: see `count_certain_wrong`."""
+    """Number of predictions that were certain and wrong: each costs 36.04 nats."""
 
-    name: ClassVar[str] = "log_loss_certain_wrong"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss_certain_wrong", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

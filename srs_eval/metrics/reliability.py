@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.metrics.smece import fixed_point, residual_field
 from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
 # Cells the predictions are counted in, so that time does not depend on their number.
@@ -66,50 +64,6 @@ class ReliabilityCurve:
     n: float
 
 
-def reliability_curve(
-    p: ArrayLike,
-    recalled: ArrayLike,
-    *,
-    points: int = 201,
-    level: float = 0.95,
-    resamples: int = 200,
-    seed: int = 0,
-) -> ReliabilityCurve:
-    """Draw the smooth calibration curve of some predictions, with its uncertainty.
-
-    Time hardly depends on n. The bootstrap draws reviews: with many users it is too sure.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    points : int
-        Points of the curve.
-    level, resamples, seed
-        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    References
-    ----------
-    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
-    Smith (2007), doi:10.1175/WAF993.1.
-
-    Examples
-    --------
-    >>> curve = reliability_curve([0.8] * 50, [1] * 40 + [0] * 10)
-    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
-    (0.8, 0.0)
-    """
-    return reliability_of(
-        tally(*paired(p, recalled)), points=points, level=level, resamples=resamples, seed=seed
-    )
-
-
 def reliability_of(
     counted: Tally,
     *,
@@ -118,7 +72,31 @@ def reliability_of(
     resamples: int = 200,
     seed: int = 0,
 ) -> ReliabilityCurve:
-    """Draw the smooth calibration curve of a tally: see `reliability_curve`."""
+    """Compute the smooth calibration curve of a tally, with bootstrap bands.
+
+    Run time hardly depends on the number of reviews. The bootstrap draws reviews, so with many
+    users its bands are too narrow.
+
+    Parameters
+    ----------
+    counted : Tally
+    points : int
+        Points of the curve.
+    level, resamples, seed
+        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
+
+    References
+    ----------
+    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
+    Smith (2007), doi:10.1175/WAF993.1.
+
+    Examples
+    --------
+    >>> from srs_eval.metrics.tally import tally
+    >>> curve = reliability_of(tally(np.full(50, 0.8), np.arange(50) < 40))
+    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
+    (0.8, 0.0)
+    """
     grid = np.linspace(0, 1, points)
     if not len(counted):
         return _undefined(grid)

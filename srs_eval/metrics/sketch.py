@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 T = TypeVar("T")
 
@@ -85,22 +85,45 @@ class ReviewMeanSums:
         return self.metric.per_review(predictions), np.ones(len(predictions), np.bool_)
 
 
+@dataclass(frozen=True, slots=True)
 class SketchMetric(ABC):
-    """Base of the metrics that follow from a sketch: they say what they need, and how.
+    """Base class of metrics computed from a sketch.
+
+    Subclasses set the properties below as class attributes. Those with parameters are frozen
+    dataclasses.
 
     Class attributes
     ----------------
     has_interval : bool
-        Whether it depends on outcomes, so that resampling tells how uncertain it is. Levels
-        that chance alone would give do not.
+        Whether the metric depends on outcomes, so that resampling gives an interval. Floors
+        (the expected value for true predictions) do not.
     """
 
-    __slots__ = ()
     has_interval: ClassVar[bool] = True
 
     @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the metric."""
+
+    @property
+    @abstractmethod
+    def better(self) -> Better:
+        """Which direction is better."""
+
+    @property
+    @abstractmethod
+    def section(self) -> str:
+        """Section of the panel."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest possible value."""
+
+    @property
     def needs(self) -> tuple[Sums, ...]:
-        """Sums to be looked up in the sketch; the tally is always there."""
+        """Sums the metric reads from the sketch; the tally is always available."""
         return ()
 
     @abstractmethod

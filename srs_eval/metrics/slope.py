@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +23,8 @@ from scipy.special import expit, logit
 from srs_eval.metrics.proper import CLIP
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.sums import CHUNK
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray
 
 # Predictions are joined within this many equal steps of the log odds for a first fit.
 STEPS = 2**13
@@ -49,37 +47,6 @@ class CalibrationLine(NamedTuple):
 NO_LINE = CalibrationLine(math.nan, math.nan)
 
 
-def calibration_line(p: ArrayLike, recalled: ArrayLike) -> CalibrationLine:
-    """Fit log odds of recall = intercept + slope * predicted log odds.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall, clipped to [2**-52, 1 - 2**-52].
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    CalibrationLine
-        Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome
-        happened, if all predictions are equal, or if a threshold on the prediction
-        separates the outcomes: no finite line is the most likely then.
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
-
-    Examples
-    --------
-    >>> line = calibration_line([0.2, 0.2, 0.2, 0.8, 0.8, 0.8], [1, 0, 0, 1, 1, 0])
-    >>> round(line.slope, 6), round(line.intercept, 6) + 0.0
-    (0.5, 0.0)
-    """
-    return line_of(tally(*paired(p, recalled)))
-
-
 def calibration_in_the_large(p: ArrayLike, recalled: ArrayLike) -> float:
     """Log odds by which predictions are too low on the whole: 0 is best.
 
@@ -95,7 +62,28 @@ def calibration_in_the_large(p: ArrayLike, recalled: ArrayLike) -> float:
 
 
 def line_of(counted: Tally) -> CalibrationLine:
-    """Fit the calibration line of a tally: see `calibration_line`."""
+    """Fit log odds of recall = intercept + slope * predicted log odds.
+
+    Parameters
+    ----------
+    counted : Tally
+        Its predictions are clipped to [2**-52, 1 - 2**-52].
+
+    Returns
+    -------
+    CalibrationLine
+        Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome
+        happened, if all predictions are equal, or if a threshold on the prediction
+        separates the outcomes: no finite line is the most likely then.
+
+    Examples
+    --------
+    >>> from srs_eval.metrics.tally import tally
+    >>> recalled = np.array([True, False, False, True, True, False])
+    >>> line = line_of(tally(np.repeat([0.2, 0.8], 3), recalled))
+    >>> round(line.slope, 6), round(line.intercept, 6) + 0.0
+    (0.5, 0.0)
+    """
     if not _overlaps(counted):
         return NO_LINE
     # Seen from their middle, intercept and slope of the narrowest predictions can be told apart.
@@ -256,42 +244,33 @@ def _log_odds(p: float) -> float:
     return float(logit(min(max(p, CLIP), 1 - CLIP)))
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationSlope(SketchMetric):
-    """Slope of the calibration line, best at 1: see `calibration_line`."""
+    """Slope of the calibration line, best at 1: see `line_of`."""
 
-    name: ClassVar[str] = "calibration_slope"
-    better: ClassVar[Better] = "neither"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_slope", "neither", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return sketch.derived(line_of).slope
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationIntercept(SketchMetric):
-    """Intercept of the calibration line: see `calibration_line`."""
+    """Intercept of the calibration line: see `line_of`."""
 
-    name: ClassVar[str] = "calibration_intercept"
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_intercept", "zero", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return sketch.derived(line_of).intercept
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationInTheLarge(SketchMetric):
     """Intercept at slope 1: see `calibration_in_the_large`."""
 
-    name: ClassVar[str] = "calibration_in_the_large"
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_in_the_large", "zero", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

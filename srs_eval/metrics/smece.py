@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +23,8 @@ from scipy.optimize import brentq
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray
 
 LATTICE = 1024
 # The smallest bandwidth that is looked at; below it the answer is this one.
@@ -59,12 +57,6 @@ def smece(p: ArrayLike, recalled: ArrayLike) -> float:
     0.1
     """
     return alone(Smece(), p, recalled)
-
-
-def smece_lattice(p: ArrayLike, recalled: ArrayLike) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and the bandwidth it was read at; NaN if n is 0."""
-    probability, outcome = paired(p, recalled)
-    return lattice_of(tally(probability, outcome))
 
 
 def lattice_of(counted: Tally) -> tuple[float, float]:
@@ -108,14 +100,6 @@ def smece_exact(p: ArrayLike, recalled: ArrayLike) -> float:
     0.1
     """
     return alone(SmeceExact(), p, recalled)
-
-
-def smece_at(p: ArrayLike, recalled: ArrayLike, sigma: float) -> float:
-    """Calibration error after smoothing with a reflected Gaussian of width `sigma`."""
-    counted = tally(*paired(p, recalled))
-    if not len(counted):
-        return math.nan
-    return residual_field(counted).absolute_integral(sigma)
 
 
 def residual_field(counted: Tally) -> CosineField:
@@ -189,28 +173,22 @@ def _kernel(step: int, nodes: int) -> NDArray[np.complex128]:
     return spectrum
 
 
-@dataclass(frozen=True, slots=True)
 class Smece(SketchMetric):
     """SmoothECE as commonly printed: see `smece`."""
 
-    name: ClassVar[str] = "smece"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "smece", "lower", "calibration"
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return lattice_of(sketch.tally)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class SmeceExact(SketchMetric):
     """SmoothECE by its definition: see `smece_exact`."""
 
-    name: ClassVar[str] = "smece_exact"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "smece_exact", "lower", "calibration"
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

@@ -14,12 +14,10 @@ from decimal import Decimal
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
-from srs_eval.metrics.sums import Sums, add_up
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
+from srs_eval.metrics.sums import Sums
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.stats.significance import wilson_interval
 
@@ -75,28 +73,6 @@ class ConfusionCounts:
         return counted, counted + other
 
 
-def confusion_counts(p: ArrayLike, recalled: ArrayLike, threshold: float) -> ConfusionCounts:
-    """Count the confusion matrix of the rule "recalled if p >= threshold".
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    threshold : float, in [0, 1]
-        Compared in the precision of `p`.
-
-    Examples
-    --------
-    >>> confusion_counts([0.95, 0.9, 0.6], [True, False, True], 0.9)
-    ConfusionCounts(true_positive=1, false_positive=1, false_negative=1, true_negative=0)
-    """
-    totals = add_up([ThresholdSums(threshold)], bare_predictions(*paired(p, recalled)))
-    counted = _counts(totals[0].values[0])
-    return ConfusionCounts(*(int(number) for number in astuple(counted)))
-
-
 @dataclass(frozen=True, slots=True)
 class ThresholdSums:
     """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
@@ -148,7 +124,7 @@ def _counts(totals: FloatArray) -> ConfusionCounts:
 
 @dataclass(frozen=True, slots=True)
 class Confusion(SketchMetric):
-    """One confusion statistic at one threshold: see `confusion_counts`.
+    """One confusion statistic at one threshold, of the rule "recalled if p >= threshold".
 
     Parameters
     ----------
@@ -165,8 +141,8 @@ class Confusion(SketchMetric):
 
     statistic: Statistic
     threshold: float
-    section: ClassVar[str] = "threshold"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    section = "threshold"
+    bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         """Refuse what is not a statistic or not a probability."""
@@ -210,9 +186,8 @@ class ThresholdBias(SketchMetric):
     """
 
     threshold: float
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "threshold"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    better, section = "zero", "threshold"
+    bounds = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
         """Refuse what is not a probability."""
