@@ -126,6 +126,8 @@ class ClusterSums:
         cluster: IntArray,
         clusters: int,
         cells: PredictionCells,
+        *,
+        block: int = BLOCK,
     ) -> ClusterSums:
         """Add up each cluster.
 
@@ -135,6 +137,8 @@ class ClusterSums:
             Checked before.
         cluster : int64 [n]
             Cluster of each review, from 0 to `clusters` - 1.
+        block : int
+            Clusters added up at a time.
         """
         curves = _curve_sums(panel, predictions, cluster, clusters)
         if (np.diff(cluster) < 0).any():
@@ -143,8 +147,8 @@ class ClusterSums:
         kinds = [*needed(panel), cells]
         blocks = []
         places: tuple[_Place, ...] = ()
-        for first in range(0, clusters, BLOCK):
-            size = min(BLOCK, clusters - first)
+        for first in range(0, clusters, block):
+            size = min(block, clusters - first)
             rows = slice(*np.searchsorted(cluster, [first, first + size]).tolist())
             totals = add_up(kinds, select(predictions, rows), cluster[rows] - first, size)
             places = places or _places(kinds, totals)

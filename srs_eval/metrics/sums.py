@@ -72,7 +72,12 @@ class Totals:
 
 
 def add_up(
-    sums: Sequence[Sums], predictions: Predictions, group: IntArray | None = None, groups: int = 1
+    sums: Sequence[Sums],
+    predictions: Predictions,
+    group: IntArray | None = None,
+    groups: int = 1,
+    *,
+    chunk: int = CHUNK,
 ) -> list[Totals]:
     """Add up several sums in one pass over the reviews.
 
@@ -85,6 +90,8 @@ def add_up(
         What each review belongs to, such as its user: from 0 to `groups` - 1, increasing.
     groups : int
         Number of groups.
+    chunk : int
+        Reviews added up at a time.
 
     Returns
     -------
@@ -93,11 +100,11 @@ def add_up(
     """
     parts: list[list[Totals]] = [[] for _ in sums]
     starts: list[tuple[int, int]] = []
-    for chunk, within, first in _chunks(predictions, group):
+    for reviews, within, first in _chunks(predictions, group, chunk):
         span = 1 if within is None else int(within[-1]) + 1
         starts.append((first, span))
         for place, each in zip(parts, sums, strict=True):
-            place.append(_add_chunk(each, chunk, within, span))
+            place.append(_add_chunk(each, reviews, within, span))
     return [_joined(place, starts, groups) for place in parts]
 
 
@@ -115,12 +122,12 @@ def stacked(parts: Sequence[Totals]) -> Totals:
 
 
 def _chunks(
-    predictions: Predictions, group: IntArray | None
+    predictions: Predictions, group: IntArray | None, chunk: int
 ) -> Iterator[tuple[Predictions, IntArray | None, int]]:
-    """Cut the reviews up: some of them, their groups less the first, the first group."""
+    """Yield chunks of reviews, their groups minus the first group, and the first group."""
     bare = replace(predictions, curves=None)
-    for begin in range(0, max(1, len(predictions)), CHUNK):
-        rows = slice(begin, begin + CHUNK)
+    for begin in range(0, max(1, len(predictions)), chunk):
+        rows = slice(begin, begin + chunk)
         if group is None or not len(predictions):
             yield select(bare, rows), None, 0
         else:

@@ -27,7 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from srs_eval.errors import Pruned
-from srs_eval.mlflow_plugins.lending import LentRun
+from srs_eval.mlflow_plugins.active_run import ActiveRun
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -81,7 +81,7 @@ class MlflowRuns(Callback):
         self._files = tuple(files)
         self._name = name
         self._tracker: MlflowTracker | None = None
-        self._lent: LentRun | None = None
+        self._active: ActiveRun | None = None
         self._folder = Path()
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -96,18 +96,18 @@ class MlflowRuns(Callback):
         tracker.start(self._run())
         self._tracker = tracker
         tracker.log(Param(name, value) for name, value in flat(settings).items())
-        self._lent = LentRun(tracker.environment())
+        self._active = ActiveRun(tracker.environment())
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """End the run as the job has ended."""
         tracker, self._tracker = self._tracker, None
-        lent, self._lent = self._lent, None
+        active, self._active = self._active, None
         if tracker is None:
             return
         end: RunEnd = "failed"
         try:
-            if lent is not None:
-                lent.take_back()
+            if active is not None:
+                active.restore()
             tracker.log([*_came_of(job_return), *self._kept_files()])
             end = _end(job_return)
         finally:

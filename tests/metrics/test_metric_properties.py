@@ -196,7 +196,7 @@ def test_sums_of_any_parts_add_up_to_those_of_the_whole(histories, seed):
         assert together[each] == pytest.approx(total.values[0], abs=1e-12, rel=1e-12)
 
 
-@quick
+@few
 @given(st.lists(histories_of_few_levels, min_size=1, max_size=4))
 def test_users_of_few_levels_pool_to_the_panel_of_all_rows(users):
     each = [predicted(histories, user=str(k)) for k, histories in enumerate(users)]

@@ -131,7 +131,7 @@ def test_intervals_are_about_as_wide_as_those_from_resampling_rows(data):
         return roc_auc_score(recalled[rows], p[rows])
 
     reference = stats.bootstrap(
-        (np.arange(60),), area, n_resamples=300, vectorized=False, method="basic", rng=1
+        (np.arange(60),), area, n_resamples=120, vectorized=False, method="basic", rng=1
     )
     interval = score(p, recalled, user=user, panel=Panel([Auc()])).intervals["auc"]
     factor = stats.t.ppf(0.995, 59)

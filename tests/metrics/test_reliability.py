@@ -12,14 +12,14 @@ from srs_eval.metrics.tally import Tally, tally
 
 
 def test_calibrated_predictions_lie_on_the_diagonal(weyl):
-    curve = reliability_of(counted(*weyl(20_000, 0.0)))
+    curve = reliability_of(counted(*weyl(20_000, 0.0)), resamples=20)
     inner = (curve.p_grid > 0.7) & (curve.p_grid < 0.97)
     assert curve.observed[inner] == pytest.approx(curve.p_grid[inner], abs=0.03)
     assert np.isnan(curve.observed[curve.p_grid < 0.45]).all()
 
 
 def test_bias_shows_where_it_is(weyl):
-    curve = reliability_of(counted(*weyl(50_000, 0.1)))
+    curve = reliability_of(counted(*weyl(50_000, 0.1)), resamples=20)
     at = dict(zip(curve.p_grid.round(3), curve.observed, strict=True))
     assert at[0.7] == pytest.approx(0.7, abs=0.02)
     assert at[0.97] == pytest.approx(0.87, abs=0.02)
@@ -27,7 +27,7 @@ def test_bias_shows_where_it_is(weyl):
 
 def test_the_number_is_smooth_ece(weyl):
     p, recalled = weyl(2000, 0.05)
-    curve = reliability_of(counted(p, recalled))
+    curve = reliability_of(counted(p, recalled), resamples=20)
     assert curve.smece == smece_exact(p, recalled) == curve.sigma
     assert 0 < curve.half_width < 0.03
     assert curve.n == 2000
@@ -48,7 +48,7 @@ def test_the_band_surrounds_the_curve_and_narrows_with_data(weyl):
 
 
 def test_density_integrates_to_one(weyl):
-    curve = reliability_of(counted(*weyl(1000, 0.05)))
+    curve = reliability_of(counted(*weyl(1000, 0.05)), resamples=20)
     assert np.trapezoid(curve.density, curve.p_grid) == pytest.approx(1, abs=0.01)
     assert curve.density.min() >= 0
 
@@ -70,14 +70,14 @@ def test_the_half_width_matches_resampling_the_reviews():
     [([0.9], [1]), ([0.0, 1.0], [0, 1]), ([1.0, 0.0], [0, 1]), ([0.5] * 9, [1] * 9)],
 )
 def test_little_data_makes_a_curve_all_the_same(p, recalled):
-    curve = reliability_of(counted(p, recalled))
+    curve = reliability_of(counted(p, recalled), resamples=20)
     nearest = np.rint(np.array(p) * 200).astype(int)
     assert np.isfinite(curve.observed[nearest]).all()
     assert math.isfinite(curve.half_width)
 
 
 def test_nothing_makes_an_undefined_curve():
-    curve = reliability_of(counted([], []))
+    curve = reliability_of(counted([], []), resamples=20)
     assert np.isnan(curve.observed).all()
     assert math.isnan(curve.smece)
     assert curve.n == 0
@@ -115,8 +115,8 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
 def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions():
     rng = np.random.default_rng(4)
     p = rng.beta(9, 1.2, 2000)
-    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(200)])
-    curve = reliability_of(counted(p, rng.random(2000) < p**2))
+    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(80)])
+    curve = reliability_of(counted(p, rng.random(2000) < p**2), resamples=20)
     assert curve.smece_floor == pytest.approx(expected, rel=0.08)
 
 
