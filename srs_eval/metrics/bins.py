@@ -51,7 +51,7 @@ class Scale:
         return rounded[np.searchsorted(starts, np.asarray(values), side="right") - 1]
 
     def codes(self, values: ArrayLike) -> IntArray:
-        """Give each rounded value a number from 0, equal ones the same, in order."""
+        """Return the rank of each rounded value among the distinct rounded values."""
         given = np.asarray(values)
         # Most are small whole numbers: looking them up is ten times faster than searching.
         if given.size and given.max() < LOOKED_UP:
@@ -87,7 +87,7 @@ def _code_table(scale: Scale) -> tuple[FloatArray, IntArray]:
 
 @lru_cache
 def _small_codes(scale: Scale) -> IntArray:
-    """Give the numbers of the whole numbers below `LOOKED_UP`."""
+    """Return the codes of the whole numbers below `LOOKED_UP`."""
     starts, code = _code_table(scale)
     whole = np.maximum(np.arange(LOOKED_UP), SHORTEST_INTERVAL)
     return code[np.searchsorted(starts, whole, side="right") - 1]
@@ -211,7 +211,7 @@ class FactSums:
         return cell
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, prediction less outcome, and the variance of an outcome of that chance."""
+        """Return 1, prediction minus outcome, and the variance of the outcome."""
         p = predictions.p.astype(np.float64, copy=False)
         if _facts(predictions) is None:
             return (np.broadcast_to(math.nan, len(p)),) * 3
@@ -229,13 +229,13 @@ class LogBinSums:
         return log_bins(predictions.p)
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, and prediction less outcome."""
+        """Return 1, and prediction minus outcome."""
         residual = predictions.p.astype(np.float64, copy=False) - predictions.recalled
         return np.ones(len(residual), np.bool_), residual
 
 
 def _facts(predictions: Predictions) -> tuple[FloatArray, IntArray, IntArray] | None:
-    """Get what RMSE(bins) groups reviews by; None where any of it is not known."""
+    """Return the columns RMSE(bins) groups reviews by; None if one is unknown."""
     elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
     if elapsed_days is None or nth_review is None or predictions.lapses is None:
         return None
@@ -249,7 +249,7 @@ def _mean_square(totals: FloatArray) -> float:
 
 
 def _mean_variance(totals: FloatArray) -> float:
-    """Mean square that chance alone would leave, were every prediction right."""
+    """Compute the mean square expected if every prediction is the true probability."""
     held = totals[totals[:, 0] != 0]
     return float((held[:, 2] / held[:, 0]).sum() / held[:, 0].sum())
 
@@ -274,10 +274,10 @@ class RmseBinsWiki(RmseBins):
 
 
 class RmseBinsFloor(SketchMetric):
-    """RMSE(bins) that chance alone would leave, were every prediction right.
+    """Expected RMSE(bins) if every prediction is the true probability.
 
     The root of the expected mean square. A model below it is not better than perfect: its
-    predictions are watching the bins.
+    predictions exploit the bins.
     """
 
     name, better, section = "rmse_bins_floor", "neither", "calibration"
@@ -291,7 +291,7 @@ class RmseBinsFloor(SketchMetric):
 
 
 class RmseBinsDebiased(SketchMetric):
-    """RMSE(bins) less what chance alone would leave, as a root of squares; 0 below that."""
+    """Root of the mean square minus its expected value for true predictions; at least 0."""
 
     name, better, section = "rmse_bins_debiased", "lower", "calibration"
     bounds = (0.0, 1.0)

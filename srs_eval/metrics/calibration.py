@@ -95,7 +95,7 @@ class EqualBinSums:
         return np.minimum((p * self.cells).astype(np.int64), self.cells - 1)
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, and prediction less outcome."""
+        """Return 1, and prediction minus outcome."""
         return np.ones(len(predictions), np.bool_), predictions.p.astype(
             np.float64, copy=False
         ) - predictions.recalled
@@ -116,7 +116,7 @@ class Ece(SketchMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse less than one bin."""
+        """Check the number of bins."""
         if self.bins < 1:
             raise ConfigError(f"ece needs at least 1 bin, not {self.bins}")
 

@@ -1,9 +1,9 @@
-"""CORP: how much of a proper score is miscalibration, discrimination and uncertainty.
+"""CORP: a proper score as miscalibration, discrimination and uncertainty.
 
-Outcomes are regressed on predictions by a curve that may only rise. What the score would
-gain from the fitted curve is miscalibration (MCB), what the curve gains over the base rate
-is discrimination (DSC), and the score of the base rate is uncertainty (UNC):
-score = MCB - DSC + UNC. Nothing is binned, and nothing is to be tuned.
+Outcomes are regressed on predictions by isotonic regression. The score minus that of the fitted
+curve is miscalibration (MCB), the score of the base rate minus that of the curve is
+discrimination (DSC), and the score of the base rate is uncertainty (UNC):
+score = MCB - DSC + UNC. There are no bins and no tuning parameters.
 
 References
 ----------
@@ -83,7 +83,7 @@ class Corp:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyBand:
-    """Where the calibration curve of perfect predictions would lie, pointwise.
+    """Pointwise band of the calibration curve for true predictions.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def corp(counted: Tally) -> Corp:
 def corp_consistency_band(
     counted: Tally, *, level: float = 0.95, resamples: int = 200, seed: int = 0
 ) -> ConsistencyBand:
-    """Draw outcomes from the predictions themselves, and fit the curve again and again.
+    """Compute a band from curves fitted to outcomes drawn from the predictions.
 
     Time does not grow with the reviews. They are drawn independently of each other.
 
@@ -248,7 +248,7 @@ class CorpPart(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
     def __post_init__(self) -> None:
-        """Refuse what is no part, or no score."""
+        """Check the part and the score."""
         if self.part not in BETTER or self.score not in MOST:
             raise ConfigError(
                 f"corp has the parts {', '.join(BETTER)} of the scores {', '.join(MOST)}, "

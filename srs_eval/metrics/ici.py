@@ -136,7 +136,7 @@ def lowess(counted: Tally) -> FloatArray:
 
 
 def _anchors(p: FloatArray) -> IntArray:
-    """Choose where to fit: the last prediction within each step, and both ends."""
+    """Choose the anchors: the last prediction within each step, and both ends."""
     ordered = p.tolist()
     step = SPACING * (ordered[-1] - ordered[0])
     chosen, last = [0], len(ordered) - 1

@@ -1,4 +1,4 @@
-"""Proper scores: an honest belief is the best thing a model can predict.
+"""Proper scores: their expectation is best for the true probability.
 
 Natural logarithms throughout. A score that cannot be defined is NaN: a skill against the
 base rate where only one outcome happened, and everything where there are no reviews.
@@ -102,7 +102,7 @@ def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
 
 
 class ScoreTotals(NamedTuple):
-    """What the proper scores are made from, added up over reviews."""
+    """Totals over reviews, from which the proper scores are computed."""
 
     n: float
     recalled: float
@@ -128,7 +128,7 @@ class ScoreTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoreSums:
-    """Adds up what the proper scores are made from."""
+    """Sums for the proper scores."""
 
     cells: ClassVar[int] = 1
 
@@ -137,7 +137,7 @@ class ScoreSums:
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give the columns of `ScoreTotals`."""
+        """Return the columns of `ScoreTotals`."""
         p = predictions.p.astype(np.float64, copy=False)
         recalled = predictions.recalled
         error = p - recalled
@@ -157,7 +157,7 @@ SCORES = ScoreSums()
 
 
 def score_totals(sketch: Sketch) -> ScoreTotals:
-    """Look the totals up in a sketch."""
+    """Return the totals of a sketch."""
     return ScoreTotals(*sketch[SCORES][0].tolist())
 
 
@@ -234,7 +234,7 @@ class TrainRateSums:
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give both log losses; NaN where the share is not known."""
+        """Return both log losses; NaN where the training rate is unknown."""
         losses = _log_losses(predictions.p, predictions.recalled)
         if predictions.train_rate is None:
             return losses, np.broadcast_to(math.nan, len(losses))
@@ -244,8 +244,8 @@ class TrainRateSums:
 class NormalizedEntropyTrain(SketchMetric):
     """Log loss in units of that of a constant which could have been known: the training rate.
 
-    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which nobody
-    knew beforehand. Here the share of recalls among the training rows of each fold is the
+    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which is not
+    known beforehand. Here the share of recalls among the training rows of each fold is the
     prediction to beat: 0 is perfect, above 1 is worse than a constant. NaN where a fold's
     training rows all turned out alike.
     """

@@ -1,4 +1,4 @@
-"""The smooth reliability curve: how often people recall, against what was predicted."""
+"""The smooth reliability curve: observed against predicted recall."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReliabilityCurve:
     half_width : float
         Larger side of the basic bootstrap interval of `smece`.
     smece_floor : float
-        SmoothECE that chance alone would leave, were every prediction right.
+        Expected SmoothECE if every prediction is the true probability.
     sigma : float
         Bandwidth of the curve: SmoothECE itself, but at least 0.002.
     n : float
@@ -126,7 +126,7 @@ def reliability_of(
 
 
 def _undefined(grid: FloatArray) -> ReliabilityCurve:
-    """Say nothing about nothing."""
+    """Return the curve of no predictions: NaN everywhere."""
     nothing, none = np.full(len(grid), np.nan), math.nan
     return ReliabilityCurve(
         grid, nothing, nothing, nothing, nothing, nothing, nothing, none, none, none, none, 0.0
@@ -153,11 +153,11 @@ class _Cells:
         return cls(np.stack([forgotten, recalled]), np.clip(mean, 0, 1))
 
     def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw the reviews anew: tables [times, 2, cells]."""
+        """Resample the reviews: tables [times, 2, cells]."""
         return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
 
     def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw the outcomes anew, as if predictions were true: tables [times, 2, cells]."""
+        """Draw outcomes from the predictions: tables [times, 2, cells]."""
         count = self.counts.sum(axis=0)
         held = np.flatnonzero(count)
         whole = np.floor(count[held])

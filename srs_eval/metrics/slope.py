@@ -1,8 +1,8 @@
 """Calibration slope and intercept: outcomes regressed on predictions, both as log odds.
 
-A slope below 1 says that predictions are too extreme, one above 1 that they are too timid;
-calibration-in-the-large, the intercept with the slope held at 1, that they are too low
-(above 0) or too high (below 0) on the whole.
+A slope below 1 means that predictions are too extreme, one above 1 that they are not extreme
+enough. Calibration-in-the-large, the intercept with the slope fixed at 1, is above 0 if
+predictions are too low on average and below 0 if they are too high.
 
 References
 ----------
@@ -86,7 +86,7 @@ def line_of(counted: Tally) -> CalibrationLine:
     """
     if not _overlaps(counted):
         return NO_LINE
-    # Seen from their middle, intercept and slope of the narrowest predictions can be told apart.
+    # Centred, intercept and slope are identifiable even for very similar predictions.
     centre = _log_odds(float(counted.p @ counted.count) / counted.n)
     line = np.array([_log_odds(counted.n_recalled / counted.n), 0.0])
     few = _joined(counted)
@@ -134,7 +134,7 @@ def _joined(counted: Tally) -> Tally:
 
 
 def _newton(counted: Tally, centre: float, line: FloatArray) -> FloatArray | None:
-    """Climb the likelihood of intercept and slope; None if no top is found."""
+    """Maximise the likelihood by Newton's method; None if it does not converge."""
     for _ in range(MOST_ITERATIONS):
         gradient, curvature = _derivatives(counted, centre, line)
         level, mixed, spread = curvature
@@ -153,7 +153,7 @@ def _newton(counted: Tally, centre: float, line: FloatArray) -> FloatArray | Non
 
 
 def _shortened(counted: Tally, centre: float, line: FloatArray, step: FloatArray) -> FloatArray:
-    """Halve a step until it makes the outcomes likelier."""
+    """Halve a step until the likelihood increases."""
     here = _loss(counted, centre, line)
     for _ in range(MOST_ITERATIONS):
         if _loss(counted, centre, line + step) <= here:
@@ -217,7 +217,7 @@ def _shift(counted: Tally, start: float) -> float:
         step = missed / slope if slope > 0 else math.inf
         if abs(step) <= SHORT:
             return shift + step
-        # Where a step leads out of what is known, halve that instead.
+        # A step outside the bracket is replaced by bisection.
         shift = shift + step if lowest < shift + step < highest else (lowest + highest) / 2
     return shift
 

@@ -1,8 +1,8 @@
-"""SmoothECE: the calibration error left after smoothing as much as the error itself.
+"""SmoothECE: the calibration error after smoothing with a bandwidth equal to the error.
 
-Two numbers. `smece` is the one other projects print: the bandwidth is looked up on a
-lattice of 1/1024 and the kernel is cut off. `smece_exact` solves the definition. Neither
-may rank models alone: always predicting the base rate scores 0.
+There are two versions. `smece` is the published one: the bandwidth is searched on a lattice of
+1/1024 and the kernel is truncated. `smece_exact` solves the definition. Neither may rank models
+alone: always predicting the base rate scores 0.
 
 References
 ----------
@@ -27,7 +27,7 @@ from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
 LATTICE = 1024
-# The smallest bandwidth that is looked at; below it the answer is this one.
+# Smallest bandwidth, in steps of the lattice.
 LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
@@ -135,7 +135,7 @@ class _LatticeFields:
 
     @classmethod
     def of(cls, counted: Tally) -> _LatticeFields:
-        """Look at the predictions of a tally."""
+        """Build the fields from a tally."""
         return cls(counted.p, counted.residual, counted.count)
 
     def error(self, step: int) -> float:

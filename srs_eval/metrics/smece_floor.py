@@ -26,7 +26,7 @@ from srs_eval.nouns import FloatArray
 # Relative: far below what the Gaussian approximation is good for.
 PRECISION = 1e-5
 MOST_STEPS = 40
-# Where less than this is left no smoothing can be told from none.
+# Below this, smoothing has no effect.
 NARROWEST = 1e-12
 # Points the noise is integrated over, at least.
 FEWEST_POINTS = 2**10

@@ -1,4 +1,4 @@
-"""Sums over reviews that metrics are computed from.
+"""Sums over reviews, from which metrics are computed.
 
 Sums of chunks, of users and of resampled clusters add up. So one pass over the reviews is
 enough for all metrics, and resampling users or cards is a product of two matrices.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import select
 
-# Reviews looked at together: few enough that what is computed of them stays in the cache.
+# Reviews processed together: few enough that intermediate results stay in the cache.
 CHUNK = 2**14
 
 
@@ -38,7 +38,7 @@ class Sums(Protocol):
 
 
 def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
-    """Give labels numbers in their order: that of each [n], and how many different there are.
+    """Return the rank of each label [n] among the distinct labels, and their number.
 
     Linear in time where they are whole numbers in a narrow range, as most are.
     """
@@ -57,7 +57,7 @@ def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What sums came to, of the cells that hold any reviews.
+    """Totals of the cells that hold reviews.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def add_up(
     predictions : Predictions
         Of one user or many, checked before.
     group : int64 [n], optional
-        What each review belongs to, such as its user: from 0 to `groups` - 1, increasing.
+        Group of each review, such as its user: from 0 to `groups` - 1, increasing.
     groups : int
         Number of groups.
     chunk : int
@@ -109,7 +109,7 @@ def add_up(
 
 
 def stacked(parts: Sequence[Totals]) -> Totals:
-    """Put the groups of several totals of the same sums under each other."""
+    """Concatenate the groups of several totals of the same sums."""
     used = np.unique(np.concatenate([part.cell for part in parts]))
     groups = sum(len(part.values) for part in parts)
     values = np.zeros((groups, len(used), parts[0].values.shape[-1]))
@@ -161,7 +161,7 @@ def _add_chunk(sums: Sums, chunk: Predictions, group: IntArray | None, groups: i
 
 
 def _joined(parts: Sequence[Totals], starts: Sequence[tuple[int, int]], groups: int) -> Totals:
-    """Put the totals of all chunks together."""
+    """Combine the totals of all chunks."""
     if len(parts) == 1 and groups == 1:
         return parts[0]
     used = np.unique(np.concatenate([part.cell for part in parts]))

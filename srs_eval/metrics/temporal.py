@@ -30,12 +30,12 @@ VIOLATIONS: Mapping[Kind, Callable[[FloatArray, FloatArray, float], BoolArray]] 
     "flat": lambda rise, earlier, none: np.abs(rise) <= none,
     "tolerant": lambda rise, earlier, none: rise > 0.02 * np.exp(-earlier) + none,
 }
-# What is equal but for rounding, in the precision the curves were computed in.
+# Tolerance for rounding, for curves in double and in lower precision.
 FINE, COARSE = 1e-9, 1e-6
 
 
 def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray, FloatArray]:
-    """Choose elapsed times that stand for all the intervals of some reviews.
+    """Choose elapsed times that represent the intervals of some reviews.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
 
 
 def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Go through all pairs of an earlier and a later time, those of one earlier time at once.
+    """Iterate over all pairs of an earlier and a later time, by earlier time.
 
     Yields
     ------
@@ -168,7 +168,7 @@ class Temporal(CurveMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a kind of violation."""
+        """Check the kind."""
         if self.kind not in VIOLATIONS:
             raise ConfigError(f"temporal check {self.kind!r} is not one of {', '.join(VIOLATIONS)}")
 

@@ -1,7 +1,7 @@
 """How far forgetting curves rise and fall, and what their elapsed time is worth.
 
-A share of pairs says how often a curve goes the wrong way; these say by how much. Only
-`TemporalPermutation` looks at outcomes, so a curve that falls in the wrong way cannot pass it.
+A share of pairs measures how often a curve rises; these metrics measure by how much. Only
+`TemporalPermutation` uses outcomes, so a curve of the wrong shape cannot pass it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
 
 
 def _at_several_times(curves: Curves) -> BoolArray:
-    """Say which curves are at two times or more [n]."""
+    """Return which curves have two times or more [n]."""
     several: BoolArray = (curves.weight > 0).sum(axis=1) > 1
     return several
 
@@ -204,7 +204,7 @@ class TemporalDrop(CurveMetric):
 
 
 class TemporalPermutation(CurveMetric):
-    """What the elapsed time is worth, in nats per review: see `permuted_losses`.
+    """Permutation importance of the elapsed time, in nats per review: see `permuted_losses`.
 
     Higher is better; 0 or less means that the model would have predicted as well with the
     elapsed times of other reviews.

@@ -22,7 +22,7 @@ from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.stats.significance import wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
-# Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
+# The bias at a threshold is that of predictions closer to it than this.
 NEARBY = Decimal("0.02")
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
@@ -53,7 +53,7 @@ class ConfusionCounts:
         return counted / conditioned if conditioned else math.nan
 
     def interval(self, statistic: Statistic, *, level: float = 0.99) -> tuple[float, float]:
-        """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is."""
+        """Wilson's interval of a rate, assuming independent reviews; NaN if the rate is."""
         return wilson_interval(*self._of_which(statistic), level=level)
 
     def _of_which(self, statistic: Statistic) -> tuple[float, float]:
@@ -87,7 +87,7 @@ class ThresholdSums:
     cells: ClassVar[int] = 1
 
     def cell(self, predictions: Predictions) -> IntArray | None:
-        """Say that there is one cell."""
+        """Return None: there is one cell."""
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
@@ -117,7 +117,7 @@ def nearby(threshold: float) -> tuple[float, float]:
 
 
 def _counts(totals: FloatArray) -> ConfusionCounts:
-    """Make the confusion matrix of what the sums came to [1, 6]."""
+    """Build the confusion matrix from totals [1, 6]."""
     predicted, hit, recalled, n = totals[0, :4].tolist()
     return ConfusionCounts(hit, predicted - hit, recalled - hit, n - recalled - (predicted - hit))
 
@@ -145,7 +145,7 @@ class Confusion(SketchMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a statistic or not a probability."""
+        """Check the statistic and the threshold."""
         if self.statistic not in STATISTICS:
             raise ConfigError(
                 f"confusion statistic {self.statistic!r} is not one of {', '.join(STATISTICS)}"
@@ -176,8 +176,8 @@ class Confusion(SketchMetric):
 class ThresholdBias(SketchMetric):
     """Mean prediction less share of recalls, over the predictions near a threshold.
 
-    What a scheduler that aims at the threshold gets wrong: above 0, people forget more than
-    they asked for.
+    The error of a scheduler that aims at the threshold: above 0, people forget more than
+    desired.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class ThresholdBias(SketchMetric):
     bounds = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a probability."""
+        """Check the threshold."""
         _refuse_threshold(self.threshold)
 
     @property
@@ -246,7 +246,7 @@ def _in_words(threshold: float) -> str:
 def threshold_rows(
     sketch: Sketch, metrics: Iterable[object], *, level: float = 0.99
 ) -> tuple[dict[str, float], ...]:
-    """Tell all there is to tell of each threshold that some metrics look at.
+    """Return counts, rates, intervals and bias for each threshold of some metrics.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def threshold_rows(
 
 
 def _row(sums: ThresholdSums, sketch: Sketch, level: float) -> dict[str, float]:
-    """Tell all there is to tell of one threshold."""
+    """Return counts, rates, intervals and bias for one threshold."""
     totals = sketch[sums]
     counts = _counts(totals)
     bias, nearby = totals[0, 4:].tolist()

@@ -1,4 +1,4 @@
-"""From the start to the end of one run in MLflow; everything that imports it begins here."""
+"""One open run in MLflow, from its start to its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MlflowSession:
     has_view : bool
         Whether the experiment has the ready-made view, to which links may point.
     monitor : SystemMetricsMonitor, optional
-        What logs the use of the processors and of memory until the run ends.
+        Logs system metrics until the run ends.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class MlflowSession:
         return self._links()
 
     def _leave(self) -> None:
-        # The process ends and nobody has ended the run. A forked child ends too, but the
-        # run is its parent's; and an error at exit would have no one to read it.
+        # The process exits without `finish`. A forked child exits too, but the run is its
+        # parent's. Errors at exit are not reported.
         if os.getpid() == self._process:
             with suppress(TrackingError):
                 self.finish("failed")
@@ -185,14 +185,14 @@ def begin_session(
 
 
 def _give_up(client: MlflowClient, run_id: str) -> None:
-    """End a run that was interrupted before anything was logged."""
+    """End a run that failed to start."""
     run_facts.end()
     with suppress(*MLFLOW_ERRORS):
         client.set_terminated(run_id, STATUS["killed"])
 
 
 def _monitor(address: StoreAddress, run_id: str) -> SystemMetricsMonitor:
-    """Begin to measure the use of the machine."""
+    """Start to log system metrics."""
     # Imported here, because it cannot be without psutil.
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 

@@ -1,4 +1,4 @@
-"""The tracker that keeps runs in MLflow."""
+"""The tracker that logs runs to MLflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MlflowTracker:
-    """Keep runs in MLflow: in a local sqlite file, or in any server or database it can use.
+    """Log runs to MLflow: to a local sqlite file, or to any server or database it supports.
 
     Nothing is opened, and MLflow is not even imported, before `start`. A run whose
     process is asked to stop (SIGTERM) ends as KILLED, one whose process leaves without
@@ -88,7 +88,7 @@ class MlflowTracker:
             )
 
     def environment(self) -> dict[str, str]:
-        """Give what makes MLflow's own functions log to the open run, here or in a child."""
+        """Return the variables that make MLflow's functions log to the open run."""
         session = self._open_session()
         return {"MLFLOW_RUN_ID": session.run_id, "MLFLOW_TRACKING_URI": session.address.uri}
 
@@ -103,7 +103,7 @@ class MlflowTracker:
         self._open_session().log(items)
 
     def finish(self, status: RunEnd) -> RunLinks:
-        """End the run and say where it can be seen.
+        """End the run and return its links.
 
         A run that was asked to stop ends as killed, whatever `status` says.
 

@@ -179,9 +179,7 @@ def test_a_tally_is_as_good_as_predictions(name, tmp_path):
 
 def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     predictions = simulated(300)
-    (plain,) = plots.save_figure(
-        plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"]
-    )
+    (plain,) = plots.save_figure(plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"])
     with matplotlib.rc_context(
         {"axes.facecolor": "black", "font.size": 30, "svg.fonttype": "none"}
     ):
