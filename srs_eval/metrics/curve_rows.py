@@ -34,9 +34,9 @@ class CurveMetric(ABC):
         """Which direction is better."""
 
     @property
-    @abstractmethod
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
+        return -math.inf, math.inf
 
     @abstractmethod
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:

@@ -117,9 +117,9 @@ class SketchMetric(ABC):
         """Section of the panel."""
 
     @property
-    @abstractmethod
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
+        return -math.inf, math.inf
 
     @property
     def needs(self) -> tuple[Sums, ...]:

@@ -87,7 +87,7 @@ def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(we
     rng = np.random.default_rng(2)
     p = rng.beta(9, 1.2, 3000)
     inside = []
-    for _ in range(12):
+    for _ in range(6):
         curve = reliability_of(counted(p, rng.random(3000) < p), resamples=40)
         dense = curve.density > 1
         held = (curve.observed >= curve.null_lo) & (curve.observed <= curve.null_hi)
@@ -102,7 +102,7 @@ def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(we
 def test_the_band_under_calibration_has_the_width_that_theory_gives():
     rng = np.random.default_rng(3)
     p = rng.beta(9, 1.2, 20_000)
-    curve = reliability_of(counted(p, rng.random(20_000) < p - 0.05), resamples=500)
+    curve = reliability_of(counted(p, rng.random(20_000) < p - 0.05), resamples=300)
     at = np.searchsorted(curve.p_grid, 0.8)
     kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
     kernel += np.exp(-0.5 * ((2 - p - curve.p_grid[at]) / curve.sigma) ** 2)
