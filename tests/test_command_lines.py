@@ -20,7 +20,7 @@ ONCE = {
     ("name=${oc.env:NOPE}",): "NOPE",
     ("seed=" + "9" * 5000,): "5,005 characters",
     ("seed=" + "[" * 2000,): "2,005 characters",
-    ("--config-dir=options", "algo=latin"): "latin.yaml: cannot be read: it is no UTF-8",
+    ("--config-dir=options", "algo=latin"): "latin.yaml: cannot be read: it is not UTF-8",
     ("--config-dir=options", "algo=deep"): "deep.yaml: cannot be read: it is nested too deeply",
     ("--config-dir=options", "algo=scalar"): "scalar.yaml: cannot be read",
     ("--config-dir=options", "algo=loop"): "scalar.yaml: cannot be read",

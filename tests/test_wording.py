@@ -32,7 +32,17 @@ OPENERS = r'"""(?:Say|Tell|Name|Give|Put|Take)\b'
 # Folders and files that are not swept yet: to be emptied.
 EXEMPT: tuple[str, ...] = ()
 _TEXTS = {".py", ".md", ".yaml", ".toml", ".txt", ".cff", ""}
-_FOLDERS = "benchmarks conf docs examples experiments hydra_plugins scripts srs_eval tests".split()
+_FOLDERS = [
+    "benchmarks",
+    "conf",
+    "docs",
+    "examples",
+    "experiments",
+    "hydra_plugins",
+    "scripts",
+    "srs_eval",
+    "tests",
+]
 _GLOSSARY = re.compile(r"<!-- glossary -->.*?<!-- /glossary -->", re.S)
 _WRONG = re.compile(
     "|".join([rf"\b(?:{phrase.replace(' ', chr(92) + 's+')})\b" for phrase in PHRASES] + [OPENERS]),

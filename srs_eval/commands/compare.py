@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from srs_eval.commands.arguments import (
-    NotUnderstood,
     carry_out,
     exit_with,
     explained,
@@ -116,7 +115,7 @@ def understood(words: Sequence[str]) -> Asked:
     if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
-        raise NotUnderstood(problems)
+        raise ConfigError(*problems)
     return Asked(found.paths, found.options)
 
 
