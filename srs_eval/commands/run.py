@@ -165,7 +165,7 @@ def job(cfg: DictConfig) -> float:
 
 
 def _tell_once(texts: Sequence[str]) -> None:
-    """Say what no job of the command has said before."""
+    """Print messages that no job of the command has printed before."""
     for text in texts:
         if text not in _command.told:
             _command.told.add(text)
@@ -307,7 +307,7 @@ def _runs(given: Namespace) -> bool:
 
 @contextmanager
 def _as_hydra_reads_it(words: list[str]) -> Iterator[None]:
-    """Put the words where Hydra looks for them, and have it raise its errors."""
+    """Set `sys.argv` for Hydra, and make Hydra raise its errors."""
     before, sys.argv = sys.argv, [*sys.argv[:1], *words]
     full_error = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra would print its own account of an error and exit; with this it tells us instead.
