@@ -10,7 +10,7 @@ from command_lines import QUICK, attempt, command_line, prepare
 
 NO_DATA = tuple(word for word in QUICK if not word.startswith("data."))
 TABLE = ("data=csv", "data.path=ok.csv", "data.columns.day=day")
-# What once ended in a traceback, a hang, or a run that nobody had asked for; what is told now.
+# Arguments that once ended in a traceback, a hang or an unwanted run, and part of the error now.
 ONCE = {
     ("compute=processes", "compute.workers=1.0"): "workers=1.0",
     ("compute=processes", "compute.workers=1.5"): "workers=1.5",

@@ -120,7 +120,7 @@ def understood(words: Sequence[str]) -> Asked:
 
 
 def _compare(asked: Asked, words: Sequence[str]) -> int:
-    """Compare, say what came of it, write the files, and keep them in the tracker."""
+    """Compare, print and write the result, and log it to the tracker."""
     # Heavy, all of these: not for --help and for mistakes.
     from srs_eval.comparison.inputs import given_runs
     from srs_eval.comparison.pairing import pair

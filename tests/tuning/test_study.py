@@ -1,4 +1,4 @@
-"""The trials of a search: the same ones whoever makes them, none twice, none lost."""
+"""The trials of a search: reproducible, none repeated, none lost."""
 
 from __future__ import annotations
 
