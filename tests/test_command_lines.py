@@ -9,12 +9,8 @@ import pytest
 from command_lines import QUICK, attempt, command_line, prepare
 
 NO_DATA = tuple(word for word in QUICK if not word.startswith("data."))
-TABLE = ("data=csv", "data.path=ok.csv", "data.columns.day=day")
 # Arguments that once ended in a traceback, a hang or an unwanted run, and part of the error now.
 ONCE = {
-    ("compute=processes", "compute.workers=1.0"): "workers=1.0",
-    ("compute=processes", "compute.workers=1.5"): "workers=1.5",
-    (*TABLE, "data.columns.card=[a]"): "card=",
     ("seed=${seed}",): "seed cannot be resolved",
     ("seed=${nope}",): "nope",
     ("name=${oc.env:NOPE}",): "NOPE",
@@ -30,8 +26,6 @@ ONCE = {
     ("figures=2",): "figures=2",
     ("figures=-1",): "figures=-1",
     ("resume=-1",): "resume=-1",
-    (*TABLE, "data.path="): "is empty",
-    (*TABLE, "data.path=ok.csv/"): "is a file",
     ("hydra.sweeper=3",): "hydra.sweeper=3",
     ("hydra.sweeper=null",): "hydra.sweeper=None",
     ("hydra.run.dir=",): "hydra.run.dir=",
@@ -40,7 +34,6 @@ ONCE = {
     ("tracking=mlflow", "tracking.uri=s3://bucket"): "keeps no runs there",
     ("tracking=jsonl", "tracking.file=gs://x/items.jsonl"): "local folders only",
     ("panel.metrics.log_loss=x",): "panel.metrics: 'x'",
-    ("protocol=validation", "protocol.base=${seed}"): "base=2026",
 }
 
 

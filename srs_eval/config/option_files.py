@@ -135,27 +135,24 @@ def in_lines(before: str, names: Iterable[str], *, indent: int = 2) -> str:
 
 def options(group: str, extra_folders: Iterable[Path] = ()) -> list[str]:
     """Return the names of the options of a group."""
-    return sorted(path.stem for path in _files(group, extra_folders))
+    return list(_files(group, extra_folders))
 
 
 def described(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, str]:
     """Return the description of each option of a group, with its arguments and defaults."""
-    return {path.stem: _description(path) for path in _files(group, extra_folders)}
+    return {name: _description(path) for name, path in _files(group, extra_folders).items()}
 
 
 def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[str]]:
     """Return the dotted names of the arguments of each option of a group."""
-    files = {path.stem: path for path in _files(group, extra_folders)}
+    files = _files(group, extra_folders)
     return {name: _arguments(path, files) for name, path in files.items()}
 
 
 def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
     """Return the top-level arguments in the file of an option."""
-    content: Any = {}
-    for path in _files(group, extra_folders):
-        if path.stem == name:
-            content = OmegaConf.to_container(OmegaConf.load(path))
-    return content if isinstance(content, dict) else {}
+    file = _files(group, extra_folders).get(name)
+    return {} if file is None else _content(OmegaConf.load(file))
 
 
 def defaults() -> dict[str, str]:
@@ -213,11 +210,11 @@ def _groups(extra_folders: Iterable[Path]) -> set[str]:
     return {path.parent.name for folder in folders for path in folder.glob("*/*.yaml")}
 
 
-def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:
+def _files(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
     """Return one file per option, from the folder with the highest precedence."""
     folders = _folders(extra_folders)
     found = {path.stem: path for folder in folders for path in (folder / group).glob("*.yaml")}
-    return [found[name] for name in sorted(found)]
+    return dict(sorted(found.items()))
 
 
 def _loaded(file: Path) -> Any:
@@ -226,6 +223,12 @@ def _loaded(file: Path) -> Any:
         return OmegaConf.create({}) if _is_bomb(file) else OmegaConf.load(file)
     except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
         return OmegaConf.create({})
+
+
+def _content(loaded: Any) -> dict[str, Any]:
+    """Return the keys of a loaded file; none if it is not a mapping."""
+    content: Any = OmegaConf.to_container(loaded)
+    return content if isinstance(content, dict) else {}
 
 
 def _is_bomb(file: Path) -> bool:
@@ -240,11 +243,8 @@ def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
         return 1
     if id(node) not in known:
         known[id(node)] = _MOST_VALUES  # inside itself
-        parts = (
-            [part for pair in node.value for part in pair]
-            if isinstance(node, yaml.MappingNode)
-            else node.value
-        )
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
         known[id(node)] = 1 + sum(_size(part, known) for part in parts)
     return known[id(node)]
 
@@ -297,11 +297,9 @@ def _description(file: Path) -> str:
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     top = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = [line.lstrip("# ") for line in lines[:top] if "@package" not in line]
-    content: Any = OmegaConf.to_container(_loaded(file))
-    values = content if isinstance(content, dict) else {}
     shown = [
         f"{name}={'null' if value is None else value}"
-        for name, value in values.items()
+        for name, value in _content(_loaded(file)).items()
         if name not in ("_target_", "defaults", "hydra") and not isinstance(value, dict)
     ]
     return "\n".join([*comment, *([", ".join(shown)] if shown else [])])
