@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
     else:
         few = len(first) <= 100
         size, alpha = (5, 0.9) if few else (3, 0.6)
-        style = {"color": BLUE, "mec": "white", "mew": 0.5}
+        style: dict[str, Any] = {"color": BLUE, "mec": "white", "mew": 0.5}
         axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **style)
     return int((~inside).sum())
 
@@ -204,13 +204,13 @@ def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside:
         lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
     lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
-    style = {"transform": axes.transAxes, "fontsize": SMALL}
+    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL}
     axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **style)
 
 
 def _label_corners(axes: Axes, names: tuple[str, str]) -> None:
     """Write into each corner which model is better there: above the diagonal, and below."""
     corners = ((0.03, 0.97, "left", "top"), (0.97, 0.03, "right", "bottom"))
-    style = {"transform": axes.transAxes, "fontsize": SMALL, "color": MUTED, "zorder": 1}
+    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL, "zorder": 1}
     for name, (x, y, ha, va) in zip(names, corners, strict=True):
-        axes.text(x, y, f"{name} better", ha=ha, va=va, **style)
+        axes.text(x, y, f"{name} better", ha=ha, va=va, color=MUTED, **style)
