@@ -19,7 +19,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import Sums
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
-from srs_eval.stats.significance import wilson_interval
+from srs_eval.stats.significance import LEVEL, wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # The bias at a threshold is that of predictions closer to it than this.
@@ -52,7 +52,7 @@ class ConfusionCounts:
         counted, conditioned = self._of_which(statistic)
         return counted / conditioned if conditioned else math.nan
 
-    def interval(self, statistic: Statistic, *, level: float = 0.99) -> tuple[float, float]:
+    def interval(self, statistic: Statistic, *, level: float = LEVEL) -> tuple[float, float]:
         """Wilson's interval of a rate, assuming independent reviews; NaN if the rate is."""
         return wilson_interval(*self._of_which(statistic), level=level)
 
@@ -244,7 +244,7 @@ def _in_words(threshold: float) -> str:
 
 
 def threshold_rows(
-    sketch: Sketch, metrics: Iterable[object], *, level: float = 0.99
+    sketch: Sketch, metrics: Iterable[object], *, level: float = LEVEL
 ) -> tuple[dict[str, float], ...]:
     """Return counts, rates, intervals and bias for each threshold of some metrics.
 
