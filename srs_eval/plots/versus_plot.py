@@ -19,12 +19,12 @@ from srs_eval.plots.style import (
     MUTED,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
     short_name,
+    style_axes,
+    write_message,
 )
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.paired import paired_mean, paired_signs
@@ -92,10 +92,10 @@ def plot_versus(
     """
     first, second = _both(scores_a, scores_b)
     names = (short_name(names[0]), short_name(names[1]))
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
     if not len(first):
-        say(axes, "no user has both scores")
+        write_message(axes, "no user has both scores")
         return None
     outside = _draw_users(axes, first, second)
     found = _difference(first, second, better)
