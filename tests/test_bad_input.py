@@ -24,7 +24,6 @@ import pytest
 from commands import QUIET, SMALL, Done, Here, apart, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
-from srs_eval.tracking.mlflow_session import MlflowSession
 
 HEAD = "card,rating,day\n"
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
@@ -163,7 +162,7 @@ def test_times_that_run_backwards_are_put_in_order(here: Here) -> None:
     for number, row in enumerate(rows):
         card, rating, day = row.split(",")
         timed.append(f"{card},{rating},{1_700_000_000 + 86_400 * int(day) + number}")
-    words = ["data.columns.time=day", "data.columns.day=null"]
+    words = ["algo=avg", "data.columns.time=day", "data.columns.day=null"]
     found = []
     for ordered in (timed, timed[::-1]):
         done = evaluated(here, HEAD + "\n".join(ordered) + "\n", *words)
@@ -176,7 +175,7 @@ def test_duplicate_rows_are_told_with_the_way_to_drop_them(here: Here) -> None:
     rows = invented(lambda rng: 3 if rng.random() < 0.8 else 1).splitlines()[1:]
     stamped = [f"{row},{1_700_000_000 + 60 * n}" for n, row in enumerate(rows)]
     text = "\n".join(["card,rating,day,at", *stamped, stamped[-1]]) + "\n"
-    words = ["data.columns.time=at", "data.columns.day=null"]
+    words = ["algo=avg", "data.columns.time=at", "data.columns.day=null"]
     done = evaluated(here, text, *words)
     assert done.status == 1
     assert "has the card and time of an earlier row" in done.out
@@ -343,6 +342,8 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
 def test_a_tracking_store_that_fails_half_way_loses_nothing(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from srs_eval.tracking.mlflow_session import MlflowSession
+
     log, calls = MlflowSession.log, []
 
     def fails(self: MlflowSession, items: object) -> None:
