@@ -35,7 +35,7 @@ def run_here(words: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a command."""
+    """Result of a command."""
 
     status: int
     out: str

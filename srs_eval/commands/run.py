@@ -129,7 +129,7 @@ def job(cfg: DictConfig) -> float:
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     here = Path.cwd()
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
-    _tell_once(option_files.hidden(choices, folders))
+    _tell_once(option_files.shadowed_options(choices, folders))
 
     def plan() -> Plan:
         # options that were swept over may differ from those the command began with
@@ -165,7 +165,7 @@ def job(cfg: DictConfig) -> float:
 
 
 def _tell_once(texts: Sequence[str]) -> None:
-    """Say what no job of the command has said before."""
+    """Print messages that no job of the command has printed before."""
     for text in texts:
         if text not in _command.told:
             _command.told.add(text)
@@ -263,7 +263,7 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     except SystemExit as end:  # --help and the like, and a run that was asked to stop
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except (HydraException, OmegaConfBaseException) as error:
-        status = _not_understood([settings.explain(error, given.overrides, folders)])
+        status = _not_understood([settings.explain(error, given.overrides)])
     except (YAMLError, ValueError) as error:
         status = _not_understood(option_files.unreadable(folders) or [str(error)])
     except RecursionError:
@@ -307,7 +307,7 @@ def _runs(given: Namespace) -> bool:
 
 @contextmanager
 def _as_hydra_reads_it(words: list[str]) -> Iterator[None]:
-    """Put the words where Hydra looks for them, and have it raise its errors."""
+    """Set `sys.argv` for Hydra, and make Hydra raise its errors."""
     before, sys.argv = sys.argv, [*sys.argv[:1], *words]
     full_error = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra would print its own account of an error and exit; with this it tells us instead.
