@@ -21,7 +21,7 @@ import pytest
 from commands import QUIET, SMALL, Done, Here, apart, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
-from srs_eval.tracking.mlflow_session import MlflowSession
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
 
 HEAD = "card,rating,day\n"
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
@@ -223,9 +223,9 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
 def test_a_tracking_store_that_fails_half_way_loses_nothing(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, calls = MlflowSession.log, []
+    log, calls = MlflowTracker.log, []
 
-    def fails(self: MlflowSession, items: object) -> None:
+    def fails(self: MlflowTracker, items: object) -> None:
         calls.append(items)
         if len(calls) > 1:
             raise TrackingError("MLflow could not keep the results")
@@ -233,7 +233,7 @@ def test_a_tracking_store_that_fails_half_way_loses_nothing(
 
     words = ["algo=avg", *SMALL, "figures=false", "hydra.run.dir=out"]
     with monkeypatch.context() as patched:
-        patched.setattr(MlflowSession, "log", fails)
+        patched.setattr(MlflowTracker, "log", fails)
         done = here(*words)
     assert_kept(here.folder, done)
     assert "MLflow could not keep the results" in done.err

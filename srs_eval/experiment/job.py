@@ -24,6 +24,7 @@ from srs_eval.results import files, tables
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.partial import FinishedUsers
 from srs_eval.results.run import load_run
+from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import facts, say
 from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
@@ -170,7 +171,7 @@ def _summary(plan: Plan, evaluation: Evaluation, fingerprint: str) -> dict[str, 
         "metrics": {name: asdict(summary) for name, summary in evaluation.summary.items()},
         "thresholds": list(evaluation.thresholds),
         "interval_over": evaluation.interval_over,
-        "interval_level": 0.99,
+        "interval_level": LEVEL,
         "online": plan.algorithm.online,
         "sees_truth": plan.algorithm.sees_truth,
         "pretrained": bool(getattr(plan.algorithm, "pretrained", False)),
