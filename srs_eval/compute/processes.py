@@ -172,7 +172,7 @@ def _hand_over(connection: Connection, thing: object) -> None:
 
 
 def _serve(connection: Connection) -> None:
-    """Work in a process of its own, until nobody asks any more."""
+    """Work in a separate process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         work = connection.recv()

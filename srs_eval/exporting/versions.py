@@ -33,7 +33,7 @@ _SAME_DAY_HARD = (
 
 @dataclass(frozen=True, slots=True)
 class FsrsVersion:
-    """A version of FSRS, and what becomes of it in apps.
+    """A version of FSRS, and its treatment by apps.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
 
 
 def outside_bounds(parameters: tuple[float, ...]) -> list[str]:
-    """Name the parameters of FSRS-6 that lie outside of its published bounds.
+    """Return the names of the parameters of FSRS-6 outside its published bounds.
 
     Examples
     --------

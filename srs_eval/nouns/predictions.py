@@ -114,7 +114,7 @@ def reviews_fingerprint(reviews: Reviews) -> str:
 
 
 def join_curves(parts: Sequence[Curves]) -> Curves | None:
-    """Put forgetting curves under each other; None if there are none."""
+    """Concatenate forgetting curves; None if there are none."""
     if not parts:
         return None
     return Curves(
