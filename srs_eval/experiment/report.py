@@ -1,4 +1,4 @@
-"""What the command prints of one run."""
+"""What the command prints about one run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from srs_eval.tracking.sections import HEADLINE
 ENOUGH_REVIEWS = 100
 ENOUGH_OF_A_KIND = 10
 
-# What schedulers aim at unless told otherwise.
+# The default retention of schedulers.
 _RETENTION = 0.9
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
@@ -79,7 +79,7 @@ def _reviews(result: Result) -> str:
 
 
 def percent_text(against: AgainstBaseline) -> str:
-    """Say how a run compares with its baseline."""
+    """Format the comparison of a run with its baseline."""
     named = f"against {against.baseline.name} ({against.baseline.place})"
     if not against.n_users:
         return f"{named}: there is no user of whom both runs scored the same reviews"
@@ -161,7 +161,7 @@ def _panel_table(panel: Panel, result: Result) -> str:
 
 
 def _in_words(result: Result) -> list[str]:
-    """Say in a sentence how good the model is, as far as the panel tells."""
+    """Return in words how good the model is, as far as the panel has the metrics."""
     metrics = result.facts.metrics
     ratio, smece, floor = (
         metrics.get(name) for name in ("normalized_entropy", "smece", "smece_floor")
@@ -182,7 +182,7 @@ def _in_words(result: Result) -> list[str]:
 
 
 def _significance(ratio: MetricSummary) -> str:
-    """Say whether a ratio differs from 1, if there is an interval."""
+    """Return whether a ratio differs from 1 significantly; "" without an interval."""
     if math.isnan(ratio.lo):
         return ""
     if ratio.lo <= 1 <= ratio.hi:
@@ -198,5 +198,5 @@ def _elsewhere(panel: Panel) -> str:
 
 
 def places(names: Mapping[str, str | None]) -> str:
-    """Say where things are, leaving out what there is not."""
+    """Format places, leaving out those that are None."""
     return facts({name: place for name, place in names.items() if place})
