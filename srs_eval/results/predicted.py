@@ -42,6 +42,10 @@ class Predicted(ABC):
         """Whether there is anything to read."""
         return bool(self.users)
 
+    def reopened(self) -> Predicted:
+        """Return the same predictions, with files of their own that close after use."""
+        return self
+
     def __iter__(self) -> Iterator[Predictions]:
         """Go through the predictions of all users."""
         return self.of(self.users)
@@ -117,6 +121,10 @@ class SavedPredictions(Predicted):
     def are_kept(self) -> bool:
         """Whether there is a file of predictions, which is not opened to tell."""
         return (self._folder / PREDICTIONS).is_file()
+
+    def reopened(self) -> SavedPredictions:
+        """Return the same predictions, of which no file is open yet."""
+        return SavedPredictions(self._folder)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""

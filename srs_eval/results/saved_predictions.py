@@ -28,6 +28,8 @@ class OwnPredictions:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        # runs outlive comparisons, and many of them must not keep their files open
+        self._predicted = None if run.predicted is None else run.predicted.reopened()
         self._scores = {
             name: dict(zip(run.rows, run.scores[name].tolist(), strict=True))
             for name in PER_REVIEW
@@ -42,7 +44,7 @@ class OwnPredictions:
         ConfigError
             If the file cannot be read.
         """
-        return None if self.run.predicted is None else self.run.predicted.read(user, curves=False)
+        return None if self._predicted is None else self._predicted.read(user, curves=False)
 
     def check(self, predictions: Predictions) -> None:
         """Make sure that predictions of a user have the scores of the run.
