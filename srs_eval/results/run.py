@@ -26,8 +26,8 @@ TRAITS = {
     "pretrained": ("°", "has learned from other users"),
     "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
 }
-# These are not eligible for best.
-UNLIKE = ("online", "sees_truth")
+# Models with one of these are not eligible for best.
+INELIGIBLE = ("online", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,11 @@ class Run:
     def traits(self) -> tuple[str, ...]:
         """Traits of the model, as far as the run has them: keys of `TRAITS`."""
         return tuple(trait for trait in TRAITS if self.summary.get(trait))
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether the model may be called the best."""
+        return not set(self.traits) & set(INELIGIBLE)
 
     @property
     def fits(self) -> FitCounts:

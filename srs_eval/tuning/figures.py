@@ -1,4 +1,4 @@
-"""How a search went, and which settings mattered."""
+"""Figures of a search: its history, and the importance of settings."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from srs_eval.plots.style import (
     SMALL,
     VERMILION,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
     save_figure,
-    say,
+    style_axes,
+    write_message,
 )
 from srs_eval.tuning.search import Found, written
 
-# Options are looked for in the folder of a search, and Hydra takes every folder there for a group:
-# none may be called as a setting is.
+# The folder of a search is a folder of options, in which Hydra treats every folder as a group:
+# its name must not be that of a setting.
 FOLDER = "search_figures"
 _FEWEST = 10
 _MOST_SETTINGS = 12
@@ -49,10 +49,10 @@ def draw(found: Found, meaning: str) -> dict[str, list[Path]]:
 
 
 def history_figure(found: Found, meaning: str) -> Figure:
-    """Show the value of each trial, and the best so far."""
+    """Draw the value of each trial, and the best so far."""
     figure = new_figure(5.6, 3.6)
     axes = figure.add_subplot()
-    dress(axes)
+    style_axes(axes)
     title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
     axes.set_title(heading("search", title))
     axes.set_xlabel("trial")
@@ -60,7 +60,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     done = [t for t in found.trials if t.state == TrialState.COMPLETE and t.value is not None]
     if not done:
-        say(axes, "no trial has a value")
+        write_message(axes, "no trial has a value")
         return figure
     numbers = np.array([t.number for t in done])
     values = np.array([float(t.value or 0.0) for t in done])
@@ -94,7 +94,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
 def _zoom(
     axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]], *, minimum: bool
 ) -> None:
-    """Let a few bad trials not hide how the others differ."""
+    """Limit the axis so that a few bad trials do not hide the differences of the others."""
     near, middle, far = np.quantile(values, [0, 0.5, 1] if minimum else [1, 0.5, 0])
     limit = near + 4 * (middle - near)
     if len(values) >= _FEWEST and abs(far - near) > 2 * abs(limit - near) > 0:
@@ -103,7 +103,7 @@ def _zoom(
 
 
 def _mark_pruned(found: Found, axes: Axes, limits: tuple[float, float]) -> None:
-    """Show pruned trials at the last value they came to."""
+    """Show pruned trials at their last intermediate value."""
     pruned = [t for t in found.trials if t.state == TrialState.PRUNED and t.intermediate_values]
     if pruned:
         last = [t.intermediate_values[max(t.intermediate_values)] for t in pruned]
@@ -120,18 +120,18 @@ def _mark_pruned(found: Found, axes: Axes, limits: tuple[float, float]) -> None:
 
 
 def importance_figure(found: Found) -> Figure:
-    """Show how much of the variance among trials each setting explains."""
+    """Draw the share of the variance among trials that each setting explains."""
     shares = importances(found.study)
     shown = list(shares.items())[:_MOST_SETTINGS][::-1]
     figure = new_figure(5.6, 1.3 + 0.32 * max(len(shown), 3))
     axes = figure.add_subplot()
-    dress(axes)
+    style_axes(axes)
     axes.set_title(heading("importance", "which settings matter"))
     axes.set_xlabel("share of the variance among trials (fANOVA)")
     if not shown:
         axes.set_xticks([])
         axes.set_yticks([])
-        say(axes, f"at least {_FEWEST} trials with different values are needed")
+        write_message(axes, f"at least {_FEWEST} trials with different values are needed")
         return figure
     bars = axes.barh([name for name, _ in shown], [share for _, share in shown], color=BLUE)
     axes.bar_label(bars, fmt=lambda share: f"{share:.2f}", padding=3, fontsize=SMALL)
@@ -141,7 +141,7 @@ def importance_figure(found: Found) -> Figure:
 
 
 def importances(study: optuna.Study) -> Mapping[str, float]:
-    """Estimate the importance of each setting, the largest first; empty if there is too little."""
+    """Estimate the importance of each setting, largest first; empty with too few trials."""
     values = [t.value for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE]
     if len(values) < _FEWEST or len(set(values)) < 2:
         return {}
