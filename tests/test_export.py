@@ -33,7 +33,9 @@ from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
 from srs_eval.nouns import Fit, Reviews
-from srs_eval.results.files import load_fits, write_fits
+from srs_eval.results import load
+from srs_eval.results.files import FITS, write_table
+from srs_eval.results.tables import fits_table
 
 LONGEST = 36500
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,7 +78,8 @@ def copied(run: Path, tmp_path: Path) -> Callable[..., Path]:
         (folder / ".hydra").mkdir(parents=True)
         for name in ("summary.json", "scores.parquet"):
             (folder / name).write_bytes((run / name).read_bytes())
-        write_fits(folder, [change(fit) for fit in load_fits(run)])
+        fits = [change(fit) for fit in load(run).fitted]
+        write_table(folder / FITS, fits_table(fits))
         config = (run / ".hydra" / "config.yaml").read_text("utf-8").replace(old, new)
         (folder / ".hydra" / "config.yaml").write_text(config, "utf-8")
         return folder
@@ -286,7 +289,7 @@ def test_a_list_for_anki_comes_with_what_to_do_and_what_to_know(
 ) -> None:
     assert command([str(run), "to=anki", "user=2"]) == 0
     said = capsys.readouterr()
-    last = max((fit for fit in load_fits(run) if fit.user == 2), key=lambda fit: fit.fold)
+    last = max((fit for fit in load(run).fitted if fit.user == 2), key=lambda fit: fit.fold)
     assert said.out == ", ".join(f"{number:.4f}" for number in last.parameters) + "\n"
     assert '"FSRS parameters"' in said.err
     assert f"{last.n_test:,} after them" in said.err
@@ -303,7 +306,7 @@ def test_a_file_for_py_fsrs_is_read_by_the_line_that_is_said(
     (line,) = [line for line in said.out.splitlines() if line.startswith("use")]
     found: dict[str, Any] = {}
     exec(line.removeprefix("use").strip(), found)
-    (fit,) = [fit for fit in load_fits(run) if (fit.user, fit.fold) == (1, 2)]
+    (fit,) = [fit for fit in load(run).fitted if (fit.user, fit.fold) == (1, 2)]
     assert found["scheduler"].parameters == fit.parameters
 
 
@@ -318,7 +321,7 @@ def test_what_is_printed_for_py_fsrs_comes_with_a_line_that_works_once_it_is_in_
     (tmp_path / "scheduler.json").write_text(said.out, "utf-8")
     found: dict[str, Any] = {}
     exec(code, found)
-    last = max((fit for fit in load_fits(run) if fit.user == 1), key=lambda fit: fit.fold)
+    last = max((fit for fit in load(run).fitted if fit.user == 1), key=lambda fit: fit.fold)
     assert found["scheduler"].parameters == last.parameters
 
 
@@ -329,7 +332,7 @@ def test_a_folder_for_py_fsrs_comes_with_a_line_that_reads_one_of_its_files(
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
     found: dict[str, Any] = {}
     exec(line.removeprefix("use").strip(), found)
-    fits = [fit for fit in load_fits(run) if fit.user == 1]
+    fits = [fit for fit in load(run).fitted if fit.user == 1]
     assert found["scheduler"].parameters == max(fits, key=lambda fit: fit.fold).parameters
 
 
@@ -338,7 +341,7 @@ def test_plain_json_says_where_the_numbers_come_from(
 ) -> None:
     assert command([str(run), "to=json", "user=1"]) == 0
     content = json.loads(capsys.readouterr().out)
-    fit = [fit for fit in load_fits(run) if fit.user == 1][-1]
+    fit = [fit for fit in load(run).fitted if fit.user == 1][-1]
     assert content["parameters"] == list(fit.parameters)
     assert len(content["standard_errors"]) == 21
     told = (content["algorithm"], content["version"], content["user"], content["fold"])

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.matching import shared_users
-from srs_eval.results.run import OUTCOME, Run, is_run, job_number, load_run
+from srs_eval.results.files import OUTCOME
+from srs_eval.results.folder import is_run
+from srs_eval.results.run import Run, job_number, load_run
 
 # Scores with a natural zero that is perfect, so that a percentage is meaningful.
 IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")

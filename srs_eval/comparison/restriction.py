@@ -15,9 +15,10 @@ import numpy as np
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import Predictions, User
+from srs_eval.nouns import OPTIONAL_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint, select
-from srs_eval.results.run import PREDICTIONS, Run
+from srs_eval.results.files import PREDICTIONS
+from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import (
     OwnPredictions,
     not_its_own,
@@ -27,7 +28,7 @@ from srs_eval.results.saved_predictions import (
 # Columns that do not depend on the run. Logs that differ in one of them are different logs.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
 # Other inputs of metrics. Protocols may count them differently; those of one run serve all runs.
-_FACTS = ("elapsed_days", "nth_review", "lapses", "train_rate")
+_FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How an algorithm is evaluated on one user: split, fit, predict, nothing else.
+"""The evaluation of an algorithm on one user: split, fit, predict, nothing else.
 
 Everything srs_eval reports rests on this loop::
 
@@ -35,9 +35,11 @@ from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
     Algorithm,
+    CurveModel,
     Curves,
     EvaluationProtocol,
     Fit,
+    FittingInSteps,
     FloatArray,
     Fold,
     IntArray,
@@ -48,19 +50,20 @@ from srs_eval.nouns import (
     Source,
     Task,
     User,
+    WarmStarting,
 )
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
 
 _CURVE_TIMES = 16
 _CURVES = 1
 
-# Is told of each step of a fit, counted from 1, and what would be predicted after it.
+# Callback(step, predictions) after each training step, counted from 1.
 Watch = Callable[[int, Predictions], None]
 
 
 @dataclass(frozen=True, slots=True)
 class UserEvaluation:
-    """What came of one user.
+    """Result for one user.
 
     Attributes
     ----------
@@ -112,9 +115,9 @@ class EvaluateUser:
     curves : int
         At most so many forgetting curves are kept per user.
     watch : callable, optional
-        Is told of every step of a fit that can be made in steps, and of the predictions after it,
-        which have no forgetting curves; the time that takes is the fit's. It ends the evaluation
-        by raising `Pruned`, and changes nothing else that comes of the user.
+        Callback(step, predictions) after each step of a fit that can be made in steps, without
+        forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
+        raising `Pruned`, and changes nothing else in the result.
     """
 
     source: Source
@@ -142,7 +145,7 @@ class EvaluateUser:
         with _thread_pools(len(sys.modules)).limit(limits=1):
             for fold in task.folds:
                 fit, predictions, model = self._fold(task, fold, cuts, previous)
-                # What took the place of a fit was not learned, and is nothing to go on from.
+                # A fallback was not learned, so the next fit does not start from it.
                 previous = model if fit.status == "ok" else None
                 fits.append(fit)
                 parts += [predictions] if predictions is not None else []
@@ -178,15 +181,13 @@ class EvaluateUser:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
         to_train, rows = cuts.after(fold.train), fold.train.copy()
         rng = self._rng(task.reviews.user, fold)
-        refit = getattr(self.algorithm, "refit", None)
-        if task.warm_start and previous is not None and refit is not None:
-            fitted: MemoryModel = refit(to_train, rows, rng, previous)
-            return fitted
-        in_steps = getattr(self.algorithm, "fit_in_steps", None)
-        if self.watch is None or in_steps is None:
-            return self.algorithm.fit(to_train, rows, rng)
+        algorithm = self.algorithm
+        if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
+            return algorithm.refit(to_train, rows, rng, previous)
+        if self.watch is None or not isinstance(algorithm, FittingInSteps):
+            return algorithm.fit(to_train, rows, rng)
         model: MemoryModel | None = None
-        for step, model in enumerate(in_steps(to_train, rows, rng), start=1):
+        for step, model in enumerate(algorithm.fit_in_steps(to_train, rows, rng), start=1):
             self.watch(step, self._predict(model, task, fold, cuts))
         if model is None:
             raise FitError("fit_in_steps yields no model")
@@ -195,7 +196,7 @@ class EvaluateUser:
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
         p = np.array(model.predict(cuts.after(fold.test), fold.test.copy()))
-        _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
+        _check_probabilities("predictions", p, (len(fold.test),), task, fold, fold.test)
         return _predictions(task, fold, p)
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
@@ -206,11 +207,10 @@ class EvaluateUser:
         self, model: MemoryModel, reviews: Reviews, task: Task, fold: Fold
     ) -> Curves | None:
         """Predict a sample of test rows at the elapsed times this user's test rows have."""
-        predict_at = getattr(model, "predict_at", None)
         folds = len(task.folds)
         share = self.curves * (fold.number + 1) // folds - self.curves * fold.number // folds
         size = min(len(fold.test), share)
-        if predict_at is None or size == 0:
+        if size == 0 or not isinstance(model, CurveModel):
             return None
         tested = np.concatenate([other.test for other in task.folds])
         times, weights = sample_elapsed(task.reviews.elapsed[tested], k=_CURVE_TIMES)
@@ -221,8 +221,8 @@ class EvaluateUser:
         elapsed[:, : len(times)] = times
         weight = np.zeros((size, _CURVE_TIMES))
         weight[:, : len(times)] = weights
-        curve = np.array(predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
-        _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        curve = np.array(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
+        _check_probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
         p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
         p[:, : len(times)] = curve
         return Curves(
@@ -278,7 +278,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
 
 
 def _failed(fit: Fit, error: Exception) -> Fit:
-    """Record a failure; what nobody announced keeps its traceback."""
+    """Record a failure; an error that is not of srs_eval keeps its traceback."""
     if isinstance(error, FitError) and fit.fold >= 0:
         where = f"user {fit.user}, fold {fit.fold}"
         reason = str(error) if where in str(error) else f"{where}: {error}"
@@ -289,21 +289,21 @@ def _failed(fit: Fit, error: Exception) -> Fit:
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 
 
-def _refuse_improbable(
+def _check_probabilities(
     what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
 ) -> None:
-    """Refuse what is not a probability for each of `rows`, naming user, fold and review."""
+    """Raise `FitError` unless there is a probability for each of `rows`."""
     where = f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
         raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
     if p.dtype not in (np.float32, np.float64):
         raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
-    improbable = ~((p >= 0) & (p <= 1))
-    if improbable.any():
-        first = tuple(np.argwhere(improbable)[0])
+    outside = ~((p >= 0) & (p <= 1))
+    if outside.any():
+        first = tuple(np.argwhere(outside)[0])
         row = task.log_row[rows[first[0]]]
         raise FitError(
-            f"{where}: {improbable.sum()} of {p.size} {what} are no probabilities, "
+            f"{where}: {outside.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
         )
 

@@ -1,4 +1,4 @@
-"""A job whose end is on record, however it ends."""
+"""Run a job and record its outcome, including failures."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from srs_eval.experiment.job import USERS, run_job
 from srs_eval.experiment.jobs import JobOutcome, write_outcome
 from srs_eval.experiment.plan import Plan
 from srs_eval.results.claim import claim
-from srs_eval.results.files import SUMMARY, read_json
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.partial import FINISHED
+from srs_eval.results.result import Result
 from srs_eval.text.console import complain, shell
 
 
 class Attempt(NamedTuple):
-    """How a job went.
+    """Outcome of a job, for Hydra and for a search.
 
     Attributes
     ----------
     value : float
         Mean of the metric over users; NaN where there is none.
     exit_status : int
-        What the command returns for it.
+        Exit status of the command.
     """
 
     value: float
@@ -44,19 +45,19 @@ def attempt(
     sweep_folder: Path | None = None,
     metric: str = "log_loss",
 ) -> Attempt:
-    """Plan and run one job, leaving ``job.json`` in its folder.
+    """Plan and run one job, and record its outcome as ``job.json`` in its folder.
 
-    Whatever goes wrong is told and recorded, so that the next job of a sweep is run all the
-    same: in a line if a person can mend it, else with its traceback.
+    Every error is printed and recorded, so that the next job of a sweep runs: in a line
+    if the user can mend it, else with its traceback.
 
     Parameters
     ----------
     label : str
-        What the job is called until its plan says it better.
+        Label of the job until it is planned.
     sweep_folder : Path, optional
         Folder of all jobs, if this is one of several.
     metric : str
-        What to return.
+        Metric to return.
 
     Raises
     ------
@@ -72,47 +73,51 @@ def attempt(
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
     with claimed:
         write_outcome(folder, outcome)
-        told = ""
+        shown, done = "", None
         try:
-            outcome, told = _carry_out(make_plan, label, folder)
+            done, outcome, shown = _carry_out(make_plan, label, folder)
         except (KeyboardInterrupt, SystemExit):
-            told = "interrupted"
+            shown = "interrupted"
             raise
         finally:
             is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
-            if told:
-                complain(told + _what_is_kept(folder, sweep_folder))
+            if shown:
+                complain(shown + _what_is_kept(folder, sweep_folder))
         if outcome.exit_status == 0 and is_recorded:
-            return Attempt(_mean(folder, metric), 0)
+            return Attempt(_mean(done, metric), 0)
         return Attempt(math.nan, max(outcome.exit_status, 1))
 
 
-def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
-    """Plan and run; return how it ended, and what is to be told of an error."""
+def _carry_out(
+    make_plan: Callable[[], Plan], label: str, folder: Path
+) -> tuple[Result | None, JobOutcome, str]:
+    """Plan and run; return the result, how the job ended, and the message of an error."""
     status = 1
     try:
         plan = make_plan()
-        label = plan.label
-        return run_job(plan), ""
+        label = plan.about.label
+        done = run_job(plan)
     except Pruned as pruned:
-        return JobOutcome(label, "pruned", str(pruned)), ""
+        return None, JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:
         status, message = 2, str(error)
-        told = message
+        shown = message
     except SrsEvalError as error:
         stopping.check()  # an import that was interrupted fails in ways of its own
-        told = message = str(error)
+        shown = message = str(error)
     except OSError as error:
-        told = message = f"{error.strerror or error}: {error.filename or folder}"
+        shown = message = f"{error.strerror or error}: {error.filename or folder}"
     except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
         stopping.check()  # an import that was interrupted fails in ways of its own
         message = f"{type(error).__name__}: {error}"
-        told = f"unexpected error\n{traceback.format_exc().rstrip()}"
-    return JobOutcome(label, "failed", message, status), told
+        shown = f"unexpected error\n{traceback.format_exc().rstrip()}"
+    else:
+        return done.result, done.outcome, ""
+    return None, JobOutcome(label, "failed", message, status), shown
 
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
-    """Say how to go on without doing again what is done, if anything is."""
+    """Return how to resume the run, if any user is finished."""
     if not any((folder / USERS).glob(f"*/{FINISHED}")):
         return ""
     where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
@@ -124,7 +129,7 @@ def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
 
 
 def _record(folder: Path, outcome: JobOutcome) -> bool:
-    """Write the outcome down; where that cannot be, say so instead."""
+    """Write the outcome; where that cannot be, print why."""
     try:
         write_outcome(folder, outcome)
     except OSError as error:
@@ -134,7 +139,6 @@ def _record(folder: Path, outcome: JobOutcome) -> bool:
     return True
 
 
-def _mean(folder: Path, metric: str) -> float:
-    metrics = read_json(folder / SUMMARY)["metrics"] if (folder / SUMMARY).is_file() else {}
-    value = metrics.get(metric, {}).get("mean_users")
-    return math.nan if value is None else float(value)
+def _mean(result: Result | None, metric: str) -> float:
+    summary = None if result is None else result.facts.metrics.get(metric)
+    return math.nan if summary is None else summary.mean_users

@@ -1,23 +1,28 @@
-"""What the command prints of one run."""
+"""What the command prints about one run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
-from typing import get_args
+import math
+from collections.abc import Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
-from srs_eval.evaluation.scoring import Evaluation
-from srs_eval.metrics.panel import Panel
+from srs_eval.experiment.plan import Plan
+from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
-from srs_eval.nouns import Fit, FitStatus, Metric, User
+from srs_eval.metrics.threshold import Confusion, ThresholdBias
+from srs_eval.nouns import Fit, Metric
+from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
+from srs_eval.results.result import Result
+from srs_eval.results.summary import Summary
 from srs_eval.text.console import facts, interval, number, table
+from srs_eval.tracking.sections import HEADLINE
 
 ENOUGH_REVIEWS = 100
 ENOUGH_OF_A_KIND = 10
 
+# The default retention of schedulers.
+_RETENTION = 0.9
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
 _TITLES = {"ok": "note"}
@@ -25,30 +30,52 @@ _TITLES = {"ok": "note"}
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
 
-def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) -> str:
-    """Say how many reviews were scored, what failed, and the panel with its intervals.
+def announcement(plan: Plan, n_users: int) -> str:
+    """Return what will be evaluated, and where the results will be."""
+    experiment = plan.experiment
+    protocol = experiment.protocol
+    online = " (goes on learning while it is tested)" if experiment.algorithm.online else ""
+    users = "1 user" if n_users == 1 else f"{n_users:,} users"
+    fits = "1 fit" if protocol.folds == 1 else f"{protocol.folds} fits"
+    return facts(
+        {
+            "algorithm": plan.about.label + online,
+            "data": f"{experiment.source.location}: {users}",
+            "protocol": f"{protocol.name}, version {protocol.version}: {fits} per user",
+            "output": str(plan.options.folder),
+        }
+    )
+
+
+def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
+    """Return how many reviews were scored, what failed, and the panel with its intervals.
 
     Parameters
     ----------
     brief : bool
         Leave out the panel, for one job of many.
     """
-    users, reviews = evaluation.users_scored, evaluation.reviews_scored
-    asked_for = len({fit.user for fit in evaluation.fits})
-    scored = f"scored {reviews:,} of {evaluation.reviews_read:,} reviews"
+    users, fits = result.facts.users, result.fitted
     lines = [
-        f"{scored if evaluation.reviews_read else 'no reviews could be read'}; "
-        f"{users:,} of {asked_for:,} users complete; fits: {_fits(evaluation)}"
+        f"{_reviews(result)}; {users:,} of {len({fit.user for fit in fits}):,} users complete; "
+        f"fits: {fits_in_words(fits)}"
     ]
-    lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
-    lines += _notes(evaluation.notes)
-    lines += _reasons(evaluation)
-    lines += _too_few(evaluation) if users else []
+    lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
+    lines += _notes(result.facts.notes)
+    lines += _reasons(fits)
+    lines += _too_few(result.facts) if users else []
     if users and not brief:
-        lines += ["", _panel_table(panel, evaluation)]
+        lines += ["", _panel_table(panel, result)]
         lines += [few_users(users)] if few_users(users) else []
-        lines += ["", _confusion_table(panel, evaluation.summary)]
+        lines += ["", *_in_words(result), _elsewhere(panel)]
     return "\n".join(lines).rstrip()
+
+
+def _reviews(result: Result) -> str:
+    if result.reviews_read == 0:
+        return "no reviews could be read"
+    read = "" if result.reviews_read is None else f" of {result.reviews_read:,}"
+    return f"scored {result.facts.reviews:,}{read} reviews"
 
 
 def percent_text(against: AgainstBaseline) -> str:
@@ -64,31 +91,16 @@ def percent_text(against: AgainstBaseline) -> str:
     return caption + table(rows, ["metric", "difference", "99 %"])
 
 
-def told(fit: Fit) -> str:
-    """Give the reason of a fit, with its user and fold named once."""
-    where, reason = _where(fit), _bare(fit)
-    if not reason:
-        return where
-    named = PurePath(reason.split(":\n")[0].split(": ")[0])
-    # The file of a user has the user's name already.
-    return reason if fit.fold < 0 and named.stem == str(fit.user) else f"{where}: {reason}"
-
-
-def _fits(evaluation: Evaluation) -> str:
-    counts = {status: evaluation.count(status) for status in get_args(FitStatus)}
-    return ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-
-
-def _notes(notes: Sequence[tuple[User, str]]) -> list[str]:
-    """Write the remarks on the logs of the first users, and count the others."""
-    shown = [f"note: user {user}: {note}" for user, note in notes[:_REASONS_SHOWN]]
+def _notes(notes: Sequence[str]) -> list[str]:
+    """Return the remarks on the logs of the first users, and count the others."""
+    shown = [f"note: {note}" for note in notes[:_REASONS_SHOWN]]
     more = len(notes) - len(shown)
     return shown + ([f"note: {more:,} more in summary.json"] if more else [])
 
 
-def _too_few(evaluation: Evaluation) -> list[str]:
+def _too_few(summary: Summary) -> list[str]:
     """Warn where the scores depend on a handful of reviews."""
-    reviews, forgotten = evaluation.reviews_scored, evaluation.forgotten
+    reviews, forgotten = summary.reviews, summary.forgotten
     if reviews >= ENOUGH_REVIEWS and ENOUGH_OF_A_KIND <= forgotten <= reviews - ENOUGH_OF_A_KIND:
         return []
     return [
@@ -98,89 +110,93 @@ def _too_few(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _reasons(evaluation: Evaluation) -> list[str]:
-    """Say what is to be said of fits, the worst first, and each reason once.
+def _reasons(fits: Sequence[Fit]) -> list[str]:
+    """Return the reasons and notes of fits, the worst first, and each reason once.
 
     Notes of fits that are ok are alike if they begin alike, up to a colon: numbers follow. The
     last of them has learned from most reviews.
     """
     alike: dict[tuple[str, str], list[Fit]] = {}
-    for fit in evaluation.fits:
+    for fit in fits:
         if fit.reason or fit.status != "ok":
-            reason = _bare(fit)
+            reason = bare_reason(fit)
             kind = reason.split(": ")[0] if fit.status == "ok" else reason
             alike.setdefault((fit.status, kind), []).append(fit)
     groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
     shown = [
-        f"{_TITLES.get(status, status)}: {told(fits[-1 if status == 'ok' else 0])}"
-        + (f" (and {len(fits) - 1:,} more)" if len(fits) > 1 else "")
-        for (status, _), fits in groups[:_REASONS_SHOWN]
+        f"{_TITLES.get(status, status)}: {reason_of(same[-1 if status == 'ok' else 0])}"
+        + (f" (and {len(same) - 1:,} more)" if len(same) > 1 else "")
+        for (status, _), same in groups[:_REASONS_SHOWN]
     ]
-    more = sum(len(fits) for _, fits in groups[_REASONS_SHOWN:])
+    more = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
     return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
 
 
-def _where(fit: Fit) -> str:
-    return f"user {fit.user}" + (f", fold {fit.fold}" if fit.fold >= 0 else "")
-
-
-def _bare(fit: Fit) -> str:
-    """Take the reason without the user and fold it may begin with."""
-    return fit.reason.removeprefix(f"{_where(fit)}: ").removeprefix(f"user {fit.user}: ")
-
-
-def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
-    shown = [
-        (metric, evaluation.summary[metric.name])
+def _shown(panel: Panel) -> list[Metric]:
+    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
+    builtin = set(full_panel().names)
+    biases = [metric for metric in panel if isinstance(metric, ThresholdBias)]
+    near = min(biases, key=lambda bias: abs(bias.threshold - _RETENTION), default=None)
+    return [
+        metric
         for metric in panel
-        if metric.section != Confusion.section
+        if metric.name in HEADLINE
+        or metric == near
+        or (metric.name not in builtin and not isinstance(metric, ThresholdBias | Confusion))
     ]
-    over = f"99 % over {evaluation.interval_over}"
-    if len(evaluation.scores.users) == 1:
-        rows = [[*_of_user(metric, summary)] for metric, summary in shown]
-        return table(rows, ["metric", "better", "score", over], text=2)
-    rows = [[*_of_user(metric, summary), *_of_all(summary)] for metric, summary in shown]
-    headers = ["metric", "better", "mean over users", over]
-    headers += ["over reviews", "pooled", "99 % of pooled", "users", "effective"]
-    return table(rows, headers, text=2)
 
 
-def _of_user(metric: Metric, summary: MetricSummary) -> Iterator[str]:
-    """Write down what is known of the typical user."""
-    yield metric.name
-    yield _ARROWS[metric.better]
-    yield number(summary.mean_users)
-    yield interval(summary.lo, summary.hi)
+def _panel_table(panel: Panel, result: Result) -> str:
+    """Return the metrics that are shown, with intervals and what chance gives a perfect model."""
+    metrics, n_users = result.facts.metrics, len(result.by_user.users)
+    rows = []
+    for metric in _shown(panel):
+        row, floor = metrics[metric.name], metrics.get(f"{metric.name}_floor")
+        cells = [metric.name, _ARROWS[metric.better], number(row.mean_users)]
+        cells += [interval(row.lo, row.hi), "" if floor is None else number(floor.mean_users)]
+        rows.append(cells if n_users == 1 else [*cells, f"{row.n_users:,}"])
+    headers = ["metric", "better", "score" if n_users == 1 else "mean over users"]
+    headers += [f"99 % over {result.facts.interval_over}", "by chance"]
+    return table(rows, headers if n_users == 1 else [*headers, "users"], text=2)
 
 
-def _of_all(summary: MetricSummary) -> Iterator[str]:
-    """Write down what is known of reviews, and of how many users they are."""
-    yield number(summary.mean_reviews)
-    yield number(summary.pooled)
-    yield interval(summary.pooled_lo, summary.pooled_hi)
-    yield f"{summary.n_users:,}"
-    yield f"{summary.n_effective:,.1f}"
-
-
-def _confusion_table(panel: Panel, summary: Mapping[str, MetricSummary]) -> str:
-    """Means over users of what is known at each threshold, a row for each."""
-    rates = {(m.threshold, m.statistic): m.name for m in panel if isinstance(m, Confusion)}
-    biases = {m.threshold: m.name for m in panel if isinstance(m, ThresholdBias)}
-    rows = [
-        [
-            f"{threshold:g}",
-            *(_mean(summary, rates.get((threshold, statistic))) for statistic in STATISTICS),
-            _mean(summary, biases.get(threshold)),
-        ]
-        for threshold in sorted({threshold for threshold, _ in rates} | set(biases))
+def _in_words(result: Result) -> list[str]:
+    """Return in words how good the model is, as far as the panel has the metrics."""
+    metrics = result.facts.metrics
+    ratio, smece, floor = (
+        metrics.get(name) for name in ("normalized_entropy", "smece", "smece_floor")
+    )
+    if ratio is None or math.isnan(ratio.mean_users):
+        return []
+    said = (
+        f"{result.facts.label} has {100 * ratio.mean_users:.0f} % of the log loss of predicting "
+        f"the share of recalls{_significance(ratio)}"
+    )
+    if smece is None or floor is None or math.isnan(smece.mean_users):
+        return [f"{said}."]
+    return [
+        f"{said}.",
+        f"Its calibration error is {number(smece.mean_users)}, where a perfectly calibrated model "
+        f"would show {number(floor.mean_users)} by chance.",
     ]
-    return table(rows, ["recalled if p >=", *STATISTICS, "bias nearby"]) if rows else ""
 
 
-def _mean(summary: Mapping[str, MetricSummary], name: str | None) -> str:
-    return "-" if name is None else number(summary[name].mean_users, 3)
+def _significance(ratio: MetricSummary) -> str:
+    """Return whether a ratio differs from 1 significantly; "" without an interval."""
+    if math.isnan(ratio.lo):
+        return ""
+    if ratio.lo <= 1 <= ratio.hi:
+        return ": not significantly different"
+    return f": significantly {'better' if ratio.hi < 1 else 'worse'}"
+
+
+def _elsewhere(panel: Panel) -> str:
+    shown = {metric.name for metric in _shown(panel)}
+    more = sum(name.removesuffix("_floor") not in shown for name in panel.names)
+    other = f"{more} more metrics, pooled values" if more else "Pooled values"
+    return f"{other} and thresholds: summary.json. Each user: scores.parquet."
 
 
 def places(names: Mapping[str, str | None]) -> str:
-    """Say where things are, leaving out what there is not."""
+    """Format places, leaving out those that are None."""
     return facts({name: place for name, place in names.items() if place})

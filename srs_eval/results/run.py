@@ -1,30 +1,23 @@
-"""What a finished run left of itself, read back from its folder: nothing is fitted again."""
+"""A run as comparisons see it: a name, and scores of the users without a missing fold."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.fit_counts import MARK, FitCounts
-from srs_eval.text.plain import cleaned, one_line
-
-# What a run calls its files.
-SUMMARY = "summary.json"
-SCORES = "scores.parquet"
-PREDICTIONS = "predictions.parquet"
-# How the job ended; there is none of a job that an earlier sweep has left in the folder.
-OUTCOME = "job.json"
+from srs_eval.results.folder import is_run, load
+from srs_eval.results.predicted import Predicted
+from srs_eval.results.result import Result
+from srs_eval.text.plain import one_line
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: a key of the summary, the mark of its name, and what the mark means.
@@ -44,20 +37,21 @@ class Run:
     Attributes
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     place : Path
         Folder or file it was read from.
     rows : mapping of user to str
-        Digest of the scored reviews of each user without a missing fold; "" where it is not
-        known which they are.
+        Digest of the scored reviews of each user without a missing fold; "" if unknown.
     reviews : mapping of user to int
-        How many they are.
+        Number of these reviews.
     scores : mapping of metric to float64 [len(rows)]
         Of the same users in the same order; NaN where not defined.
     incomplete : tuple of users
-        Users of whom a fold is missing; they have no scores.
+        Users with a missing fold; they have no scores.
     summary : mapping
         The run's ``summary.json``.
+    predicted : Predicted, optional
+        Predictions that the scores were computed from.
     """
 
     name: str
@@ -67,6 +61,7 @@ class Run:
     scores: Mapping[str, FloatArray]
     incomplete: tuple[User, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
+    predicted: Predicted | None = field(default=None, compare=False)
 
     @property
     def data(self) -> str:
@@ -75,12 +70,12 @@ class Run:
 
     @property
     def protocol(self) -> str:
-        """Name of the rules by which reviews were scored."""
+        """Name of the evaluation protocol."""
         return str(self.summary.get("protocol", ""))
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What sets the model apart, as far as the run says."""
+        """Traits of the model, as far as the run has them: keys of `TRAITS`."""
         return tuple(trait for trait in TRAITS if self.summary.get(trait))
 
     @property
@@ -95,7 +90,7 @@ class Run:
 
     @property
     def marked(self) -> str:
-        """Name with the marks of what sets the model or its fits apart."""
+        """Name with marks for the traits of the model and for fits that did not go as planned."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
         marks += MARK if self.fits.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
@@ -116,26 +111,6 @@ class Run:
         return found
 
 
-# What is raised where a file is damaged, besides Arrow's own errors.
-_DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
-
-
-@contextmanager
-def reading(file: Path) -> Iterator[None]:
-    """Name the file that cannot be read, and say why in one line.
-
-    Raises
-    ------
-    ConfigError
-        In place of what readers of files raise.
-    """
-    try:
-        yield
-    except (*_DAMAGED, pa.ArrowException) as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
-
-
 def load_run(folder: Path) -> Run:
     """Read the scores of a finished run.
 
@@ -144,59 +119,45 @@ def load_run(folder: Path) -> Run:
     ConfigError
         If one of its files cannot be read.
     """
-    with reading(folder / SUMMARY):
-        summary: dict[str, Any] = cleaned(
-            json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        )
-        label = str(summary["label"])
-        FitCounts.of_summary(summary)
-    with reading(folder / SCORES):
-        table = pq.read_table(folder / SCORES, page_checksum_verification=True)
-        users, digests, reviews = (
-            table.column(name).to_pylist() for name in ("user", "rows", "reviews")
-        )
-        whole = np.array([digest != "" for digest in digests], np.bool_)
-        scores = {
-            name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
-            for name in table.column_names
-            if name not in ("user", "rows", "reviews")
-        }
-    kept = [number for number, is_whole in enumerate(whole) if is_whole]
+    return run_of(load(folder))
+
+
+def run_of(result: Result) -> Run:
+    """Return the scores of a result under its label."""
+    scores = result.by_user
+    whole = np.array([rows != "" for rows in scores.rows], np.bool_)
+    kept = {u: rows for u, rows in zip(scores.users, scores.rows, strict=True) if rows}
     return Run(
-        name=label,
-        place=folder,
-        rows={users[number]: digests[number] for number in kept},
-        reviews={users[number]: reviews[number] for number in kept},
-        scores=scores,
-        incomplete=tuple(user for user, is_whole in zip(users, whole, strict=True) if not is_whole),
-        summary=summary,
+        name=result.facts.label,
+        place=result.folder or Path(),
+        rows=kept,
+        reviews=dict(zip(kept, scores.reviews[whole].tolist(), strict=True)),
+        scores=dict(zip(scores.names, scores.values[whole].T, strict=True)),
+        incomplete=tuple(user for user in scores.users if user not in kept),
+        summary=result.facts.as_json(),
+        predicted=result.predicted,
     )
 
 
-def is_run(folder: Path) -> bool:
-    """Whether a folder holds a finished run."""
-    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
-
-
 def runs_below(folder: Path) -> list[Path]:
-    """Folders of all finished runs in a folder, in the order their jobs were numbered."""
+    """Return the folders of all finished runs in a folder, in the order of their job numbers."""
     found = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
     return sorted(found, key=lambda path: (path.parent, job_number(path)))
 
 
 def protocols(runs: Iterable[Run]) -> list[str]:
-    """Names of the protocols that runs were made under, as far as they say, in order."""
+    """Return the names of the protocols of runs, sorted."""
     return sorted({run.protocol for run in runs} - {""})
 
 
 def usual_protocol(runs: Iterable[Run]) -> str:
-    """Name of the protocol of most runs; of equally frequent ones, the first."""
+    """Return the protocol of most runs; of equally frequent ones, the first."""
     named = [run.protocol for run in runs if run.protocol]
     return max(named, key=named.count, default="")
 
 
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
-    """Name runs so that no two have the same name.
+    """Return the runs under names that differ.
 
     Runs under another protocol than most have it in their name; what is still alike is told
     apart by its folder.
@@ -214,14 +175,14 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
         else run
         for run in runs
     ]
-    for told in (lambda run: run.place.name, lambda run: str(run.place)):
+    for where in (lambda run: run.place.name, lambda run: str(run.place)):
         names = [run.name for run in runs]
         alike = [number for number, name in enumerate(names) if names.count(name) > 1]
         differ = {
-            name for name in names if len({told(runs[n]) for n in alike if names[n] == name}) > 1
+            name for name in names if len({where(runs[n]) for n in alike if names[n] == name}) > 1
         }
         runs = [
-            replace(run, name=one_line(f"{run.name} ({told(run)})")) if run.name in differ else run
+            replace(run, name=one_line(f"{run.name} ({where(run)})")) if run.name in differ else run
             for run in runs
         ]
     names = [run.name for run in runs]
@@ -232,6 +193,6 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
 
 
 def job_number(folder: Path) -> tuple[int, str]:
-    """Sort key that puts the folders of a sweep's jobs in the order they were numbered."""
+    """Return the key that sorts the folders of a sweep's jobs by their numbers."""
     number = folder.name.partition("_")[0]
     return (int(number) if number.isdigit() else -1, folder.name)

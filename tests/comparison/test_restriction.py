@@ -18,8 +18,8 @@ from srs_eval.comparison.strata import stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.predictions import rows_fingerprint
+from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
-from srs_eval.results.saved_predictions import SavedPredictions
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {
