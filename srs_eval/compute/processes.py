@@ -29,7 +29,7 @@ _GO_ON = "go on"
 # loaded because imports take seconds; modules of others are not, whatever they do when loaded.
 _OURS = tuple(
     f"srs_eval.{part}"
-    for part in ("run", "scoring", "data", "protocol", "metrics", "engine", "algorithms")
+    for part in ("commands", "evaluation", "data", "protocol", "metrics", "engine", "algorithms")
 )
 _DIED = "its worker process died (killed, or out of memory)"
 
