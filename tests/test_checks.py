@@ -35,7 +35,7 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
-from srs_eval.checks.assertions import Sides
+from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import columns_of, other_future
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
@@ -43,12 +43,12 @@ from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import GROUPS
 
 
-@pytest.mark.parametrize(("cheat", "check", "lesson"), CAUGHT)
-def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, lesson):
+@pytest.mark.parametrize(("cheat", "check", "advice"), CAUGHT)
+def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
     assert str(caught.value).startswith(f"{cheat.__name__}: ")
-    assert lesson in str(caught.value)
+    assert advice in str(caught.value)
 
 
 @pytest.mark.parametrize("cheat", [cheat for cheat, _, _ in CAUGHT])
@@ -175,7 +175,7 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     ],
 )
 def test_rounding_may_not_take_sides(towards, refused):
-    sides = Sides()
+    sides = SignTest()
     sides.add(np.array(towards[:2]))
     sides.add(np.array(towards[2:]))
     with pytest.raises(CheckFailed, match="same side") if refused else nullcontext():

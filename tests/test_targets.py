@@ -111,7 +111,9 @@ def test_parts_that_fit_are_built() -> None:
 
 def test_classes_are_found_under_the_names_of_earlier_releases() -> None:
     base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
-    blend = Builder().build({"_target_": "srs_eval.algorithms.blend.Blend", "base": base}, Algorithm)
+    blend = Builder().build(
+        {"_target_": "srs_eval.algorithms.blend.Blend", "base": base}, Algorithm
+    )
     assert isinstance(blend, Blend)
     assert isinstance(blend.base, Fsrs6)
     assert Builder().find("srs_eval.data.anki.AnkiCollection", Source) is AnkiCollection

@@ -1,7 +1,7 @@
-"""A process of its own in which algorithms are tried out, started once and asked again and again.
+"""A second process in which algorithms are checked, started once and reused.
 
-It is no worker of a run: it is started by a command, so that a script which checks an algorithm
-needs no ``if __name__ == "__main__"``. It loads modules by name and knows nothing else.
+Unlike the workers of a run it is a subprocess, so that a script which checks an algorithm needs
+no ``if __name__ == "__main__"``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WorkerDied(Exception):
 
 
 class NotImportable(Exception):
-    """The module of what is to be called cannot be found by its name in another process."""
+    """The module of the function cannot be imported in another process."""
 
 
 def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object) -> Any:
@@ -38,7 +38,7 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
     Raises
     ------
     NotImportable
-        If there is no such module for another process.
+        If the module cannot be imported there.
     WorkerDied
         If the process ended.
     Exception
@@ -56,7 +56,7 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
         _end(at_once=True)
         raise WorkerDied("the process ended") from died
     except KeyboardInterrupt:
-        _end(at_once=True)  # what it is still at is no answer to the next call
+        _end(at_once=True)  # its answer would be taken for that of the next call
         raise
     if error is not None:
         raise error
@@ -64,7 +64,7 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
 
 
 def serve() -> None:
-    """Answer calls until nobody asks any more; what algorithms print goes to standard error."""
+    """Answer calls until the pipe is closed; what algorithms print goes to standard error."""
     ours = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (sent := _received(sys.stdin.buffer)) is not None:
@@ -81,7 +81,7 @@ def _received(pipe: BinaryIO) -> bytes | None:
 
 
 def _answer(sent: bytes) -> bytes:
-    """Do what is asked; what goes wrong is told by its text, whatever its class is made of."""
+    """Return the pickled result of a call; an error becomes a RuntimeError with its text."""
     module, call = pickle.loads(sent)
     try:
         import_module(module)
@@ -91,13 +91,13 @@ def _answer(sent: bytes) -> bytes:
         function, arguments = pickle.loads(call)
         return pickle.dumps((function(*arguments), None))
     except Exception as error:  # noqa: BLE001 - a plug-in can raise anything
-        told = RuntimeError(f"{type(error).__name__}: {error}")
-        told.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((None, told))
+        failure = RuntimeError(f"{type(error).__name__}: {error}")
+        failure.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return pickle.dumps((None, failure))
 
 
 def _process() -> subprocess.Popen[bytes]:
-    """Find the process that was started by this one, or start it."""
+    """Return the process started by this one, or start it."""
     pid = os.getpid()
     running = _started.get(pid)
     if running is None or running.poll() is not None:
@@ -112,7 +112,7 @@ def _process() -> subprocess.Popen[bytes]:
 
 
 def _end(*, at_once: bool = False) -> None:
-    """Let the process end, by having no more to say to it."""
+    """End the process by closing its pipe."""
     process = _started.pop(os.getpid(), None)
     if process is None:
         return

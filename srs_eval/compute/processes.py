@@ -1,4 +1,4 @@
-"""Users shared among processes of this machine."""
+"""Users evaluated in worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _share(
                 del busy[connection]
                 following = next(todo, None)
                 if following is None:
-                    connection.close()  # which tells the worker to end
+                    connection.close()  # ends the worker
                 else:
                     _hand_over(connection, following)
                     busy[connection] = process, following
@@ -127,7 +127,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
     else:  # not fork: libraries that have started threads do not survive it
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
-        _start_server_deaf_to_interrupts()
+        _start_forkserver_ignoring_sigint()
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     with _standard_start_method(context.get_start_method()):
@@ -139,7 +139,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
 
 @contextmanager
 def _standard_start_method(method: str) -> Iterator[None]:
-    """Let a new process inherit a start method that it knows.
+    """Set a start method that a new process knows, which inherits it.
 
     A process takes over the default start method of its parent. In a worker of joblib that is
     ``loky``, which is unknown wherever joblib has not been imported.
@@ -155,9 +155,9 @@ def _standard_start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def _start_server_deaf_to_interrupts() -> None:
-    """Let workers never hear of Ctrl-C, which is for this process to deal with."""
-    # Blocked rather than ignored: what comes meanwhile is heard afterwards.
+def _start_forkserver_ignoring_sigint() -> None:
+    """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
+    # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
@@ -166,13 +166,13 @@ def _start_server_deaf_to_interrupts() -> None:
 
 
 def _hand_over(connection: Connection, thing: object) -> None:
-    """Send something to a worker; if it has died, that shows when its answer is waited for."""
+    """Send an object to a worker; its death shows when the answer is read."""
     with suppress(BrokenPipeError, ConnectionResetError):
         connection.send(thing)
 
 
 def _serve(connection: Connection) -> None:
-    """Work in a process of its own, until nobody asks any more."""
+    """Evaluate users in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         work = connection.recv()
@@ -189,7 +189,7 @@ def _tick(connection: Connection, *step: object) -> None:
 
 
 def _answer(work: Work[Any], user: User, tick: Tick) -> bytes:
-    """Do the work for a user; a fault of the program goes on where the results are awaited."""
+    """Return the pickled result for a user, or the exception, to be raised in the parent."""
     try:
         return pickle.dumps((work(user, tick), None))
     except Exception as error:  # noqa: BLE001 - it is raised again in the other process
@@ -198,10 +198,10 @@ def _answer(work: Work[Any], user: User, tick: Tick) -> bytes:
 
 
 def _portable(error: Exception) -> Exception:
-    """Keep an exception that survives the way to another process, and the text of others."""
+    """Return an exception that can be pickled: the given one, or its text."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - whatever its class makes of being unpickled
+    except Exception:  # noqa: BLE001 - unpickling runs its class
         return RuntimeError(f"{type(error).__name__}: {error}\n{error.__notes__[-1]}")
     return error
 

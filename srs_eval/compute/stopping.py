@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a command runs: always heard, and an orderly end.
+"""Ctrl-C and SIGTERM end a command in an orderly way, wherever they arrive.
 
 Python raises at whatever line it is. In a ``__del__``, in a callback of a weak reference or of C
 code the exception is printed and dropped, and the program goes on; here it is raised again.
@@ -76,7 +76,7 @@ def _listen() -> None:
 
 
 def _stop_listening(status: object) -> None:
-    """Let a signal on the way out change nothing but its length."""
+    """Make a further signal end the process at once, with the same status."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         if os.getpid() == _request.process:

@@ -29,7 +29,7 @@ class SrsBenchmarkSecs:
     ----------
     answer_time : bool
         Whether each interval includes the time its own answer took, as in the published
-        tables. That time is not known before the answer and tells something about it, so it
+        tables. That time is not known before the answer and carries information about it, so it
         is only there to reproduce published numbers.
     """
 
@@ -62,7 +62,7 @@ class SrsBenchmarkSecs:
         FitSkipped
             If fewer than 6 reviews can be scored.
         ReviewLogError
-            If the log does not tell the seconds between answers.
+            If the log has no seconds between answers.
         """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         return candidates.task(expanding_folds(candidates.targets, FOLDS))
@@ -122,7 +122,7 @@ class SrsBenchmarkEqualised:
         FitSkipped
             If fewer than 6 reviews can be scored.
         ReviewLogError
-            If the log does not tell the seconds between answers.
+            If the log has no seconds between answers.
         """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         # With their same-day reviews, both have the same rows, so row numbers agree.

@@ -4,7 +4,7 @@ The refits of `srs_eval.protocol.refit` are spread over the test rows of the pub
 last five sixths of a log in so many blocks, however long it is, so that a model of a small user
 is fresh and that of a large one stale. Here a fit is due after so many reviews, as in an app, and
 everything from the first fit on is scored: also how a model does while there is little to learn
-from, which no other protocol tells. The scored reviews are other ones, so numbers of the two
+from, which no other protocol shows. The scored reviews are other ones, so numbers of the two
 cannot be compared.
 """
 

@@ -148,7 +148,7 @@ class BlendModel:
     until : int
         Last row that was trained on, -1 if none.
     learned : Learned
-        What the model tells of its fit.
+        Record of the fit of the model.
     """
 
     model: MemoryModel
@@ -302,9 +302,9 @@ def _followed_on(
 
 def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -> BlendModel:
     kind = BlendCurves if has_curve(model) else BlendModel
-    told = learned_by(model)
-    errors = (np.nan, np.nan, *told.standard_errors) if told.standard_errors else ()
+    record = learned_by(model)
+    errors = (np.nan, np.nan, *record.standard_errors) if record.standard_errors else ()
     # the parameters of the model itself follow bias and slope
     _, *parts = as_part(model, Part("base", "base"))
-    learned = replace(told, standard_errors=errors, parts=tuple(parts))
+    learned = replace(record, standard_errors=errors, parts=tuple(parts))
     return kind(model, recalibration, int(rows.max(initial=-1)), learned)

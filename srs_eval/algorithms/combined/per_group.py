@@ -79,7 +79,7 @@ class PerGroupModel:
         return p
 
     def _parts(self, reviews: Reviews, rows: IntArray) -> list[tuple[MemoryModel, IntArray]]:
-        """Say which of `rows` each model predicts."""
+        """Return which of `rows` each model predicts."""
         groups = groups_of(reviews, self.group)[rows]
         own = np.isin(groups, list(self.models))
         parts = [(model, np.flatnonzero(groups == group)) for group, model in self.models.items()]
@@ -220,7 +220,7 @@ class PerGroup:
             verdict = self._verdict(found, len(rows_of), len(names))
             is_fallback = found is None
         if getattr(reviews, self.group) is None:
-            verdict = f"the log does not tell the {_LABEL[self.group]} of a card: one fit for all"
+            verdict = f"the log has no {_LABEL[self.group]} of a card: one fit for all"
         parts = self._parts(reviews, whole, models, rows_of, len(rows))
         return self._grouped(whole, models, self._told(whole, models, parts, verdict, is_fallback))
 
@@ -268,7 +268,7 @@ class PerGroup:
         return near(self.base, reviews, rows_of, rng, whole, found.weight)
 
     def _verdict(self, found: Pooling | None, fitted_groups: int, groups: int) -> str:
-        """Say whether groups differ."""
+        """Return whether groups differ, in words."""
         plural = _PLURAL[self.group]
         if found is None:
             return f"too few reviews of different {plural} to compare them: one fit for all"

@@ -1,4 +1,4 @@
-"""What algorithms that are made of others share."""
+"""Functions shared by algorithms that are made of others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 20.0
 
 
 def require_algorithm(owner: str, option: str, value: object) -> None:
-    """Refuse what is no algorithm.
+    """Raise unless `value` is an algorithm.
 
     Raises
     ------
@@ -50,25 +50,25 @@ def fitted(
 
 
 def has_curve(model: MemoryModel) -> bool:
-    """Tell whether a model has a forgetting curve."""
+    """Return whether a model has a forgetting curve."""
     return callable(getattr(model, "predict_at", None))
 
 
 def curve_of(
     model: MemoryModel, reviews: Reviews, rows: IntArray, elapsed: FloatArray
 ) -> FloatArray:
-    """Ask a model that has a forgetting curve for it."""
+    """Return the forgetting curve of a model that has one."""
     p: FloatArray = model.predict_at(reviews, rows, elapsed)  # type: ignore[attr-defined]
     return p
 
 
 def log_odds(p: FloatArray) -> Vector:
-    """Take log-odds, of which those of near certainty are cut."""
+    """Return log-odds, clipped at ±20."""
     return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
 
 
 def learned_by(model: MemoryModel) -> Learned:
-    """Say what a model tells of its fit."""
+    """Return what a model records about its fit."""
     learned = getattr(model, "learned", None)
     return learned if isinstance(learned, Learned) else Learned()
 
@@ -100,7 +100,7 @@ def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
 
 
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
-    """Take away what an algorithm is not to see, and renumber the rows accordingly.
+    """Remove what an algorithm may not read, and renumber the rows accordingly.
 
     That is the truth of simulated users, and on a clock of whole days, the reviews on the day of
     the review before, as protocols do.
