@@ -115,7 +115,7 @@ def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
         found = call_elsewhere(type(algorithm).__module__, _tried, algorithm, fold, reviews)
     except NotImportable:
         return
-    except (WorkerDied, RuntimeError) as error:
+    except (WorkerDied, SrsEvalError, AttributeError, OSError, *_MISHAPS) as error:
         raise CheckFailed(
             f"{named(algorithm)}: does not work in a worker process ({error}). {_LOST}."
         ) from error

@@ -15,7 +15,17 @@ from srs_eval.checks.assertions import CheckFailed, expect_shape, named
 from srs_eval.checks.perturb import cut_after, renamed
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews, Task
+from srs_eval.nouns import (
+    Algorithm,
+    CurveModel,
+    FloatArray,
+    Fold,
+    IntArray,
+    MemoryModel,
+    Reviews,
+    Task,
+    WarmStarting,
+)
 
 SEED = 20240229
 # An algorithm that finds too little to learn from is given more.
@@ -104,15 +114,13 @@ def ways_to_learn(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> tuple[L
     def from_nothing(training: Reviews) -> MemoryModel:
         return learned(algorithm, training, fold.train)
 
-    refit = getattr(algorithm, "refit", None)
-    if refit is None:
+    if not isinstance(algorithm, WarmStarting):
         return (from_nothing,)
     half = fold.train[: (len(fold.train) + 1) // 2]
     previous = fit(algorithm, reviews, half)
 
     def from_before(training: Reviews) -> MemoryModel:
-        model: MemoryModel = refit(training, fold.train, np.random.default_rng(SEED), previous)
-        return model
+        return algorithm.refit(training, fold.train, np.random.default_rng(SEED), previous)
 
     return from_nothing, from_before
 
@@ -148,10 +156,9 @@ def predicted(
 
 def curve_of(model: MemoryModel) -> Curve | None:
     """Return the forgetting curve of a model, which returns copies; None if it has none."""
-    predict_at: Curve | None = getattr(model, "predict_at", None)
-    if predict_at is None:
+    if not isinstance(model, CurveModel):
         return None
-    return lambda reviews, rows, elapsed: np.array(predict_at(reviews, rows, elapsed))
+    return lambda reviews, rows, elapsed: np.array(model.predict_at(reviews, rows, elapsed))
 
 
 def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:

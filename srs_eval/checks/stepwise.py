@@ -15,7 +15,7 @@ from srs_eval.checks.harness import SEED, evenly_spaced, honesty_check, learned,
 from srs_eval.checks.lookahead import expect_blind
 from srs_eval.checks.perturb import cut_after
 from srs_eval.checks.training import FITTED_ON_TEST, opposite_pasts
-from srs_eval.nouns import Algorithm, FloatArray, Fold, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FittingInSteps, FloatArray, Fold, MemoryModel, Reviews
 
 # Of the steps so many are looked at closely, and of each so many rows.
 _STEPS, _ROWS = 4, 15
@@ -38,7 +38,7 @@ def check_last_step_is_the_fit(algorithm: Algorithm, fold: Fold, reviews: Review
         If it yields no model, if the last one predicts otherwise or has other parameters, or if
         one of some steps knows what it may not.
     """
-    if getattr(algorithm, "fit_in_steps", None) is None:
+    if not isinstance(algorithm, FittingInSteps):
         return
     known = cut_after(reviews, int(fold.train[-1]))
     steps = _steps(algorithm, fold, known, reviews)
@@ -68,14 +68,16 @@ _SAME_LOOP = (
 )
 
 
-def _steps(algorithm: Algorithm, fold: Fold, training: Reviews, reviews: Reviews) -> list[Step]:
-    in_steps = algorithm.fit_in_steps(  # type: ignore[attr-defined]
-        training, fold.train, np.random.default_rng(SEED)
-    )
+def _steps(
+    algorithm: FittingInSteps, fold: Fold, training: Reviews, reviews: Reviews
+) -> list[Step]:
+    in_steps = algorithm.fit_in_steps(training, fold.train, np.random.default_rng(SEED))
     return [(model, predicted(algorithm, model, reviews, fold.test)) for model in in_steps]
 
 
-def _expect_learned_from_training_rows(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+def _expect_learned_from_training_rows(
+    algorithm: FittingInSteps, fold: Fold, reviews: Reviews
+) -> None:
     """Raise unless every step is the same whatever follows on the training rows."""
     futures = opposite_pasts(reviews, fold)
     side = np.where(futures[0].recalled[fold.test], 1, -1)

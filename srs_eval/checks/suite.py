@@ -54,11 +54,13 @@ from srs_eval.checks.training import (
     check_pretraining_users_are_refused,
 )
 from srs_eval.nouns import Algorithm, Fold, Reviews, Task
+from srs_eval.nouns.capabilities import misspelt
 
 __all__ = [
     "CheckFailed",
     "check_algorithm",
     "check_blind_to_the_future",
+    "check_capability_names",
     "check_deterministic",
     "check_empty_folds",
     "check_fit_ignores_test_rows",
@@ -167,6 +169,20 @@ def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews)
         )
 
 
+@honesty_check("Return a model with `predict`")
+def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that no method of the algorithm or its model is a misspelt optional one.
+
+    Raises
+    ------
+    CheckFailed
+        If there is, for example, a ``fit_in_step``, which would never be called.
+    """
+    sentences = [*misspelt(algorithm), *misspelt(fit(algorithm, reviews, fold.train))]
+    if sentences:
+        raise CheckFailed(f"{named(algorithm)}: {'; '.join(sentences)}")
+
+
 @honesty_check("Return one probability for each of `rows`")
 def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers.
@@ -212,6 +228,7 @@ _CHECKS: tuple[Check, ...] = (
     check_deterministic,
     check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
+    check_capability_names,
     check_probabilities_in_range,
     check_predict_at_equals_predict,
     check_last_step_is_the_fit,

@@ -11,11 +11,12 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any
+
+from srs_eval.compute.processes import answer, opened
 
 _COMMAND = (
     "import sys; sys.path[:] = eval(sys.argv[1]); import srs_eval.checks.worker as w; w.serve()"
@@ -44,56 +45,40 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
     Exception
         What the function raises.
     """
-    sent = pickle.dumps((module, pickle.dumps((function, arguments))))
+    sent = (module, pickle.dumps((function, arguments)))
     process = _process()
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         pickle.dump(sent, process.stdin)
         process.stdin.flush()
-        result, error = pickle.loads(pickle.load(process.stdout))
+        answered = pickle.load(process.stdout)
     except (EOFError, OSError, pickle.UnpicklingError) as died:
         _end(at_once=True)
         raise WorkerDied("the process ended") from died
     except KeyboardInterrupt:
         _end(at_once=True)  # its answer would be taken for that of the next call
         raise
-    if error is not None:
-        raise error
-    return result
+    return opened(answered)
 
 
 def serve() -> None:
     """Answer calls until the pipe is closed; what algorithms print goes to standard error."""
     ours = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while (sent := _received(sys.stdin.buffer)) is not None:
-        pickle.dump(_answer(sent), ours)
-        ours.flush()
+    with suppress(EOFError):
+        while True:
+            pickle.dump(answer(_called, *pickle.load(sys.stdin.buffer)), ours)
+            ours.flush()
 
 
-def _received(pipe: BinaryIO) -> bytes | None:
-    try:
-        sent: bytes = pickle.load(pipe)
-    except EOFError:
-        return None
-    return sent
-
-
-def _answer(sent: bytes) -> bytes:
-    """Return the pickled result of a call; an error becomes a RuntimeError with its text."""
-    module, call = pickle.loads(sent)
+def _called(module: str, call: bytes) -> Any:
     try:
         import_module(module)
     except ImportError as error:
-        return pickle.dumps((None, NotImportable(str(error))))
-    try:
-        function, arguments = pickle.loads(call)
-        return pickle.dumps((function(*arguments), None))
-    except Exception as error:  # noqa: BLE001 - a plug-in can raise anything
-        failure = RuntimeError(f"{type(error).__name__}: {error}")
-        failure.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((None, failure))
+        raise NotImportable(str(error)) from error
+    function, arguments = pickle.loads(call)
+    return function(*arguments)
 
 
 def _process() -> subprocess.Popen[bytes]:

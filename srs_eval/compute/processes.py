@@ -8,7 +8,7 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -94,15 +94,15 @@ def _share(
             for connection in [each for each in busy if each in ready]:
                 process, user = busy[connection]
                 try:
-                    is_result, answer = connection.recv()
+                    is_result, answered = connection.recv()
                 except (EOFError, OSError):
                     died.append(user)
                     del busy[connection]
                     connection.close()
                     continue
                 if not is_result:
-                    tick(*answer)
-                    if answer:
+                    tick(*answered)
+                    if answered:
                         _hand_over(connection, _GO_ON)
                     continue
                 del busy[connection]
@@ -112,7 +112,7 @@ def _share(
                 else:
                     _hand_over(connection, following)
                     busy[connection] = process, following
-                yield _opened(answer)
+                yield opened(answered)
     finally:
         for process, _ in busy.values():
             process.terminate()
@@ -178,7 +178,7 @@ def _serve(connection: Connection) -> None:
         work = connection.recv()
         while True:
             user = connection.recv()
-            connection.send((True, _answer(work, user, partial(_tick, connection))))
+            connection.send((True, answer(work, user, partial(_tick, connection))))
 
 
 def _tick(connection: Connection, *step: object) -> None:
@@ -188,10 +188,10 @@ def _tick(connection: Connection, *step: object) -> None:
         connection.recv()
 
 
-def _answer(work: Work[Any], user: User, tick: Tick) -> bytes:
-    """Return the pickled result for a user, or the exception, to be raised in the parent."""
+def answer(function: Callable[..., object], *arguments: object) -> bytes:
+    """Return the pickled result of a call, or the exception, to be raised by `opened`."""
     try:
-        return pickle.dumps((work(user, tick), None))
+        return pickle.dumps((function(*arguments), None))
     except Exception as error:  # noqa: BLE001 - it is raised again in the other process
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
         return pickle.dumps((None, _portable(error)))
@@ -206,8 +206,9 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _opened(answer: bytes) -> Any:
-    result, error = pickle.loads(answer)
+def opened(answered: bytes) -> Any:
+    """Return the result of a call in another process, or raise its exception."""
+    result, error = pickle.loads(answered)
     if error is not None:
         raise error
     return result

@@ -18,8 +18,8 @@ from srs_eval.comparison.strata import where
 from srs_eval.comparison.verdict import boards_of_runs, judge
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.predictions import rows_fingerprint
-from srs_eval.results.run import load_run, with_own_names
 from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.run import load_run, with_own_names
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {

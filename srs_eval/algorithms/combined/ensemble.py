@@ -15,7 +15,6 @@ from srs_eval.algorithms.combined.wrapping import (
     as_seen_by,
     curve_of,
     fitted,
-    has_curve,
     learned_by,
     log_odds,
     require_algorithm,
@@ -26,6 +25,7 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
+    CurveModel,
     FloatArray,
     IntArray,
     Learned,
@@ -198,7 +198,11 @@ class Ensemble:
         weights: tuple[float, ...],
         learned: Learned | None = None,
     ) -> EnsembleModel:
-        kind = EnsembleCurves if all(has_curve(model) for model in models) else EnsembleModel
+        kind = (
+            EnsembleCurves
+            if all(isinstance(model, CurveModel) for model in models)
+            else EnsembleModel
+        )
         return kind(tuple(self.members.values()), models, weights, learned or Learned())
 
     def _weights(

@@ -9,13 +9,45 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
+from srs_eval.nouns import (
+    Algorithm,
+    CurveModel,
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryModel,
+    Part,
+    Reviews,
+    WarmStarting,
+)
 
 Vector = NDArray[np.float64]
 
 _DECLARED = ("same_day", "online", "sees_truth")
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
 _MOST = 20.0
+
+
+class Wrapper:
+    """Base of algorithms made of one other, `base`."""
+
+    __slots__ = ()
+    base: Algorithm
+
+    @property
+    def same_day(self) -> bool:
+        """Whether the other algorithm's histories keep same-day reviews."""
+        return self.base.same_day
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
+
+    @property
+    def sees_truth(self) -> bool:
+        """Whether the other algorithm reads the truth."""
+        return self.base.sees_truth
 
 
 def require_algorithm(owner: str, option: str, value: object) -> None:
@@ -42,24 +74,17 @@ def fitted(
     previous: MemoryModel | None = None,
 ) -> MemoryModel:
     """Fit an algorithm, from an earlier fit if there is one and the algorithm can."""
-    refit = getattr(algorithm, "refit", None)
-    if previous is None or refit is None:
+    if previous is None or not isinstance(algorithm, WarmStarting):
         return algorithm.fit(reviews, rows, rng)
-    model: MemoryModel = refit(reviews, rows, rng, previous)
-    return model
-
-
-def has_curve(model: MemoryModel) -> bool:
-    """Return whether a model has a forgetting curve."""
-    return callable(getattr(model, "predict_at", None))
+    return algorithm.refit(reviews, rows, rng, previous)
 
 
 def curve_of(
     model: MemoryModel, reviews: Reviews, rows: IntArray, elapsed: FloatArray
 ) -> FloatArray:
     """Return the forgetting curve of a model that has one."""
-    p: FloatArray = model.predict_at(reviews, rows, elapsed)  # type: ignore[attr-defined]
-    return p
+    assert isinstance(model, CurveModel)
+    return model.predict_at(reviews, rows, elapsed)
 
 
 def log_odds(p: FloatArray) -> Vector:
