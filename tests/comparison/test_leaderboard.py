@@ -1,6 +1,6 @@
 """Finished runs side by side: ranks, and differences between runs on the same reviews."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,13 +13,12 @@ from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.verdict import judge
 from srs_eval.errors import FitError
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import score_evaluations
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import Brier, LogLoss
-from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import files, tables
+from srs_eval.results import files, save, tables
 from srs_eval.results.run import load_run
 from srs_eval.text.console import interval
 
@@ -49,32 +48,11 @@ def finished(tmp_path, logs_of):
 
     def run(algorithm, *users, panel=PANEL, data="synthetic"):
         source = logs_of(*users)
-        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=0)
-        evaluated = [work(user) for user in source.users()]
-        evaluation = score_evaluations(evaluated, panel)
+        experiment = Experiment(algorithm, source, SrsBenchmark(), panel, seed=0, curves_per_user=0)
+        result = evaluate(experiment)
+        result = result.described("", result.facts.label, data, {})
         folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-        folder.mkdir()
-        predictions = concatenate([one.predictions for one in evaluated if one.predictions])
-        if predictions is not None:
-            files.write_predictions(folder, predictions)
-        save(folder, evaluation, label=type(algorithm).__name__, online=algorithm.online, data=data)
-        return folder, evaluation
-
-    def save(folder, evaluation, *, label, online, data):
-        files.write_table(folder / files.SCORES, tables.scores_table(evaluation.scores))
-        summary = {
-            "label": label,
-            "data": data,
-            "protocol": "srs_benchmark",
-            "users": evaluation.users_scored,
-            "reviews": evaluation.reviews_scored,
-            "failed": evaluation.count("failed"),
-            "metrics": {name: asdict(row) for name, row in evaluation.summary.items()},
-            "interval_over": evaluation.interval_over,
-            "online": online,
-            "rows_fingerprint": evaluation.scores.fingerprint,
-        }
-        files.write_json(folder / files.SUMMARY, summary)
+        return folder, save(result, folder)
 
     return run
 
@@ -91,14 +69,14 @@ def test_the_best_run_is_first(finished):
     runs = {name: finished(algorithm, 1, 2, 3) for name, algorithm in ALGORITHMS.items()}
     (text,) = leaderboards([folder for folder, _ in runs.values()])
     losses = {
-        type(ALGORITHMS[name]).__name__: evaluation.summary["log_loss"].mean_users
+        type(ALGORITHMS[name]).__name__: evaluation.facts.metrics["log_loss"].mean_users
         for name, (_, evaluation) in runs.items()
     }
     shown = [label.removesuffix(" *") for label in ranking(text)]
     assert shown == sorted(losses, key=losses.get)
     for loss in losses.values():
         assert f"{loss:.4f}" in text
-    assert f"3 users; {next(iter(runs.values()))[1].reviews_scored:,} scored reviews" in text
+    assert f"3 users; {next(iter(runs.values()))[1].facts.reviews:,} scored reviews" in text
     assert text.count("  leads  ") == 1
 
 
@@ -144,7 +122,7 @@ def test_runs_are_compared_on_the_users_that_all_of_them_have(finished):
     two, _ = finished(Constant(), 1, 2)
     (text,) = leaderboards([three, two])
     assert "2 users of 3, those that every run could score" in text
-    assert f"{mine.scores.values[:2, 0].mean():.4f}" in text
+    assert f"{mine.by_user.values[:2, 0].mean():.4f}" in text
 
 
 def test_runs_that_share_users_in_pairs_only_are_all_shown(finished):
@@ -169,7 +147,7 @@ def test_a_run_that_lost_a_user_is_compared_on_the_others_and_says_so(finished):
     table = text.partition("\n---")[2].partition("\n\n")[0]
     rows = {line.split()[0]: line.split() for line in table.splitlines()[1:3]}
     assert "FailsForUser2: 5 fits failed" in text
-    without_user_2 = mine.scores.values[[0, 2], 0].mean()
+    without_user_2 = mine.by_user.values[[0, 2], 0].mean()
     assert rows["Average"][1] == rows["FailsForUser2"][2] == f"{without_user_2:.4f}"
 
 
@@ -205,10 +183,10 @@ def test_a_metric_that_is_not_defined_is_a_dash(finished):
 
 def test_users_without_a_score_are_left_out_of_the_difference(finished):
     (ours, mine), (theirs, other) = (finished(a, 1, 2, 3) for a in (Fsrs6(), Average()))
-    scores = replace(mine.scores, values=mine.scores.values.copy())
+    scores = replace(mine.by_user, values=mine.by_user.values.copy())
     scores.values[1] = np.nan
     files.write_table(ours / files.SCORES, tables.scores_table(scores))
-    gaps = (scores.values[:, 0] - other.scores.values[:, 0])[[0, 2]]
+    gaps = (scores.values[:, 0] - other.by_user.values[:, 0])[[0, 2]]
     (text,) = leaderboards([ours, theirs])
     assert f"{abs(gaps.mean()):+.4f}" in text
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from saved import load_predictions
 from scipy.stats import rankdata
 
 from srs_eval.comparison.by_users import mean_ranks, superiority_matrix
@@ -16,7 +17,6 @@ from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.verdict import judge
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.results.files import load_predictions
 from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import clustered_mean, mean_of_users
 from srs_eval.stats.paired import compare, effective_users, user_weights
