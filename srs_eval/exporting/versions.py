@@ -101,6 +101,8 @@ def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
     --------
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs.fsrs5.Fsrs5"}).name
     'FSRS-5'
+    >>> version_of({"_target_": "srs_eval.algorithms.fsrs5.Fsrs5"}).name
+    'FSRS-5'
     >>> version_of({"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"})
     """
     module, _, name = str(options.get("_target_")).rpartition(".")
