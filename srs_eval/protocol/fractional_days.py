@@ -7,6 +7,7 @@ why the answer time of a review is taken off the interval before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
@@ -33,6 +34,8 @@ class SrsBenchmarkSecs:
         is only there to reproduce published numbers.
     """
 
+    version: ClassVar[str] = "1"
+    folds: ClassVar[int] = FOLDS
     answer_time: bool = False
 
     def __post_init__(self) -> None:
@@ -43,16 +46,6 @@ class SrsBenchmarkSecs:
     def name(self) -> str:
         """Name with a suffix where intervals include the answer time."""
         return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
-
-    @property
-    def folds(self) -> int:
-        """Fits per user."""
-        return FOLDS
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log; `same_day` changes nothing.
@@ -90,6 +83,7 @@ class SrsBenchmarkEqualised:
         If `refits` is not a whole number from 5, or `answer_time` not true or false.
     """
 
+    version: ClassVar[str] = "1"
     answer_time: bool = False
     refits: int = FOLDS
 
@@ -103,11 +97,6 @@ class SrsBenchmarkEqualised:
         """Name with the number of fits, if unusual, and whether intervals have answer times."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
         return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
 
     @property
     def folds(self) -> int:

@@ -11,6 +11,7 @@ cannot be compared.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Prequential:
         If a number is not a whole number from 1.
     """
 
+    version: ClassVar[str] = "1"
     first: int = 100
     every: int = 100
     most: int = 100
@@ -87,11 +89,6 @@ class Prequential:
         """Name with all numbers that decide what is scored by which fit."""
         schedule = f"from{self.first}_every{self.every}_most{self.most}"
         return f"prequential_{schedule}" + ("" if self.warm_start else "_cold")
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
 
     @property
     def folds(self) -> int:
