@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Vector
@@ -57,7 +57,7 @@ class Fsrs6Equations(DampedDifficulty):
     )
     # fmt: on
 
-    shortest_stability: ClassVar[float] = _SHORTEST_STABILITY
+    shortest_stability: float = field(default=_SHORTEST_STABILITY, init=False, repr=False)
     lowest_floored_rating: int = HARD
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
