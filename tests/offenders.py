@@ -925,11 +925,9 @@ HONEST = [
 
 
 class MisspellsACapability(Honest):
-    """Its method is never called, because of its name."""
+    """Its methods are never called, because of their names."""
 
-
-for _name in ("fit_in_step", "re_fit", "pre_train"):
-    setattr(MisspellsACapability, _name, Honest.fit)
+    fit_in_step = re_fit = pre_train = Honest.fit
 
 
 @dataclass(frozen=True)

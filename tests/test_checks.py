@@ -55,7 +55,7 @@ def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     "cheat",
     [
         pytest.param(cheat, marks=[] if number % 12 == 0 else [pytest.mark.slow])
-        for number, (cheat, _, _) in enumerate(CAUGHT)
+        for number, cheat in enumerate(dict.fromkeys(cheat for cheat, _, _ in CAUGHT))
     ],
 )
 def test_running_all_checks_catches_it_too(cheat):
