@@ -51,31 +51,9 @@ from srs_eval.checks.training import (
     check_deterministic,
     check_fit_ignores_test_rows,
     check_nothing_outlives_a_fit,
-    check_pretraining_users_are_refused,
 )
 from srs_eval.nouns import Algorithm, Fold, Reviews, Task
 from srs_eval.nouns.capabilities import misspelt
-
-__all__ = [
-    "CheckFailed",
-    "check_algorithm",
-    "check_blind_to_the_future",
-    "check_capability_names",
-    "check_deterministic",
-    "check_empty_folds",
-    "check_fit_ignores_test_rows",
-    "check_goes_to_a_worker",
-    "check_inputs_not_mutated",
-    "check_last_step_is_the_fit",
-    "check_learning_while_tested_is_declared",
-    "check_nothing_outlives_a_fit",
-    "check_parameters_rebuild_the_model",
-    "check_predict_at_equals_predict",
-    "check_pretraining_users_are_refused",
-    "check_probabilities_in_range",
-    "check_short_and_long_histories",
-    "check_truth_is_not_read",
-]
 
 _DECLARED = ("same_day", "online", "sees_truth")
 
