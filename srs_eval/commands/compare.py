@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from srs_eval.commands.arguments import (
-    NotUnderstood,
     carry_out,
     exit_with,
     explained,
@@ -116,12 +115,12 @@ def understood(words: Sequence[str]) -> Asked:
     if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
-        raise NotUnderstood(problems)
+        raise ConfigError(*problems)
     return Asked(found.paths, found.options)
 
 
 def _compare(asked: Asked, words: Sequence[str]) -> int:
-    """Compare, say what came of it, write the files, and keep them in the tracker."""
+    """Compare, print and write the result, and log it to the tracker."""
     # Heavy, all of these: not for --help and for mistakes.
     from srs_eval.comparison.inputs import given_runs
     from srs_eval.comparison.pairing import pair

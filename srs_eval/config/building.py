@@ -14,7 +14,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
 from srs_eval.tracking.tracker import Tracker
 
-# What the option of each group must be.
+# Protocol of each group.
 KINDS: Mapping[str, type] = {
     "algo": Algorithm,
     "data": Source,
@@ -31,7 +31,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        Naming everything that cannot be built.
+        With every object that cannot be built.
     """
     built, problems = {}, []
     for group, kind in KINDS.items():
@@ -45,5 +45,5 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         except SrsEvalError as error:
             problems.append(f"{option}: {error}")
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError(*problems)
     return built

@@ -18,12 +18,12 @@ from srs_eval.plots.style import (
     MUTED,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
     short_name,
+    style_axes,
+    write_message,
 )
 from srs_eval.stats.paired import Comparison, compare
 from srs_eval.text.console import interval
@@ -74,10 +74,10 @@ def plot_versus(
     """
     first, second = _both(scores_a, scores_b)
     names = (short_name(names[0]), short_name(names[1]))
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
     if not len(first):
-        say(axes, "no user has both scores")
+        write_message(axes, "no user has both scores")
         return None
     low, high = _range(first, second)
     inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
