@@ -77,8 +77,8 @@ class MemoryModel(Protocol):
 
 
 @runtime_checkable
-class CurveModel(MemoryModel, Protocol):
-    """A memory model with a forgetting curve."""
+class CurveModel(Protocol):
+    """What a memory model with a forgetting curve has besides."""
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is.
