@@ -797,7 +797,7 @@ class KnowsWhomItLearnedFrom(Honest):
 
 
 class RefusesWhomItLearnedFrom(KnowsWhomItLearnedFrom):
-    """Honest: whoever it has learned from is not scored."""
+    """Honest: users it has learned from are not scored."""
 
     def pretrain(self, users, rng):
         return RefusesWhomItLearnedFrom(super().pretrain(users, rng).known)
@@ -839,7 +839,7 @@ class SkipsEveryUser(Honest):
 
 
 class NeedsManyReviews(Honest):
-    """Honest: skips whoever has too few reviews."""
+    """Honest: skips users with too few reviews."""
 
     def fit(self, reviews, rows, rng):
         if len(rows) < 400:

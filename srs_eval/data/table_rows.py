@@ -179,7 +179,7 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
 
 
 def _fill_first_intervals(log: _Log) -> None:
-    """Take an empty interval at a card's first review for what it means."""
+    """Mark an empty interval at a card's first review as a first review."""
     for noun in ("elapsed_days", "elapsed_seconds"):
         column = log.columns.get(noun)
         if column is not None and column.isna().any():

@@ -193,7 +193,7 @@ def _require_enough(
 
 
 def _more_in_seconds(histories: Reviews, targets: int) -> str:
-    """Name the protocol that has no outliers and scores same-day reviews, if it scores more."""
+    """Return the protocol that has no outliers and scores same-day reviews, if it scores more."""
     if histories.elapsed_seconds is None:
         return ""
     in_seconds = int(np.count_nonzero(histories.elapsed_seconds > 0))

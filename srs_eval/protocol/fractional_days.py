@@ -44,7 +44,7 @@ class SrsBenchmarkSecs:
 
     @property
     def name(self) -> str:
-        """Name with a suffix where intervals include the answer time."""
+        """The name, with a suffix where intervals include the answer time."""
         return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
@@ -94,7 +94,7 @@ class SrsBenchmarkEqualised:
 
     @property
     def name(self) -> str:
-        """Name with the number of fits, if unusual, and whether intervals have answer times."""
+        """The name, with the number of fits, if unusual, and whether intervals have answer times."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
         return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
 

@@ -86,7 +86,7 @@ class Prequential:
 
     @property
     def name(self) -> str:
-        """Name with all numbers that decide what is scored by which fit."""
+        """The name, with all numbers that decide what is scored by which fit."""
         schedule = f"from{self.first}_every{self.every}_most{self.most}"
         return f"prequential_{schedule}" + ("" if self.warm_start else "_cold")
 

@@ -44,7 +44,7 @@ class SrsBenchmarkRefit:
 
     @property
     def name(self) -> str:
-        """Name with the number of fits, and whether each began from nothing."""
+        """The name, with the number of fits, and whether each began from nothing."""
         return f"srs_benchmark_refit{self.refits}" + ("" if self.warm_start else "_cold")
 
     @property

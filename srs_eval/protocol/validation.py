@@ -54,7 +54,7 @@ class Validation:
 
     @property
     def name(self) -> str:
-        """Name with the share that is learned from, and the protocol it prepares for."""
+        """The name, with the share that is learned from, and the protocol it prepares for."""
         return f"validation{100 * self.share:g}_of_{self.base.name}"
 
     @property

@@ -90,7 +90,7 @@ class Run:
 
     @property
     def marked(self) -> str:
-        """Name with marks for the traits of the model and for fits that did not go as planned."""
+        """The name, with marks for the traits of the model and for fits that did not go as planned."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
         marks += MARK if self.fits.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
@@ -159,8 +159,8 @@ def usual_protocol(runs: Iterable[Run]) -> str:
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
     """Return the runs under names that differ.
 
-    Runs under another protocol than most have it in their name; what is still alike is told
-    apart by its folder.
+    Runs under another protocol than most have it in their name; names that are still equal get
+    their folder added.
 
     Raises
     ------

@@ -164,7 +164,7 @@ except FitError as error:
 
 @needs_package
 def test_a_panic_in_rust_is_an_error_of_that_fit():
-    # In a process of its own, because a panic writes about itself where nobody can stop it.
+    # In a process of its own, because a panic writes to the terminal and cannot be silenced.
     done = subprocess.run(
         [sys.executable, "-c", PANIC],
         env={**os.environ, "RUST_BACKTRACE": "0"},

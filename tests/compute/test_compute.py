@@ -134,7 +134,7 @@ def test_a_worker_that_dies_while_it_sends_blocks_nobody():
         tick=lambda: None,
     )
     found = [next(arriving)]
-    time.sleep(1.2)  # nobody reads what the other worker sends, until it is dead
+    time.sleep(1.2)  # the other worker is not read until it is dead
     # Tried again, and read at once, it arrives unless the worker dies first once more.
     *others, retried = sorted(map(len, [*found, *arriving]))
     assert others == [0, 0]

@@ -414,7 +414,7 @@ def samples(tmp_path):
 
 
 def outcome(path, invalid_rows):
-    """Say whether a file was read or refused; anything else is an error of the reader."""
+    """Return whether a file was read or refused; anything else is an error of the reader."""
     try:
         return "read" if len(read(path, invalid_rows=invalid_rows)) else "empty"
     except ReviewLogError as error:

@@ -1,4 +1,4 @@
-"""Models nobody would publish: random formulas of everything that authors may write.
+"""Models of no use to anyone: random formulas of everything that authors may write.
 
 Their values stay in a range where single precision means something: what is divided by,
 raised to a power, or taken the logarithm of is kept away from 0, and states are brought back

@@ -41,7 +41,7 @@ HONEST = {
         "curve_of": lambda m, w, s, t: m.exp(-w[2] * t / 20),
         "space": space_of((0.3, 0.7, 0.9)),
     },
-    "a parameter that moves nothing but a state nobody reads": {
+    "a parameter that moves nothing but a state that is never read": {
         "state_names": ("read", "unread"),
         "init_of": lambda m, w, r: (w[1], w[0]),
         "step_of": lambda m, w, s, t, r, p: (s[0] * 1.1, s[1] * w[0]),

@@ -12,7 +12,7 @@ _DAY = 86_400
 
 
 def timed(log: Reviews, *, seed: int = 0, hasty: float = 0.1) -> Reviews:
-    """Give each review whole seconds since the answer before and a duration.
+    """Add to each review whole seconds since the answer before and a duration.
 
     A share `hasty` of the same-day reviews comes within few seconds, down to none.
     """

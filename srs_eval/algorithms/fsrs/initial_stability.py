@@ -244,13 +244,13 @@ def _minimised(loss: _Loss, shortest: float, longest: float) -> _Floats:
     side_after, side_before = np.where(at >= kink, 1.0, -1.0), np.where(at > kink, 1.0, -1.0)
     rises = (loss.bend(at, side_after)[1] < 0) & (after > at)
     falls = ~rises & (loss.bend(at, side_before)[1] > 0) & (before < at)
-    # Whoever does neither is at a bound, or at the kink and stays there.
+    # A parameter that does neither is at a bound, or at the kink, and stays there.
     other = np.where(rises, after, np.where(falls, before, at))
     return np.exp(_refined(loss, at, other, np.where(rises, side_after, side_before)))
 
 
 def _refined(loss: _Loss, at: _Floats, other: _Floats, side: _Floats) -> _Floats:
-    """Go on from `at` to the minimum between it and `other`, where the loss has no kink.
+    """Move from `at` to the minimum between it and `other`, where the loss has no kink.
 
     Newton's method, which goes halfway to the other end instead where its step leads out of
     the bracket. All along, the loss falls from `at` towards `other` and nowhere known lies

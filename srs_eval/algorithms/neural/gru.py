@@ -59,7 +59,7 @@ class Gru(PooledPretraining):
     not online.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.375, RMSE(bins) 0.086, AUC 0.668. There, a fit of 5 epochs goes on from the pretrained
+    0.375, RMSE(bins) 0.086, AUC 0.668. There, a fit of 5 epochs starts at the pretrained
     weights: with `weights`, that is what `epochs` is. Without, weights are drawn and trained
     for 60 epochs: such a network has only ever seen one person, which is another thing than
     the published one.

@@ -64,7 +64,7 @@ class GruCurves(ReptilePretraining):
 
     Published row, without same-day reviews (pretrained with Reptile on users 1 to 100, who are
     scored too; fine-tuned on each user): log loss 0.3328, RMSE(bins) 0.0549, AUC 0.7324. With
-    `weights`, fits go on from them by the published recipe, except that the state of the inner
+    `weights`, fits start at them by the published recipe, except that the state of the inner
     optimiser is not kept: 21 epochs, batches of 8,192, learning rates that rise to 0.0097 and fall
     again, weight decay, a pull towards the weights, and more weight on recent reviews. Without,
     weights are drawn and trained for 40 epochs by the common recipe, with the same weight on

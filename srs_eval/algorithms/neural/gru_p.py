@@ -58,7 +58,7 @@ class GruP(PooledPretraining):
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
     0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews.
     There, a fit of 16 epochs at
-    a learning rate of 0.01 goes on from the pretrained weights: with `weights`, that is what
+    a learning rate of 0.01 starts at the pretrained weights: with `weights`, that is what
     they are. Without, weights are drawn and trained for 40 epochs: such a network has only ever
     seen one person, which is another thing than the published one.
 

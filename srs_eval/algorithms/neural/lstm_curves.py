@@ -95,7 +95,7 @@ class LstmCurves(ReptilePretraining):
 
     Published row, without same-day reviews (pretrained with Reptile on users 1 to 100, who are
     scored too; fine-tuned on each user): log loss 0.3332, RMSE(bins) 0.05378, AUC 0.7329. With
-    `weights`, fits go on from them by the published recipe, except that the state of the inner
+    `weights`, fits start at them by the published recipe, except that the state of the inner
     optimiser is not kept: 20 epochs, batches of 16,384, learning rates that rise to 0.0065 and
     fall again, weight decay, a pull towards the weights, and more weight on recent reviews.
     Without, weights are drawn and trained for 20 epochs by the common recipe, with the same weight

@@ -125,7 +125,7 @@ class Nn17(PooledPretraining):
     2024), after Woźniak's descriptions of SM-17 (https://supermemo.guru/wiki/Algorithm_SM-17).
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.398, RMSE(bins) 0.101, AUC 0.624. There, a fit of 5 epochs goes on from the pretrained
+    0.398, RMSE(bins) 0.101, AUC 0.624. There, a fit of 5 epochs starts at the pretrained
     weights: with `weights`, that is what `epochs` is. Without, the networks are drawn and trained
     for 20 epochs.
 

@@ -22,7 +22,7 @@ class TransformerNetwork(PowerCurveNetwork):
     """One encoder and one decoder layer of width 2, and the logarithm of the stability.
 
     Every review read attends to every other, so that nothing is left of one history that the
-    next longer one could go on from: `read` lays out a copy of the history for each entry.
+    next longer one could reuse: `read` lays out a copy of the history for each entry.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Transformer(PooledPretraining):
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too, and "likely
     bugged" as its authors say): log loss 0.468, RMSE(bins) 0.167, AUC 0.531. There, a fit of 5
-    epochs goes on from the pretrained weights: with `weights`, that is what `epochs` is. Without,
+    epochs starts at the pretrained weights: with `weights`, that is what `epochs` is. Without,
     weights are drawn and trained for 20 epochs.
 
     Parameters

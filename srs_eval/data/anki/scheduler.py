@@ -1,7 +1,7 @@
 """Which version of Anki's scheduler the answers of a collection were given under.
 
 Version 1 had three buttons for cards in learning (1 Again, 2 Good, 3 Easy), versions 2 and 3 have
-four. Anki renumbers all earlier answers when somebody changes the version, so a collection has one
+four. Anki renumbers all earlier answers when the version changes, so a collection has one
 numbering. Its setting ``schedVer`` says which; but packages of decks are fresh collections that
 have the setting of a fresh collection, not that of the person who exported them. So this module
 weighs all the evidence in a file.

@@ -2,7 +2,7 @@
 
 The app knows the ratings and whole-day intervals of a card, and nothing of the person. It
 estimates stability and difficulty by the rules of FSRS-4.5, its numbers scattered around the
-published defaults as if they had been fitted to somebody else.
+published defaults as if they had been fitted to another user.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Learning from other users: it helps, it is remembered, and nobody is scored who was seen."""
+"""Learning from other users: it helps, it is remembered, and no user it has seen is scored."""
 
 import json
 from collections.abc import Callable

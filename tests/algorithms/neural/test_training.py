@@ -131,5 +131,5 @@ def test_dropout_is_drawn_from_our_own_generator() -> None:
     between = apart(draw(), generator_from(3))
     for number in drawn:
         assert next(between) == number
-        torch.rand(5)  # somebody else's, which the training does not notice
+        torch.rand(5)  # drawn by other code, which does not affect the training
     torch.set_rng_state(before)
