@@ -36,7 +36,7 @@ def plan_of():
         choices = CHOICES | named
         others = [word for word in words if word.split("=")[0] not in CHOICES]
         cfg = settings.composed([*words_of(choices), *others])
-        content = settings.resolved(cfg, choices)
+        content = building.resolved(cfg, choices)
         built = building.build(cfg, choices)
         usual = option_files.values("algo", choices["algo"])
         return make_plan(
@@ -146,7 +146,7 @@ def test_what_cannot_be_negative_is_refused(plan_of, words):
 def test_what_only_a_person_can_know_is_asked_for_by_name():
     choices = CHOICES | {"data": "csv"}
     with pytest.raises(ConfigError, match=r"data=csv needs data\.path="):
-        settings.resolved(settings.composed(words_of(choices)), choices)
+        building.resolved(settings.composed(words_of(choices)), choices)
 
 
 def test_an_object_complains_in_its_own_words():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +15,11 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.config.option_files import arguments, conf_folder, defaults, in_lines, options
-from srs_eval.errors import ConfigError
+from srs_eval.config.option_files import conf_folder, defaults, options
+from srs_eval.config.suggestions import meant, there_are, unknown_argument, unknown_options
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
-_SHORT_LIST = 80  # characters
 _LONG_WORD = 500
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
@@ -66,22 +64,6 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     register_schema()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
-
-
-def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Resolve a configuration; refuse one that lacks values only the person can know."""
-    try:
-        missing = sorted(OmegaConf.missing_keys(cfg))
-        content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
-    except (OmegaConfBaseException, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
-        key = getattr(error, "full_key", None) or "the settings"
-        raise ConfigError(f"{key} cannot be resolved: {reason}") from error
-    if missing:
-        chosen = {key: key.partition(".")[0] for key in missing}
-        lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
-        raise ConfigError("\n".join(lines))
-    return {str(key): value for key, value in content.items()}
 
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
@@ -138,7 +120,7 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] 
     if found:
         return "\n".join(found)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        return f"{error.missing_cfg_file}: no such option{_there_are(error.options or [])}"
+        return f"{error.missing_cfg_file}: no such option{there_are(error.options or [])}"
     if str(error).startswith("Ambiguous value for argument"):
         several = [word for word in overrides if "," in word and "[" not in word]
         return "\n".join(f"{word}: several values need the flag -m" for word in several)
@@ -157,7 +139,7 @@ def _parsed(word: str) -> Override:
 
 def _unreadable(word: str, error: HydraException, folders: Sequence[Path]) -> str:
     if word in GROUPS:
-        return f"{word}: write {word}=OPTION{_there_are(options(word, folders))}"
+        return f"{word}: write {word}=OPTION{there_are(options(word, folders))}"
     if "=" not in word:
         return f"{word}: write KEY=VALUE, such as algo=lstm"
     key, _, value = word.partition("=")
@@ -187,7 +169,7 @@ def _problems(
     if key.startswith("hydra"):
         return []
     if top not in known:
-        return [f"{word}: there is no {top!r}{_meant(top, known)}"]
+        return [f"{word}: there is no {top!r}{meant(top, known)}"]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
     if override.is_add():
@@ -196,29 +178,15 @@ def _problems(
         return _wrong_type(word, override)
     if top == "tags":
         return [] if override.is_delete() else [f"{word}: write +{word}"]
-    return _unknown_argument(word, key, chosen.get(top, []), folders) if top in GROUPS else []
+    return unknown_argument(word, key, chosen.get(top, []), folders) if top in GROUPS else []
 
 
 def _unknown_options(word: str, override: Override, folders: Sequence[Path]) -> list[str]:
     group, known = override.key_or_group, options(override.key_or_group, folders)
     names = ["null"] if override.is_delete() else _named(override)
     if group in BUILT_GROUPS and "null" in names:
-        return [f"{word}: {group} cannot be left out{_there_are(known)}"]
-    return [
-        f"{group}={name}: no such option{_meant(name, known)}{_there_are(known)}"
-        for name in names
-        if name not in {*known, "null"}
-    ]
-
-
-def _there_are(known: Sequence[str]) -> str:
-    """List what there is, on lines of its own if it is much."""
-    if not known:
-        return ""
-    listed = ", ".join(known)
-    if len(listed) <= _SHORT_LIST:
-        return f"; there are {listed}"
-    return "; there are\n" + in_lines("  ", known)
+        return [f"{word}: {group} cannot be left out{there_are(known)}"]
+    return unknown_options(group, [name for name in names if name != "null"], folders)
 
 
 def _named(override: Override) -> list[str]:
@@ -247,27 +215,3 @@ def _wrong_type(word: str, override: Override) -> list[str]:
         kind = str(field_type).partition(" | ")[0]
         return [f"{word}: expected {_EXPECTED.get(kind, kind)}"]
     return []
-
-
-def _unknown_argument(
-    word: str, key: str, chosen: Sequence[str], folders: Sequence[Path]
-) -> list[str]:
-    """Look for the path of a key in the files of its group."""
-    group, _, path = key.partition(".")
-    known = arguments(group, folders)
-    having = [name for name, paths_of in known.items() if path in paths_of]
-    lacking = [name for name in chosen if name in known and name not in having]
-    if having and not lacking:
-        return []
-    if having:
-        others = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'}"
-        return [f"{word}: {group}={lacking[0]} has no {path!r}, but {others}"]
-    near = {path for name in chosen for path in known.get(name, ())}
-    meant = _meant(path, near or set().union(*known.values()), prefix=f"{group}.")
-    there_are = f"; there are {', '.join(sorted(near))}" if near and not meant else ""
-    return [f"{word}: there is no {key!r}{meant or there_are}"]
-
-
-def _meant(word: str, known: Iterable[str], *, prefix: str = "") -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {prefix + close[0]!r}?" if close else ""
