@@ -134,8 +134,10 @@ def read_rows(
     _identify_cards(log)
     if "time" in part:
         _put_in_time_order(log, reading)
-    log.columns["card"] = identities(log.columns["card"])
+    cards = log.columns["card"]
+    log.columns["card"] = identities(cards)
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
+    titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
     return replace(_checked(user, source, log), titles=titles)
 
@@ -149,6 +151,13 @@ def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
     names = read.values
     numbers = identities(names).fillna(_NOT_KNOWN)
     log.columns[group] = numbers
+    return _titles(numbers, names)
+
+
+def _titles(numbers: pd.Series, names: pd.Series) -> Mapping[int, str]:
+    """Return the name of each number, where it is not the number itself."""
+    if names.dtype.kind in "iuf":
+        return {}
     distinct = pd.DataFrame({"number": numbers, "name": names}).dropna().drop_duplicates("number")
     pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
