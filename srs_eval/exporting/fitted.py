@@ -16,7 +16,7 @@ from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
 from srs_eval.results.files import FITS, SCORES, SUMMARY, load_fits, read_json
 
-CONFIG = Path(".hydra") / "config.yaml"
+_CONFIG = Path(".hydra") / "config.yaml"
 _NAMED_AT_MOST = 10
 # What readers of files raise where a file is damaged.
 _UNREADABLE = (
@@ -85,54 +85,43 @@ class Fitted:
         return replace(self, fit=fit, options=options, part=part)
 
 
-class RunFits:
-    """The fits of a run, and what should be known of them.
+class RunFolder:
+    """The folder of a finished run.
 
     Parameters
     ----------
-    place : str
-        Folder of the run, or its label, for messages.
-    fits : sequence of Fit
-        All of them.
-    options : mapping
-        The algorithm's resolved configuration.
-    algorithm, protocol, data : str
-        What was run.
-    scores : mapping of str to pair of float or None and int, optional
-        Log loss and number of scored reviews of each user.
-    package_version : str
-        Of srs_eval, when the run was made.
+    folder : Path
+        Holds ``fits.parquet``, ``summary.json`` and the run's configuration.
 
     Raises
     ------
     ConfigError
-        If there are no fits.
+        If it is not such a folder, saying what was found instead.
     """
 
-    def __init__(
-        self,
-        place: str,
-        fits: Sequence[Fit],
-        options: Mapping[str, Any],
-        *,
-        algorithm: str,
-        protocol: str,
-        data: str,
-        scores: Mapping[str, tuple[float | None, int]] | None = None,
-        package_version: str = "",
-    ) -> None:
-        self.place = place
-        self._fits = _by_user(fits)
-        self._options = options
-        self._scores = scores or {}
-        self._about = {
-            "algorithm": algorithm,
-            "protocol": protocol,
-            "data": data,
-            "package_version": package_version,
-        }
+    def __init__(self, folder: Path) -> None:
+        self._require_fits(folder)
+        self.folder = folder
+        try:
+            self._fits = _by_user(load_fits(folder))
+            there = (folder / SUMMARY).is_file()
+            self._summary = dict(read_json(folder / SUMMARY)) if there else {}
+            self._version = str(dict(self._summary.get("tags", {})).get("version.srs-eval", ""))
+            config = yaml.safe_load((folder / _CONFIG).read_text("utf-8"))
+            self._options: dict[str, Any] = dict(config["algo"])
+            self._scores = _log_losses(folder / SCORES)
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"{folder}: there is no {_CONFIG}, which tells what was fitted; was the run made "
+                "with hydra.output_subdir=null?"
+            ) from error
+        except _UNREADABLE as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(
+                f"{folder}: cannot be read ({type(error).__name__}: {reason})"
+            ) from error
         if not self._fits:
-            raise ConfigError(f"{place}: the run has fitted nothing")
+            raise ConfigError(f"{folder}: the run has fitted nothing")
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -152,12 +141,12 @@ class RunFits:
             return users[0]
         if wanted is None:
             raise ConfigError(
-                f"{self.place} has {len(users)} users ({_some(users)}): say which, as in "
+                f"{self.folder} has {len(users)} users ({_some(users)}): say which, as in "
                 f"user={users[0]}, or give a folder for a file of each, as in out=parameters/"
             )
         found = [user for user in users if str(user) == wanted]
         if not found:
-            raise ConfigError(f"user={wanted}: no such user in {self.place}; has {_some(users)}")
+            raise ConfigError(f"user={wanted}: no such user in {self.folder}; has {_some(users)}")
         return found[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
@@ -181,63 +170,27 @@ class RunFits:
         return Fitted(
             fit,
             last,
+            algorithm=str(self._summary.get("algo", self._options.get("_target_"))),
+            protocol=str(self._summary.get("protocol", "")),
+            data=str(self._summary.get("data", "")),
             options=self._options,
             log_loss=log_loss,
             scored=scored,
-            **self._about,
+            package_version=self._version,
         )
 
-
-def read_run(folder: Path) -> RunFits:
-    """Read the fits of a finished run.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``fits.parquet``, ``summary.json`` and the run's configuration.
-
-    Raises
-    ------
-    ConfigError
-        If it is not such a folder, saying what was found instead.
-    """
-    _require_fits(folder)
-    try:
-        there = (folder / SUMMARY).is_file()
-        summary = dict(read_json(folder / SUMMARY)) if there else {}
-        config = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
-        options = dict(config["algo"])
-        return RunFits(
-            str(folder),
-            load_fits(folder),
-            options,
-            algorithm=str(summary.get("algo", options.get("_target_"))),
-            protocol=str(summary.get("protocol", "")),
-            data=str(summary.get("data", "")),
-            scores=_log_losses(folder / SCORES),
-            package_version=str(dict(summary.get("tags", {})).get("version.srs-eval", "")),
-        )
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"{folder}: there is no {CONFIG}, which tells what was fitted; was the run made "
-            "with hydra.output_subdir=null?"
-        ) from error
-    except _UNREADABLE as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{folder}: cannot be read ({type(error).__name__}: {reason})") from error
-
-
-def _require_fits(folder: Path) -> None:
-    if not folder.exists():
-        raise ConfigError(f"{folder}: there is no such folder")
-    if not folder.is_dir():
-        raise ConfigError(f"{folder}: is a file; name the folder of the run it is in")
-    if (folder / FITS).is_file():
-        return
-    runs = sorted(path.parent.name for path in folder.glob(f"*/{FITS}"))
-    if runs:
-        raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
-    raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
+    @staticmethod
+    def _require_fits(folder: Path) -> None:
+        if not folder.exists():
+            raise ConfigError(f"{folder}: there is no such folder")
+        if not folder.is_dir():
+            raise ConfigError(f"{folder}: is a file; name the folder of the run it is in")
+        if (folder / FITS).is_file():
+            return
+        runs = sorted(path.parent.name for path in folder.glob(f"*/{FITS}"))
+        if runs:
+            raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
+        raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
 
 
 def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:
