@@ -22,6 +22,7 @@ from srs_eval.experiment.experiment import checked_users
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import REVIEW_COLUMNS, CurveModel, Fit, IntArray, Reviews, Source, User
+from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
 
 if TYPE_CHECKING:
@@ -190,15 +191,14 @@ class FittedModels:
             If the fit failed or was skipped.
         """
         groups = self.inputs.groups
-        fits = RunFits(
-            self.label,
-            self._fits,
-            groups["algo"].content,
-            algorithm=groups["algo"].name,
-            protocol=groups["protocol"].built.name,
+        facts = Summary(
+            algo=groups["algo"].name,
+            label=self.label,
             data=groups["data"].name,
-            package_version=version("srs-eval"),
+            protocol=groups["protocol"].built.name,
+            tags={"version.srs-eval": version("srs-eval")},
         )
+        fits = RunFits(self.label, self._fits, facts, groups["algo"].content)
         return exported(fits, to, user)
 
     def __repr__(self) -> str:

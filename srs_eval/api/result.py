@@ -11,12 +11,13 @@ import yaml
 
 from srs_eval.api.show import as_html, as_text, metric_rows
 from srs_eval.errors import ConfigError
-from srs_eval.exporting.fitted import CONFIG, RunFits, read_run
+from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
 from srs_eval.results import Result, folder
 from srs_eval.results.claim import claim
+from srs_eval.results.files import CONFIG
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,24 +160,9 @@ class RunResult(Result):
 
     def _fits(self) -> RunFits:
         if self.folder is not None and not self.content:
-            return read_run(self.folder)
-        facts = self.facts
-        known = "log_loss" in self.by_user.names
-        losses = self.scores["log_loss"] if known else self.scores["reviews"] * float("nan")
+            return RunFits.read(self.folder)
         return RunFits(
-            facts.label,
-            self.fitted,
-            self.content["algo"],
-            algorithm=facts.algo,
-            protocol=facts.protocol,
-            data=facts.data,
-            scores={
-                str(user): (loss if known else None, int(count))
-                for user, loss, count in zip(
-                    self.by_user.users, losses, self.by_user.reviews, strict=True
-                )
-            },
-            package_version=str(facts.tags.get("version.srs-eval", "")),
+            self.facts.label, self.fitted, self.facts, self.content["algo"], self.by_user
         )
 
 
