@@ -11,7 +11,9 @@ import numpy as np
 
 from srs_eval.comparison.one_user import clusters_of, reviews_by_run
 from srs_eval.nouns import User
-from srs_eval.results.run import OUTCOME, Run, is_run, job_number, load_run
+from srs_eval.results.files import OUTCOME
+from srs_eval.results.folder import is_run
+from srs_eval.results.run import Run, job_number, load_run
 from srs_eval.results.saved_predictions import PER_REVIEW, losses
 from srs_eval.stats.estimate import Estimate, ratio_of_clustered_sums, ratio_of_sums
 

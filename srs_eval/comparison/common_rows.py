@@ -15,9 +15,10 @@ import numpy as np
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.nouns import Predictions, User
+from srs_eval.nouns import OPTIONAL_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint, select
-from srs_eval.results.run import PREDICTIONS, Run
+from srs_eval.results.files import PREDICTIONS
+from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import (
     OwnPredictions,
     not_its_own,
@@ -27,7 +28,7 @@ from srs_eval.results.saved_predictions import (
 # What a review is, whoever predicts it. Two logs that differ here are not the same log.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
 # What metrics go by beside it. Protocols may count them differently; one count serves all runs.
-_FACTS = ("elapsed_days", "nth_review", "lapses", "train_rate")
+_FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 
 @dataclass(frozen=True, slots=True)

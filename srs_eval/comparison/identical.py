@@ -9,7 +9,7 @@ import numpy as np
 
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
-from srs_eval.results.saved_predictions import SavedPredictions, has_predictions
+from srs_eval.results.saved_predictions import OwnPredictions, has_predictions
 
 # Rounded scores of different models can agree in one metric by chance.
 _FEWEST_METRICS = 2
@@ -89,7 +89,7 @@ def _equal_scores(run: Run, twin: Run, metric: str, users: Sequence[User]) -> bo
 
 def _equal_predictions(run: Run, twin: Run, users: Sequence[User]) -> bool:
     """Compare the predictions of the reviews that both runs scored, user by user."""
-    ours, theirs = SavedPredictions(run.place), SavedPredictions(twin.place)
+    ours, theirs = OwnPredictions(run), OwnPredictions(twin)
     for user in users:
         own, other = ours.read(user), theirs.read(user)
         if own is None or other is None:

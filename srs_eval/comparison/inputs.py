@@ -7,7 +7,8 @@ from pathlib import Path
 
 from srs_eval.comparison.published import is_published, read_published
 from srs_eval.errors import ConfigError
-from srs_eval.results.run import Run, is_run, load_run, runs_below
+from srs_eval.results.folder import is_run
+from srs_eval.results.run import Run, load_run, runs_below
 
 
 def given_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
-from srs_eval.results.run import Run, reading
+from srs_eval.results.files import reading
+from srs_eval.results.run import Run
 from srs_eval.text.plain import one_line
 
 # What the line format calls the metrics, and what they are called here.

@@ -35,9 +35,11 @@ from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
     Algorithm,
+    CurveModel,
     Curves,
     EvaluationProtocol,
     Fit,
+    FittingInSteps,
     FloatArray,
     Fold,
     IntArray,
@@ -48,6 +50,7 @@ from srs_eval.nouns import (
     Source,
     Task,
     User,
+    WarmStarting,
 )
 from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
 
@@ -232,15 +235,13 @@ class EvaluateUser:
         """Fit one fold, from the fit before it if there is one and the task wants that."""
         to_train, rows = cuts.after(fold.train), fold.train.copy()
         rng = self._rng(task.reviews.user, fold)
-        refit = getattr(self.algorithm, "refit", None)
-        if task.warm_start and previous is not None and refit is not None:
-            fitted: MemoryModel = refit(to_train, rows, rng, previous)
-            return fitted
-        in_steps = getattr(self.algorithm, "fit_in_steps", None)
-        if self.watch is None or in_steps is None:
-            return self.algorithm.fit(to_train, rows, rng)
+        algorithm = self.algorithm
+        if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
+            return algorithm.refit(to_train, rows, rng, previous)
+        if self.watch is None or not isinstance(algorithm, FittingInSteps):
+            return algorithm.fit(to_train, rows, rng)
         model: MemoryModel | None = None
-        for step, model in enumerate(in_steps(to_train, rows, rng), start=1):
+        for step, model in enumerate(algorithm.fit_in_steps(to_train, rows, rng), start=1):
             self.watch(step, self._predict(model, task, fold, cuts))
         if model is None:
             raise FitError("fit_in_steps yields no model")
@@ -260,11 +261,10 @@ class EvaluateUser:
         self, model: MemoryModel, reviews: Reviews, task: Task, fold: Fold
     ) -> Curves | None:
         """Predict a sample of test rows at the elapsed times this user's test rows have."""
-        predict_at = getattr(model, "predict_at", None)
         folds = len(task.folds)
         share = self.curves * (fold.number + 1) // folds - self.curves * fold.number // folds
         size = min(len(fold.test), share)
-        if predict_at is None or size == 0:
+        if size == 0 or not isinstance(model, CurveModel):
             return None
         tested = np.concatenate([other.test for other in task.folds])
         times, weights = sample_elapsed(task.reviews.elapsed[tested], k=_CURVE_TIMES)
@@ -275,7 +275,7 @@ class EvaluateUser:
         elapsed[:, : len(times)] = times
         weight = np.zeros((size, _CURVE_TIMES))
         weight[:, : len(times)] = weights
-        curve = np.array(predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
+        curve = np.array(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
         _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
         p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
         p[:, : len(times)] = curve

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +17,7 @@ from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
-from srs_eval.nouns import Fit, FitStatus, IntArray, Predictions, User
+from srs_eval.nouns import Fit, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
 
 OfUsers = Callable[[], Iterable[Predictions]]
@@ -117,53 +116,26 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """All that is known of an algorithm on a set of users, apart from its predictions.
+class OverUsers:
+    """The panel over users, each metric with its intervals.
 
     Attributes
     ----------
-    reviews_read : int
-        Reviews in the logs, scored or not.
+    scores : Scores
+        The panel of each user.
+    metrics : mapping of str to MetricSummary
+        The panel over the users without a missing fold.
     interval_over : str
         What the intervals are over: ``users``, or ``cards and days`` of a single user.
-    forgotten : int
-        Scored reviews that were forgotten.
-    notes : tuple of (User, str)
-        Remarks of the source on the logs, each with its user.
     thresholds : tuple of dict
-        What happened at each threshold, over all reviews: see `threshold_rows`. Empty where
-        nothing is pooled.
+        Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
+        Empty where nothing is pooled.
     """
 
-    fits: tuple[Fit, ...]
     scores: Scores
-    summary: Mapping[str, MetricSummary]
-    reviews_read: int
-    left_out: Mapping[str, int]
-    data_fingerprint: str
+    metrics: Mapping[str, MetricSummary]
     interval_over: str
-    notes: tuple[tuple[User, str], ...] = ()
-    forgotten: int = 0
     thresholds: tuple[Mapping[str, float], ...] = ()
-
-    @property
-    def users_scored(self) -> int:
-        """Count the users without a missing fold, which is whom the summary is about."""
-        return sum(rows != "" for rows in self.scores.rows)
-
-    @property
-    def reviews_scored(self) -> int:
-        """Count the scored reviews of these users."""
-        return int(self.scores.reviews.sum())
-
-    @property
-    def not_converged(self) -> int:
-        """Count the fits that made predictions although their optimiser stopped early."""
-        return sum(fit.predicts and not fit.converged for fit in self.fits)
-
-    def count(self, status: FitStatus) -> int:
-        """Count the fits of a status."""
-        return sum(fit.status == status for fit in self.fits)
 
 
 def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
@@ -188,52 +160,23 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     )
 
 
-def score_evaluations(evaluations: Sequence[UserEvaluation], panel: Panel) -> Evaluation:
-    """Score evaluations that are in memory.
-
-    Parameters
-    ----------
-    evaluations : sequence of UserEvaluation
-        One per user, in the order of the source.
-    panel : Panel
-        What to compute.
-    """
-    users = [score_user(evaluation, panel) for evaluation in evaluations]
-    complete = [u.predictions for u in users if u.is_complete and u.predictions is not None]
-    return summarise_users(users, panel, lambda: complete)
-
-
-def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> Evaluation:
-    """Put the scores of all users together.
+def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> OverUsers:
+    """Summarise the scores of all users.
 
     Parameters
     ----------
     users : sequence of ScoredUser
-        In the order of the source; their predictions are not looked at.
+        In the order of the source; their predictions are not used.
     panel : Panel
         What was computed.
     of_users : callable
-        Fetches the predictions of the users that are complete, one after the other in the same
+        Returns the predictions of the users that are complete, one after the other in the same
         order. Only called for a single user, and for a panel that wants pooled values.
     """
     scores = _scores(users, panel)
     together = _together(scores, panel, of_users)
-    left_out: Counter[str] = Counter()
-    for user in users:
-        left_out.update(user.log.left_out)
-    fingerprints = "".join(user.log.fingerprint for user in users)
-    return Evaluation(
-        fits=tuple(fit for user in users for fit in user.fits),
-        scores=scores,
-        summary=_summary(scores, together, panel),
-        reviews_read=sum(user.log.reviews for user in users),
-        left_out=dict(left_out),
-        data_fingerprint=hashlib.sha256(fingerprints.encode()).hexdigest()[:16],
-        interval_over="users" if together.of_single_user is None else "cards and days",
-        notes=tuple((user.user, note) for user in users for note in user.log.notes),
-        forgotten=sum(user.forgotten for user in users),
-        thresholds=together.thresholds,
-    )
+    over = "users" if together.of_single_user is None else "cards and days"
+    return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
 
 
 def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:

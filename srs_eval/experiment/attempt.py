@@ -16,8 +16,9 @@ from srs_eval.experiment.job import USERS, run_job
 from srs_eval.experiment.jobs import JobOutcome, write_outcome
 from srs_eval.experiment.plan import Plan
 from srs_eval.results.claim import claim
-from srs_eval.results.files import SUMMARY, read_json
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.partial import FINISHED
+from srs_eval.results.result import Result
 from srs_eval.text.console import complain, shell
 
 
@@ -72,9 +73,9 @@ def attempt(
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
     with claimed:
         write_outcome(folder, outcome)
-        told = ""
+        told, done = "", None
         try:
-            outcome, told = _carry_out(make_plan, label, folder)
+            done, outcome, told = _carry_out(make_plan, label, folder)
         except (KeyboardInterrupt, SystemExit):
             told = "interrupted"
             raise
@@ -83,19 +84,21 @@ def attempt(
             if told:
                 complain(told + _what_is_kept(folder, sweep_folder))
         if outcome.exit_status == 0 and is_recorded:
-            return Attempt(_mean(folder, metric), 0)
+            return Attempt(_mean(done, metric), 0)
         return Attempt(math.nan, max(outcome.exit_status, 1))
 
 
-def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple[JobOutcome, str]:
-    """Plan and run; return how it ended, and what is to be told of an error."""
+def _carry_out(
+    make_plan: Callable[[], Plan], label: str, folder: Path
+) -> tuple[Result | None, JobOutcome, str]:
+    """Plan and run; return the result, how the job ended, and the message of an error."""
     status = 1
     try:
         plan = make_plan()
-        label = plan.label
-        return run_job(plan), ""
+        label = plan.about.label
+        done = run_job(plan)
     except Pruned as pruned:
-        return JobOutcome(label, "pruned", str(pruned)), ""
+        return None, JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:
         status, message = 2, str(error)
         told = message
@@ -108,7 +111,9 @@ def _carry_out(make_plan: Callable[[], Plan], label: str, folder: Path) -> tuple
         stopping.check()  # an import that was interrupted fails in ways of its own
         message = f"{type(error).__name__}: {error}"
         told = f"unexpected error\n{traceback.format_exc().rstrip()}"
-    return JobOutcome(label, "failed", message, status), told
+    else:
+        return done.result, done.outcome, ""
+    return None, JobOutcome(label, "failed", message, status), told
 
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
@@ -134,7 +139,6 @@ def _record(folder: Path, outcome: JobOutcome) -> bool:
     return True
 
 
-def _mean(folder: Path, metric: str) -> float:
-    metrics = read_json(folder / SUMMARY)["metrics"] if (folder / SUMMARY).is_file() else {}
-    value = metrics.get(metric, {}).get("mean_users")
-    return math.nan if value is None else float(value)
+def _mean(result: Result | None, metric: str) -> float:
+    summary = None if result is None else result.facts.metrics.get(metric)
+    return math.nan if summary is None else summary.mean_users

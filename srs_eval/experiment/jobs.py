@@ -10,8 +10,8 @@ from typing import Literal
 
 from srs_eval.comparison import leaderboard
 from srs_eval.experiment.report import places
-from srs_eval.results.files import SUMMARY, read_json, write_json
-from srs_eval.results.run import OUTCOME, job_number
+from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
+from srs_eval.results.run import job_number
 from srs_eval.text.console import say, table
 
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]

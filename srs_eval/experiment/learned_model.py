@@ -8,51 +8,51 @@ import numpy as np
 
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.evaluation.scoring import Evaluation
 from srs_eval.experiment.plan import Plan
-from srs_eval.nouns import Fit, Predictions
+from srs_eval.nouns import CurveModel, Fit, Predictions
 from srs_eval.nouns.predictions import select
-from srs_eval.results.saved_predictions import SavedPredictions
+from srs_eval.results.result import Result
 from srs_eval.tracking.items import Item, LearnedModel, Tag
 from srs_eval.tracking.sections import HEADLINE
 
 _CLOSE = 1e-6
 
 
-def learned_model(plan: Plan, evaluation: Evaluation) -> Iterator[Item]:
+def learned_model(plan: Plan, result: Result) -> Iterator[Item]:
     """Yield the model of the first user's last fold, or a tag that says why there is none.
 
     The model is built from its parameters and must predict what the run has predicted.
     """
-    fits = [fit for fit in evaluation.fits if fit.predicts and fit.fold >= 0]
+    fits = [fit for fit in result.fitted if fit.predicts and fit.fold >= 0]
     last = max((f for f in fits if f.user == fits[0].user), key=lambda f: f.fold, default=None)
     try:
         if last is None:
             raise ConfigError("no fit worked")
-        whole_days, predictions = _check(plan, last)
+        whole_days, predictions = _check(plan, result, last)
     except SrsEvalError as error:
         yield Tag("model", f"not kept: {error}")
         return
-    scores = plan.panel.score(predictions)
+    about, source = plan.about, plan.experiment.source
+    scores = plan.experiment.panel.score(predictions)
     yield LearnedModel(
-        name=plan.label,
-        options=plan.options["algo"],
+        name=about.label,
+        options=about.options["algo"],
         parameters=last.parameters,
         parts=last.parts,
         whole_days=whole_days,
-        learned_from=f"{plan.source.name}, user {last.user}, fold {last.fold}",
+        learned_from=f"{source.name}, user {last.user}, fold {last.fold}",
         scores={name: scores[name] for name in HEADLINE if name in scores},
-        dataset=(plan.source.name, evaluation.scores.fingerprint),
+        dataset=(source.name, result.facts.rows_fingerprint),
         description=(
-            f"**{plan.label}**, learned from the first {last.n_train:,} scored reviews of user "
+            f"**{about.label}**, learned from the first {last.n_train:,} scored reviews of user "
             f"{last.user}. Its scores are those of the {last.n_test:,} reviews after them. "
-            f"Source: {plan.source.location}."
+            f"Source: {source.location}."
         ),
     )
     yield Tag("model", f"kept: user {last.user}, fold {last.fold}")
 
 
-def _check(plan: Plan, fit: Fit) -> tuple[bool, Predictions]:
+def _check(plan: Plan, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     """Compare the model built again with the one that predicted.
 
     Returns
@@ -62,14 +62,15 @@ def _check(plan: Plan, fit: Fit) -> tuple[bool, Predictions]:
     predictions : Predictions
         What it has predicted of the reviews after those it has learned from.
     """
-    task = plan.protocol(plan.source.read(fit.user), same_day=plan.algorithm.same_day)
-    options, whole_days = plan.options["algo"], task.reviews.whole_days
+    experiment, label = plan.experiment, plan.about.label
+    log = experiment.source.read(fit.user)
+    task = experiment.protocol(log, same_day=experiment.algorithm.same_day)
+    options, whole_days = plan.about.options["algo"], task.reviews.whole_days
     model = rebuilt_model(options, fit.parameters, fit.parts, whole_days=whole_days)
-    if not hasattr(model, "predict_at"):
-        raise ConfigError(f"{plan.label} has no forgetting curve")
+    if not isinstance(model, CurveModel):
+        raise ConfigError(f"{label} has no forgetting curve")
     (fold,) = [fold for fold in task.folds if fold.number == fit.fold]
-    kept = SavedPredictions(plan.folder)
-    saved = kept.read(fit.user) or kept.read(str(fit.user))  # one kind of name to a file
+    saved = result.predicted.read(fit.user, curves=False)
     before = None if saved is None else select(saved, saved.fold == fit.fold)
     again = model.predict(task.reviews, fold.test)
     if (
@@ -77,5 +78,5 @@ def _check(plan: Plan, fit: Fit) -> tuple[bool, Predictions]:
         or before.p.shape != again.shape
         or np.abs(before.p - again).max(initial=0.0) > _CLOSE
     ):
-        raise ConfigError(f"{plan.label} predicts otherwise when built from its parameters")
+        raise ConfigError(f"{label} predicts otherwise when built from its parameters")
     return whole_days, before

@@ -1,25 +1,26 @@
-"""What a run logs of an evaluation: a pure generator of items."""
+"""What a run logs of its result: a pure generator of items."""
 
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from srs_eval.comparison.baseline import AgainstBaseline
-from srs_eval.evaluation.scoring import Evaluation, Scores
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.experiment.description import RunDescription
 from srs_eval.experiment.learned_model import learned_model
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import Fit, FitStatus, Part
+from srs_eval.nouns import Fit, Part
 from srs_eval.results.files import RESULTS
+from srs_eval.results.fit_counts import fits_in_words
+from srs_eval.results.result import Result
 from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -32,45 +33,23 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.run_facts import plug_in_versions
 from srs_eval.tracking.sections import DECIDING, HEADLINE, section
 
-_LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50
 
 
-def facts_before(plan: Plan) -> Iterator[Item]:
+def facts_before(about: RunDescription) -> Iterator[Item]:
     """Yield what is known of a run before anything is fitted."""
-    for name, value in plan.params.items():
+    for name, value in about.params.items():
         yield Param(name, value)
-    for name, value in run_tags(plan).items():
-        yield Tag(name, value)
-
-
-def run_tags(plan: Plan) -> dict[str, str]:
-    """Tags that find the run again."""
-    tags = {
-        "algo": plan.algo,
-        "label": plan.label,
-        "data": plan.data,
-        "protocol": plan.protocol.name,
-        "protocol_version": plan.protocol.version,
-        "config_hash": plan.config_hash,
-        "code_hash": plan.code_hash,
-        "online": str(plan.algorithm.online).lower(),
-        "python": platform.python_version(),
-        **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
-        **plug_in_versions(_targets(plan.options)),
-        **plan.tags,
-    }
-    return tags if plan.sweep_id is None else {**tags, "sweep_id": plan.sweep_id}
+    for name, tag in about.tags.items():
+        yield Tag(name, tag)
 
 
 def facts_after(
     plan: Plan,
-    evaluation: Evaluation,
-    fingerprint: str,
+    result: Result,
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
 ) -> Iterator[Item]:
@@ -78,17 +57,16 @@ def facts_after(
 
     Parameters
     ----------
-    fingerprint : str
-        Digest of the scored reviews.
     figures : mapping of str to sequence of Path
         Files of each figure.
     against : AgainstBaseline, optional
         The run compared with another.
     """
-    yield Tag("data_fingerprint", evaluation.data_fingerprint)
-    yield Tag("rows_fingerprint", fingerprint)
-    for metric in plan.panel:
-        summary = evaluation.summary[metric.name]
+    facts, source, panel = result.facts, plan.experiment.source, plan.experiment.panel
+    yield Tag("data_fingerprint", facts.data_fingerprint)
+    yield Tag("rows_fingerprint", facts.rows_fingerprint)
+    for metric in panel:
+        summary = facts.metrics[metric.name]
         yield Value(f"{section(metric)}/{metric.name}", summary.mean_users)
         if metric.name in HEADLINE:
             yield Value(f"users/{metric.name}_low", summary.lo)
@@ -96,75 +74,60 @@ def facts_after(
             yield Value(f"pooled/{metric.name}", summary.pooled)
             yield Value(f"pooled/{metric.name}_low", summary.pooled_lo)
             yield Value(f"pooled/{metric.name}_high", summary.pooled_hi)
-    yield from _counts(evaluation)
+    yield from _counts(result)
     if against is not None:
         yield from _against(against)
     yield DatasetInfo(
-        name=plan.source.name,
-        digest=fingerprint,
-        location=_from_anywhere(plan.source.location),
-        users=evaluation.users_scored,
-        reviews=evaluation.reviews_scored,
-        options=_reader(plan.options.get("data", {})),
+        name=source.name,
+        digest=facts.rows_fingerprint,
+        location=_from_anywhere(source.location),
+        users=facts.users,
+        reviews=facts.reviews,
+        options=_reader(plan.about.options.get("data", {})),
     )
-    yield TableRows("metrics", _metrics_table(plan.panel.names, evaluation.summary))
-    if evaluation.thresholds:
-        names = evaluation.thresholds[0]
-        at = {name: [row[name] for row in evaluation.thresholds] for name in names}
+    yield TableRows("metrics", _metrics_table(panel.names, facts.metrics))
+    if facts.thresholds:
+        names = facts.thresholds[0]
+        at = {name: [row[name] for row in facts.thresholds] for name in names}
         yield TableRows("thresholds", at)
-    yield TableRows("users", _users_table(evaluation.scores))
-    yield TableRows("fits", _fits_table(evaluation.fits))
+    yield TableRows("users", _users_table(result.by_user))
+    yield TableRows("fits", _fits_table(result.fitted))
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
     for name in RESULTS:
-        if (plan.folder / name).is_file():
-            yield ArtifactFile(plan.folder / name, "results")
-    if getattr(plan.tracker, "model", False):
-        yield from learned_model(plan, evaluation)
-    yield Description(describe(plan, evaluation))
+        if (plan.options.folder / name).is_file():
+            yield ArtifactFile(plan.options.folder / name, "results")
+    if getattr(plan.options.tracker, "model", False):
+        yield from learned_model(plan, result)
+    yield Description(describe(plan, result))
 
 
-def describe(plan: Plan, evaluation: Evaluation) -> str:
-    """Say in Markdown what was run and what came of it."""
+def describe(plan: Plan, result: Result) -> str:
+    """Return a description of the run and its headline numbers in Markdown."""
+    experiment, about, facts = plan.experiment, plan.about, result.facts
     rows = [
         f"| {name} | {_cell(s.mean_users)} | {_cell(s.lo)} … {_cell(s.hi)} | {_cell(s.pooled)} "
         f"| {s.n_users} |"
         for name in HEADLINE
-        if (s := evaluation.summary.get(name)) is not None
+        if (s := facts.metrics.get(name)) is not None
     ]
-    fits = ", ".join(
-        f"{count} {status}"
-        for status in get_args(FitStatus)
-        if (count := sum(fit.status == status for fit in evaluation.fits))
-    )
-    online = " It goes on learning while it is tested." if plan.algorithm.online else ""
+    online = " It goes on learning while it is tested." if facts.online else ""
     lines = [
-        f"**{for_markdown(plan.label)}** on {for_markdown(plan.source.location)}, "
-        f"protocol {plan.protocol.name} (version {plan.protocol.version}), "
-        f"seed {plan.seed}.{online}",
+        f"**{for_markdown(about.label)}** on {for_markdown(experiment.source.location)}, "
+        f"protocol {facts.protocol} (version {experiment.protocol.version}), "
+        f"seed {facts.seed}.{online}",
         "",
-        f"{evaluation.reviews_scored:,} scored reviews of "
-        f"{evaluation.users_scored} users; fits: {fits}.",
+        f"{facts.reviews:,} scored reviews of {facts.users} users; "
+        f"fits: {fits_in_words(result.fitted)}.",
         "",
-        f"| metric | mean over users | 99 % over {evaluation.interval_over} | pooled | users |",
+        f"| metric | mean over users | 99 % over {facts.interval_over} | pooled | users |",
         "|---|---:|---:|---:|---:|",
         *rows,
     ]
-    if plan.notes:
-        lines += ["", plan.notes]
+    if about.notes:
+        lines += ["", about.notes]
     return "\n".join(lines)
-
-
-def _targets(options: Any) -> Iterator[str]:
-    """Name the class of everything that was built, also of what something is made of."""
-    if isinstance(options, Mapping):
-        if "_target_" in options:
-            yield str(options["_target_"])
-        options = list(options.values())
-    if isinstance(options, list | tuple):
-        for value in options:
-            yield from _targets(value)
 
 
 def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,14 +145,15 @@ def _from_anywhere(place: str) -> str:
     return place
 
 
-def _counts(evaluation: Evaluation) -> Iterator[Item]:
-    yield Value("users/n", float(evaluation.users_scored))
-    yield Value("users/reviews", float(evaluation.reviews_scored))
-    yield Value("users/failed", float(evaluation.count("failed")))
-    yield Value("users/fallback", float(evaluation.count("fallback")))
-    yield Value("users/skipped", float(evaluation.count("skipped")))
-    yield Value("users/not_converged", float(evaluation.not_converged))
-    yield Value("cost/fit_seconds", sum(fit.seconds for fit in evaluation.fits))
+def _counts(result: Result) -> Iterator[Item]:
+    facts = result.facts
+    yield Value("users/n", float(facts.users))
+    yield Value("users/reviews", float(facts.reviews))
+    yield Value("users/failed", float(facts.failed))
+    yield Value("users/fallback", float(facts.fallback))
+    yield Value("users/skipped", float(facts.skipped))
+    yield Value("users/not_converged", float(facts.not_converged))
+    yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
 
 
 def _against(against: AgainstBaseline) -> Iterator[Item]:
@@ -258,10 +222,3 @@ def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
 
 def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
-
-
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None

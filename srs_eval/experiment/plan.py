@@ -1,12 +1,8 @@
-"""A configuration made into the objects of one job."""
+"""A configuration made into one job: an experiment, its description, and how it is run."""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,72 +17,66 @@ from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
+from srs_eval.experiment.description import RunDescription, described
+from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
-from srs_eval.results.run import is_run
+from srs_eval.nouns import EvaluationProtocol
+from srs_eval.results.folder import is_run
 from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
-_WITHOUT_EFFECT_ON_NUMBERS = (
-    *("tracking", "compute", "name", "resume", "figures", "notes", "tags", "baseline"),
-)
 _NOT_NEGATIVE = ("seed", "curves_per_user")
 
 _DECLARED = ("same_day", "online", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything one job needs.
+class RunOptions:
+    """How a run is carried out: nothing here changes a number.
 
     Attributes
     ----------
-    algo, data : str
-        Names of the options that were chosen.
-    label : str
-        The algorithm with those of its arguments that are not at their defaults.
-    params : mapping
-        The resolved configuration, flat.
-    options : mapping of group to mapping
-        The resolved configuration of what was built, with what each was built by.
-    config_hash : str
-        Digest of every setting that can change a number.
-    code_hash : str
-        Digest of the source files of srs_eval, and of those of the plug-ins in use.
-    sweep_folder : Path, optional
-        Folder of all jobs, if this is one of several.
+    folder : Path
+        Folder of the results.
+    compute : Compute
+        Where users are evaluated.
+    tracker : Tracker
+        Where the run is logged.
+    resume : bool
+        Whether to continue an interrupted run in the folder.
+    figures : bool
+        Whether to draw figures.
     baseline : Path, optional
         Folder of a finished run to compare with; None takes the first job of a sweep.
+    sweep_folder : Path, optional
+        Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
         The place of the job in a search.
     """
 
-    algo: str
-    data: str
-    label: str
-    name: str
-    algorithm: Algorithm
-    source: Source
-    protocol: EvaluationProtocol
-    panel: Panel
-    tracker: Tracker
-    compute: Compute
-    seed: int
-    curves_per_user: int
-    figures: bool
-    resume: bool
-    notes: str
-    tags: Mapping[str, str]
-    params: Mapping[str, str | int | float | bool | None]
-    options: Mapping[str, Mapping[str, Any]]
-    config_hash: str
-    code_hash: str
     folder: Path
-    sweep_id: str | None
-    sweep_folder: Path | None = None
+    compute: Compute
+    tracker: Tracker
+    resume: bool = False
+    figures: bool = True
     baseline: Path | None = None
+    sweep_folder: Path | None = None
     trial: RunningTrial | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether this is the only job of its command."""
+        return self.sweep_folder is None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One job of a command: what is evaluated, what describes it, and how it is carried out."""
+
+    experiment: Experiment
+    about: RunDescription
+    options: RunOptions
 
 
 def make_plan(
@@ -99,7 +89,7 @@ def make_plan(
     sweep_folder: Path | None,
     trial: RunningTrial | None = None,
 ) -> Plan:
-    """Put the objects of a job together with what describes them.
+    """Plan a job by its configuration.
 
     Parameters
     ----------
@@ -125,43 +115,31 @@ def make_plan(
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
-    label = (
-        choices["algo"]
-        + _inside(content["algo"])
-        + _arguments(built["algo"], content["algo"], usual)
-    )
-    return Plan(
-        algo=choices["algo"],
-        data=choices["data"],
-        label=label,
-        name=content["name"] or f"{label} on {choices['data']}",
+    experiment = Experiment(
         algorithm=built["algo"],
         source=built["data"],
         protocol=built["protocol"],
         panel=built["panel"],
-        tracker=built["tracking"],
-        compute=_apart(built["compute"]) if sweep_folder is not None else built["compute"],
         seed=content["seed"],
         curves_per_user=content["curves_per_user"],
-        figures=content["figures"],
-        resume=content["resume"],
-        notes=content["notes"],
-        tags={**content["tags"], **_sweep_tags(built["protocol"], sweep_folder, trial)},
-        params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
-        options={group: content[group] for group in built if group in content},
-        config_hash=_digest(
-            {key: value for key, value in content.items() if key not in _WITHOUT_EFFECT_ON_NUMBERS}
-        ),
-        code_hash=_code_hash(built.values()),
+    )
+    tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
+    options = RunOptions(
         folder=folder,
-        sweep_id=None if sweep_folder is None else sweep_id(sweep_folder),
-        sweep_folder=sweep_folder,
+        compute=built["compute"] if sweep_folder is None else _in_own_process(built["compute"]),
+        tracker=built["tracking"],
+        resume=content["resume"],
+        figures=content["figures"],
         baseline=_finished_run(content.get("baseline"), folder),
+        sweep_folder=sweep_folder,
         trial=trial,
+    )
+    return Plan(
+        experiment, described(built, content, choices, usual=usual, further_tags=tags), options
     )
 
 
-def _apart(compute: Compute) -> Compute:
+def _in_own_process(compute: Compute) -> Compute:
     """Evaluate a job of a sweep in processes of its own.
 
     What an algorithm keeps outside its models (in a module, in a class) ends with them, so that no
@@ -174,16 +152,20 @@ def _sweep_tags(
     protocol: EvaluationProtocol, sweep_folder: Path | None, trial: RunningTrial | None
 ) -> dict[str, str]:
     """Tag a trial with its number, and a job of a grid over settings with what it is scored on."""
+    tags = {} if sweep_folder is None else {"sweep_id": sweep_id(sweep_folder)}
     if trial is not None:
-        return {"trial": str(trial.number)}
+        return {"trial": str(trial.number), **tags}
     if sweep_folder is None or not sweeps_settings(sweep_folder):
-        return {}
-    is_validation = getattr(protocol, "is_validation", False)
-    return {TAG: ON_VALIDATION_ROWS if is_validation else ON_TEST_ROWS}
+        return tags
+    return {TAG: ON_VALIDATION_ROWS if _is_validation(protocol) else ON_TEST_ROWS, **tags}
+
+
+def _is_validation(protocol: EvaluationProtocol) -> bool:
+    return bool(getattr(protocol, "is_validation", False))
 
 
 def _wrong_objective(panel: Panel, option: str, trial: RunningTrial) -> list[str]:
-    """Say why a search would not find what is best, if it would not."""
+    """Return why a search would not find what is best, if it would not."""
     better = {metric.name: metric.better for metric in panel}
     about = f"hydra.sweeper.metric={trial.metric}"
     if trial.metric not in better:
@@ -219,7 +201,7 @@ def _require_validation(
 ) -> None:
     """Refuse a search that chooses by the rows it will be scored on, or by nothing."""
     problems = []
-    if not getattr(built["protocol"], "is_validation", False):
+    if not _is_validation(built["protocol"]):
         problems.append(
             f"protocol={choices['protocol']}: a search by its test rows would flatter the best; "
             "take protocol=validation, which has rows before them (protocol.base=… for others "
@@ -231,72 +213,12 @@ def _require_validation(
 
 
 def _require_declarations(algorithm: object, name: str) -> None:
-    """Refuse an algorithm that does not say what every table needs to know of it."""
-    missing = [said for said in _DECLARED if not isinstance(getattr(algorithm, said, None), bool)]
+    """Refuse an algorithm that lacks a declaration that every table needs."""
+    missing = [
+        trait for trait in _DECLARED if not isinstance(getattr(algorithm, trait, None), bool)
+    ]
     if missing:
         raise ConfigError(
             f"algo={name}: {type(algorithm).__name__} does not say whether {', '.join(missing)}; "
             "make it a subclass of srs_eval.nouns.Algorithm, or give it these as True or False"
         )
-
-
-def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """Those arguments that are not what the option has, or else the class, as ``(fit=s0)``."""
-    known = inspect.signature(type(algorithm)).parameters
-    changed = [
-        f"{name}={value}"
-        for name, value in given.items()
-        if name in known
-        and not isinstance(value, Mapping)
-        and value != usual.get(name, known[name].default)
-    ]
-    return f"({', '.join(changed)})" if changed else ""
-
-
-def _inside(content: Mapping[str, Any]) -> str:
-    """Name the algorithms an algorithm is made of, with their arguments, as ``[Fsrs6 + Dash]``."""
-    found = _made_of(content)
-    return f"[{' + '.join(found)}]" if found else ""
-
-
-def _made_of(content: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    for value in content.values():
-        if isinstance(value, Mapping) and "_target_" in value:
-            name = str(value["_target_"]).rpartition(".")[2] + _inside(value)
-            plain = {key: v for key, v in value.items() if not isinstance(v, Mapping)}
-            said = [f"{key}={v}" for key, v in plain.items() if key != "_target_"]
-            found.append(name + (f"({', '.join(said)})" if said else ""))
-        elif isinstance(value, Mapping):
-            found += _made_of(value)
-    return found
-
-
-def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif isinstance(value, list):
-            flat[prefix + key] = json.dumps(value)
-        elif key != "_target_":
-            flat[prefix + key] = value
-    return flat
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _code_hash(objects: Iterable[object]) -> str:
-    files = set(Path(__file__).parents[1].rglob("*.py"))
-    for used in objects:
-        module = sys.modules.get(type(used).__module__)
-        file = getattr(module, "__file__", None)  # what was typed into a notebook has none
-        if file is not None:
-            files.add(Path(file))
-    digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]

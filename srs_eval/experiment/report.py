@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
-from typing import get_args
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
-from srs_eval.evaluation.scoring import Evaluation
+from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
-from srs_eval.nouns import Fit, FitStatus, Metric, User
+from srs_eval.nouns import Fit, Metric
+from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
+from srs_eval.results.result import Result
+from srs_eval.results.summary import Summary
 from srs_eval.text.console import facts, interval, number, table
 
 ENOUGH_REVIEWS = 100
@@ -25,30 +26,52 @@ _TITLES = {"ok": "note"}
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
 
 
-def scores_text(panel: Panel, evaluation: Evaluation, *, brief: bool = False) -> str:
-    """Say how many reviews were scored, what failed, and the panel with its intervals.
+def announcement(plan: Plan, n_users: int) -> str:
+    """Return what will be evaluated, and where the results will be."""
+    experiment = plan.experiment
+    protocol = experiment.protocol
+    online = " (goes on learning while it is tested)" if experiment.algorithm.online else ""
+    users = "1 user" if n_users == 1 else f"{n_users:,} users"
+    fits = "1 fit" if protocol.folds == 1 else f"{protocol.folds} fits"
+    return facts(
+        {
+            "algorithm": plan.about.label + online,
+            "data": f"{experiment.source.location}: {users}",
+            "protocol": f"{protocol.name}, version {protocol.version}: {fits} per user",
+            "output": str(plan.options.folder),
+        }
+    )
+
+
+def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
+    """Return how many reviews were scored, what failed, and the panel with its intervals.
 
     Parameters
     ----------
     brief : bool
         Leave out the panel, for one job of many.
     """
-    users, reviews = evaluation.users_scored, evaluation.reviews_scored
-    asked_for = len({fit.user for fit in evaluation.fits})
-    scored = f"scored {reviews:,} of {evaluation.reviews_read:,} reviews"
+    users, fits = result.facts.users, result.fitted
     lines = [
-        f"{scored if evaluation.reviews_read else 'no reviews could be read'}; "
-        f"{users:,} of {asked_for:,} users complete; fits: {_fits(evaluation)}"
+        f"{_reviews(result)}; {users:,} of {len({fit.user for fit in fits}):,} users complete; "
+        f"fits: {fits_in_words(fits)}"
     ]
-    lines += [f"left out: {count:,} {reason}" for reason, count in evaluation.left_out.items()]
-    lines += _notes(evaluation.notes)
-    lines += _reasons(evaluation)
-    lines += _too_few(evaluation) if users else []
+    lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
+    lines += _notes(result.facts.notes)
+    lines += _reasons(fits)
+    lines += _too_few(result.facts) if users else []
     if users and not brief:
-        lines += ["", _panel_table(panel, evaluation)]
+        lines += ["", _panel_table(panel, result)]
         lines += [few_users(users)] if few_users(users) else []
-        lines += ["", _confusion_table(panel, evaluation.summary)]
+        lines += ["", _confusion_table(panel, result.facts.metrics)]
     return "\n".join(lines).rstrip()
+
+
+def _reviews(result: Result) -> str:
+    if result.reviews_read == 0:
+        return "no reviews could be read"
+    read = "" if result.reviews_read is None else f" of {result.reviews_read:,}"
+    return f"scored {result.facts.reviews:,}{read} reviews"
 
 
 def percent_text(against: AgainstBaseline) -> str:
@@ -64,31 +87,16 @@ def percent_text(against: AgainstBaseline) -> str:
     return caption + table(rows, ["metric", "difference", "99 %"])
 
 
-def told(fit: Fit) -> str:
-    """Give the reason of a fit, with its user and fold named once."""
-    where, reason = _where(fit), _bare(fit)
-    if not reason:
-        return where
-    named = PurePath(reason.split(":\n")[0].split(": ")[0])
-    # The file of a user has the user's name already.
-    return reason if fit.fold < 0 and named.stem == str(fit.user) else f"{where}: {reason}"
-
-
-def _fits(evaluation: Evaluation) -> str:
-    counts = {status: evaluation.count(status) for status in get_args(FitStatus)}
-    return ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-
-
-def _notes(notes: Sequence[tuple[User, str]]) -> list[str]:
-    """Write the remarks on the logs of the first users, and count the others."""
-    shown = [f"note: user {user}: {note}" for user, note in notes[:_REASONS_SHOWN]]
+def _notes(notes: Sequence[str]) -> list[str]:
+    """Return the remarks on the logs of the first users, and count the others."""
+    shown = [f"note: {note}" for note in notes[:_REASONS_SHOWN]]
     more = len(notes) - len(shown)
     return shown + ([f"note: {more:,} more in summary.json"] if more else [])
 
 
-def _too_few(evaluation: Evaluation) -> list[str]:
+def _too_few(summary: Summary) -> list[str]:
     """Warn where the scores depend on a handful of reviews."""
-    reviews, forgotten = evaluation.reviews_scored, evaluation.forgotten
+    reviews, forgotten = summary.reviews, summary.forgotten
     if reviews >= ENOUGH_REVIEWS and ENOUGH_OF_A_KIND <= forgotten <= reviews - ENOUGH_OF_A_KIND:
         return []
     return [
@@ -98,45 +106,36 @@ def _too_few(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _reasons(evaluation: Evaluation) -> list[str]:
-    """Say what is to be said of fits, the worst first, and each reason once.
+def _reasons(fits: Sequence[Fit]) -> list[str]:
+    """Return the reasons and notes of fits, the worst first, and each reason once.
 
     Notes of fits that are ok are alike if they begin alike, up to a colon: numbers follow. The
     last of them has learned from most reviews.
     """
     alike: dict[tuple[str, str], list[Fit]] = {}
-    for fit in evaluation.fits:
+    for fit in fits:
         if fit.reason or fit.status != "ok":
-            reason = _bare(fit)
+            reason = bare_reason(fit)
             kind = reason.split(": ")[0] if fit.status == "ok" else reason
             alike.setdefault((fit.status, kind), []).append(fit)
     groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
     shown = [
-        f"{_TITLES.get(status, status)}: {told(fits[-1 if status == 'ok' else 0])}"
-        + (f" (and {len(fits) - 1:,} more)" if len(fits) > 1 else "")
-        for (status, _), fits in groups[:_REASONS_SHOWN]
+        f"{_TITLES.get(status, status)}: {reason_of(same[-1 if status == 'ok' else 0])}"
+        + (f" (and {len(same) - 1:,} more)" if len(same) > 1 else "")
+        for (status, _), same in groups[:_REASONS_SHOWN]
     ]
-    more = sum(len(fits) for _, fits in groups[_REASONS_SHOWN:])
+    more = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
     return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
 
 
-def _where(fit: Fit) -> str:
-    return f"user {fit.user}" + (f", fold {fit.fold}" if fit.fold >= 0 else "")
-
-
-def _bare(fit: Fit) -> str:
-    """Take the reason without the user and fold it may begin with."""
-    return fit.reason.removeprefix(f"{_where(fit)}: ").removeprefix(f"user {fit.user}: ")
-
-
-def _panel_table(panel: Panel, evaluation: Evaluation) -> str:
+def _panel_table(panel: Panel, result: Result) -> str:
     shown = [
-        (metric, evaluation.summary[metric.name])
+        (metric, result.facts.metrics[metric.name])
         for metric in panel
         if metric.section != Confusion.section
     ]
-    over = f"99 % over {evaluation.interval_over}"
-    if len(evaluation.scores.users) == 1:
+    over = f"99 % over {result.facts.interval_over}"
+    if len(result.by_user.users) == 1:
         rows = [[*_of_user(metric, summary)] for metric, summary in shown]
         return table(rows, ["metric", "better", "score", over], text=2)
     rows = [[*_of_user(metric, summary), *_of_all(summary)] for metric, summary in shown]

@@ -7,22 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from srs_eval.errors import ConfigError, FitError
+from srs_eval.evaluation.scoring import Scores
 from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
-from srs_eval.results.files import FITS, SCORES, SUMMARY, load_fits, read_json
+from srs_eval.results import load
+from srs_eval.results.files import CONFIG, FITS, reading
 
-_CONFIG = Path(".hydra") / "config.yaml"
 _NAMED_AT_MOST = 10
-# What readers of files raise where a file is damaged.
-_UNREADABLE = (
-    *(pa.ArrowException, yaml.YAMLError, OSError, ValueError, TypeError, LookupError),
-    *(ArithmeticError, RecursionError),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ class RunFolder:
     Parameters
     ----------
     folder : Path
-        Holds ``fits.parquet``, ``summary.json`` and the run's configuration.
+        With the run's configuration, which Hydra writes.
 
     Raises
     ------
@@ -102,24 +96,11 @@ class RunFolder:
     def __init__(self, folder: Path) -> None:
         self._require_fits(folder)
         self.folder = folder
-        try:
-            self._fits = _by_user(load_fits(folder))
-            there = (folder / SUMMARY).is_file()
-            self._summary = dict(read_json(folder / SUMMARY)) if there else {}
-            self._version = str(dict(self._summary.get("tags", {})).get("version.srs-eval", ""))
-            config = yaml.safe_load((folder / _CONFIG).read_text("utf-8"))
-            self._options: dict[str, Any] = dict(config["algo"])
-            self._scores = _log_losses(folder / SCORES)
-        except FileNotFoundError as error:
-            raise ConfigError(
-                f"{folder}: there is no {_CONFIG}, which tells what was fitted; was the run made "
-                "with hydra.output_subdir=null?"
-            ) from error
-        except _UNREADABLE as error:
-            reason = str(error).partition("\n")[0]
-            raise ConfigError(
-                f"{folder}: cannot be read ({type(error).__name__}: {reason})"
-            ) from error
+        result = load(folder)
+        self._facts = result.facts
+        self._fits = _by_user(result.fitted)
+        self._scores = _log_losses(result.by_user)
+        self._options = _algorithm_options(folder)
         if not self._fits:
             raise ConfigError(f"{folder}: the run has fitted nothing")
 
@@ -166,17 +147,17 @@ class RunFolder:
         fit = fits[last if fold is None else fold]
         if not fit.predicts:
             raise FitError(_unusable(fit, fits))
-        log_loss, scored = self._scores.get(str(user), (None, 0))
+        log_loss, scored = self._scores.get(user, (None, 0))
         return Fitted(
             fit,
             last,
-            algorithm=str(self._summary.get("algo", self._options.get("_target_"))),
-            protocol=str(self._summary.get("protocol", "")),
-            data=str(self._summary.get("data", "")),
+            algorithm=self._facts.algo or str(self._options.get("_target_")),
+            protocol=self._facts.protocol,
+            data=self._facts.data,
             options=self._options,
             log_loss=log_loss,
             scored=scored,
-            package_version=self._version,
+            package_version=self._facts.tags.get("version.srs-eval", ""),
         )
 
     @staticmethod
@@ -200,13 +181,22 @@ def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:
     return found
 
 
-def _log_losses(path: Path) -> dict[str, tuple[float | None, int]]:
-    """Log loss and number of scored reviews of each user, if the run kept them."""
-    if not path.is_file() or "log_loss" not in pq.read_schema(path).names:
+def _algorithm_options(folder: Path) -> dict[str, Any]:
+    """Read what was fitted from the configuration of the run."""
+    try:
+        with reading(folder / CONFIG):
+            return dict(yaml.safe_load((folder / CONFIG).read_text("utf-8"))["algo"])
+    except yaml.YAMLError as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{folder / CONFIG}: cannot be read (YAMLError: {reason})") from error
+
+
+def _log_losses(scores: Scores) -> dict[User, tuple[float, int]]:
+    """Return the log loss and the number of scored reviews of each user, if they are known."""
+    if "log_loss" not in scores.names:
         return {}
-    names = ["user", "reviews", "log_loss"]
-    rows = pq.read_table(path, columns=names, page_checksum_verification=True).to_pylist()
-    return {str(row["user"]): (row["log_loss"], int(row["reviews"])) for row in rows}
+    column = scores.values[:, scores.names.index("log_loss")].tolist()
+    return dict(zip(scores.users, zip(column, scores.reviews.tolist(), strict=True), strict=True))
 
 
 def _unusable(fit: Fit, fits: Mapping[int, Fit]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import BoolArray, FloatArray, Predictions
+from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, FloatArray, Predictions
 
 # What elapsed days, number of reviews and lapses can be.
 LOWEST = {"elapsed_days": 0, "nth_review": 1, "lapses": 0}
@@ -58,18 +58,8 @@ def check_predictions(predictions: Predictions) -> None:
     ScoreError
         If columns differ in length, or anything is NaN or out of range.
     """
-    columns = {
-        "user": predictions.user,
-        "fold": predictions.fold,
-        "row": predictions.row,
-        "card": predictions.card,
-        "day": predictions.day,
-        "recalled": predictions.recalled,
-        "elapsed_days": predictions.elapsed_days,
-        "nth_review": predictions.nth_review,
-        "lapses": predictions.lapses,
-        "train_rate": predictions.train_rate,
-    }
+    columns = {name: getattr(predictions, name) for name in ("user", *PREDICTION_COLUMNS)}
+    del columns["p"]
     present = {name: column for name, column in columns.items() if column is not None}
     problems = [*_shape_problems(predictions.p, present)]
     problems += [

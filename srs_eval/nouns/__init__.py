@@ -20,6 +20,8 @@ from srs_eval.nouns.protocols import (
 )
 from srs_eval.nouns.values import (
     GROUPS,
+    OPTIONAL_COLUMNS,
+    PREDICTION_COLUMNS,
     REVIEW_COLUMNS,
     Better,
     BoolArray,
@@ -39,6 +41,8 @@ from srs_eval.nouns.values import (
 
 __all__ = [
     "GROUPS",
+    "OPTIONAL_COLUMNS",
+    "PREDICTION_COLUMNS",
     "REVIEW_COLUMNS",
     "Algorithm",
     "Better",

@@ -10,20 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.nouns import BoolArray, Curves, IntArray, Predictions, Reviews, User
-
-_PER_REVIEW = (
-    "fold",
-    "row",
-    "card",
-    "p",
-    "recalled",
-    "day",
-    "elapsed_days",
-    "nth_review",
-    "lapses",
-    "last_rating",
-    "train_rate",
+from srs_eval.nouns import (
+    PREDICTION_COLUMNS,
+    BoolArray,
+    Curves,
+    IntArray,
+    Predictions,
+    Reviews,
+    User,
 )
 
 
@@ -39,7 +33,7 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
     recode = [np.array([code[user] for user in part.users], np.int64) for part in parts]
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in _PER_REVIEW
+        for name in PREDICTION_COLUMNS
         if all(getattr(part, name) is not None for part in parts)
     }
     user = np.concatenate([new[part.user] for new, part in zip(recode, parts, strict=True)])
@@ -51,23 +45,11 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
     return Predictions(users=users, user=user, curves=join_curves(curves), **columns)
 
 
-def of_user(predictions: Predictions, user: User) -> Predictions:
-    """Select one user's predictions."""
-    code = predictions.users.index(user)
-    part = select(predictions, predictions.user == code)
-    curves = part.curves
-    if curves is not None:
-        kept = curves.user == code
-        taken = {f.name: getattr(curves, f.name)[kept] for f in fields(Curves)}
-        curves = replace(curves, **{**taken, "user": np.zeros(int(kept.sum()), np.int64)})
-    return replace(part, users=(user,), user=np.zeros(len(part), np.int64), curves=curves)
-
-
 def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Predictions:
     """Select scored reviews by number, mask or range; curves stay as they are."""
     columns = {
         name: column[rows]
-        for name in ("user", *_PER_REVIEW)
+        for name in ("user", *PREDICTION_COLUMNS)
         if (column := getattr(predictions, name)) is not None
     }
     return replace(predictions, **columns)
@@ -77,7 +59,7 @@ def read_only(predictions: Predictions) -> Predictions:
     """View predictions as arrays that cannot be written into: metrics share them."""
     columns: dict[str, Any] = {
         name: _locked(column)
-        for name in ("user", *_PER_REVIEW)
+        for name in ("user", *PREDICTION_COLUMNS)
         if (column := getattr(predictions, name)) is not None
     }
     curves = predictions.curves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class MemoryModel(Protocol):
         """
 
 
+@runtime_checkable
 class CurveModel(MemoryModel, Protocol):
     """A memory model with a forgetting curve."""
 
@@ -93,6 +94,7 @@ class CurveModel(MemoryModel, Protocol):
         """
 
 
+@runtime_checkable
 class Composite(Protocol):
     """An algorithm made of others, whose models tell their parts in `Learned.parts`."""
 
@@ -142,6 +144,7 @@ class Algorithm(Protocol):
         """
 
 
+@runtime_checkable
 class WarmStarting(Algorithm, Protocol):
     """An algorithm that can go on from an earlier fit of the same user.
 
@@ -157,6 +160,7 @@ class WarmStarting(Algorithm, Protocol):
         """
 
 
+@runtime_checkable
 class FittingInSteps(Algorithm, Protocol):
     """An algorithm that can show its model after each step of learning, such as an epoch.
 
@@ -200,6 +204,7 @@ class PretrainedWeights(Protocol):
         """Write everything to a file that the option ``weights`` of the algorithm then takes."""
 
 
+@runtime_checkable
 class Pretrainable(Algorithm, Protocol):
     """An algorithm that can first learn from other users, whom its `fit` then refuses to score."""
 

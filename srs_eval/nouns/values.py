@@ -6,7 +6,7 @@ Row numbers always count from 0 and always refer to the `Reviews` they travel wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -317,3 +317,10 @@ class Predictions:
     def __len__(self) -> int:
         """Count the scored reviews."""
         return len(self.p)
+
+
+_SCORED = tuple(f for f in fields(Predictions) if f.name not in ("users", "user", "curves"))
+# What is known of each scored review, besides its user: the one list of these columns.
+PREDICTION_COLUMNS = tuple(f.name for f in _SCORED)
+# Of these, what metrics sort reviews by and any prediction can lack.
+OPTIONAL_COLUMNS = tuple(f.name for f in _SCORED if f.default is not MISSING)

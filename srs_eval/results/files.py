@@ -1,10 +1,10 @@
-"""The output folder of a run: written whole or not at all, readable ever after."""
+"""The files of a run: their names, and how each is written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,29 +12,43 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.nouns import Fit, Predictions
-from srs_eval.results import tables
+from srs_eval.errors import ConfigError
 
 PREDICTIONS = "predictions.parquet"
 CURVES = "curves.parquet"
 FITS = "fits.parquet"
 SCORES = "scores.parquet"
 SUMMARY = "summary.json"
-FIGURES = "figures"
 RESULTS = (PREDICTIONS, CURVES, FITS, SCORES, SUMMARY)
+FIGURES = "figures"
+# How the job ended; there is none of a job that an earlier sweep has left in the folder.
+OUTCOME = "job.json"
+# The configuration of the run, written by Hydra.
+CONFIG = ".hydra/config.yaml"
 
-# Quicker to write than dictionaries, and smaller.
-_ENCODING = {
-    **dict.fromkeys(
-        ("fold", "row", "card", "day", "nth_review", "lapses", "last_rating"), "DELTA_BINARY_PACKED"
-    ),
-    "p": "BYTE_STREAM_SPLIT",
-}
+# What is raised where a file is damaged, besides Arrow's own errors.
+_DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Name the file that cannot be read, and say why in one line.
+
+    Raises
+    ------
+    ConfigError
+        In place of what readers of files raise.
+    """
+    try:
+        yield
+    except (*_DAMAGED, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a place to write beside `path`, and put it there once it is complete."""
+    """Return a path to write to beside `path`, and rename it to `path` once it is complete."""
     beside = path.with_name(path.name + ".partial")
     try:
         yield beside
@@ -56,7 +70,7 @@ def read_table(path: Path) -> pa.Table:
 
 def write_reviews(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
     """Write tables of predictions, or of curves, into one file; each is a row group of its own."""
-    encoding = {name: kind for name, kind in _ENCODING.items() if name in schema.names}
+    encoding = {field.name: kind for field in schema if (kind := _encoding(field))}
     dictionaries = [name for name in schema.names if name not in encoding]
     with (
         whole_file(path) as partial,
@@ -86,31 +100,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def write_predictions(folder: Path, predictions: Predictions) -> None:
-    """Write the scored reviews, and the sampled curves if there are any."""
-    table, curves = tables.predictions_table(predictions), tables.curves_table(predictions)
-    write_reviews(folder / PREDICTIONS, table.schema, [table])
-    if curves is not None:
-        write_reviews(folder / CURVES, curves.schema, [curves])
-
-
-def load_predictions(folder: Path) -> Predictions:
-    """Read what `write_predictions` wrote."""
-    curves = folder / CURVES
-    return tables.read_predictions(
-        read_table(folder / PREDICTIONS),
-        read_table(curves) if curves.is_file() else None,
-    )
-
-
-def write_fits(folder: Path, fits: Sequence[Fit]) -> None:
-    """Write the status of every fit."""
-    write_table(folder / FITS, tables.fits_table(fits))
-
-
-def load_fits(folder: Path) -> tuple[Fit, ...]:
-    """Read what `write_fits` wrote."""
-    return tables.read_fits(read_table(folder / FITS))
+def _encoding(field: pa.Field) -> str | None:
+    """Return what is smaller, and quicker to write, than a dictionary."""
+    if field.name == "p":
+        return "BYTE_STREAM_SPLIT"
+    return "DELTA_BINARY_PACKED" if field.type == pa.int64() and field.name != "user" else None
 
 
 def _finite(value: Any) -> Any:

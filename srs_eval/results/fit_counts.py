@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import PurePath
+from typing import Any, get_args
+
+from srs_eval.nouns import Fit, FitStatus
 
 # Keys of a run's summary, and what tables say of such fits.
 _SAID = {
@@ -88,3 +92,28 @@ def explained_counts(runs: Sequence[tuple[str, FitCounts]]) -> str:
         for words, names in alike.items()
     ]
     return f"{MARK} not every fit went as planned: {'; '.join(parts)}"
+
+
+def fits_in_words(fits: Iterable[Fit]) -> str:
+    """Return how many fits there are of each status, such as ``9 ok, 1 failed``."""
+    counts = Counter(fit.status for fit in fits)
+    return ", ".join(f"{counts[s]:,} {s}" for s in get_args(FitStatus) if counts[s])
+
+
+def reason_of(fit: Fit) -> str:
+    """Return the reason of a fit, with its user and fold named once."""
+    where, reason = _where(fit), bare_reason(fit)
+    if not reason:
+        return where
+    named = PurePath(reason.split(":\n")[0].split(": ")[0])
+    # The file of a user has the user's name already.
+    return reason if fit.fold < 0 and named.stem == str(fit.user) else f"{where}: {reason}"
+
+
+def _where(fit: Fit) -> str:
+    return f"user {fit.user}" + (f", fold {fit.fold}" if fit.fold >= 0 else "")
+
+
+def bare_reason(fit: Fit) -> str:
+    """Return the reason without the user and fold it may begin with."""
+    return fit.reason.removeprefix(f"{_where(fit)}: ").removeprefix(f"user {fit.user}: ")

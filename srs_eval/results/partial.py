@@ -1,10 +1,10 @@
-"""What is kept of each user while a run goes on, and the predictions file made of it."""
+"""Results of single users, kept while a run goes on."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from srs_eval.evaluation.evaluate import ReviewLog
 from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.nouns import Fit, Predictions, User
 from srs_eval.results import files, tables
+from srs_eval.results.predicted import Predicted
 
 # The file that a user has once it is finished.
 FINISHED = "user.json"
@@ -25,8 +26,7 @@ _PREDICTIONS = "predictions.arrow"
 _CURVES = "curves.arrow"
 # How many rows each file of a user has, so that none is lost without a word.
 _COUNTS = "counts"
-# Row groups of the results: many users of few reviews share one.
-_ROWS_IN_GROUP = 100_000
+_NAMES = {files.PREDICTIONS: _PREDICTIONS, files.CURVES: _CURVES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,32 +112,9 @@ class FinishedUsers:
             return None
         return _from_json(content) if content["user"] == user else None
 
-    def predictions(self, numbers: Iterable[int]) -> Iterator[Predictions]:
-        """Read what was predicted for some users, one after the other."""
-        for number in numbers:
-            predictions = self._predictions_of(number)
-            if predictions is not None:
-                yield predictions
-
-    def gather(self, numbers: Iterable[int], folder: Path) -> None:
-        """Write what was predicted for some users, in order, into the folder of the run.
-
-        Raises
-        ------
-        SrsEvalError
-            If what was kept of a user is no longer there.
-        """
-        counts = {number: self._counts(number) for number in numbers}
-        for name, result in ((_PREDICTIONS, files.PREDICTIONS), (_CURVES, files.CURVES)):
-            rows = {
-                self._place(n) / name: count[name] for n, count in counts.items() if name in count
-            }
-            if rows:
-                schema = _common_schema([_schema(file) for file in rows])
-                parts = (_counted(_read(file), file, count) for file, count in rows.items())
-                files.write_reviews(
-                    folder / result, schema, _grouped(part.cast(schema) for part in parts)
-                )
+    def predicted(self, users: Sequence[User]) -> Predicted:
+        """Return the predictions that are kept of the users of the run, in their order."""
+        return _Kept(self, users)
 
     def remove(self) -> None:
         """Delete the folder, if it is one that this class made.
@@ -154,25 +131,53 @@ class FinishedUsers:
     def _place(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
 
-    def _predictions_of(self, number: int) -> Predictions | None:
-        counts = self._counts(number)
-        if _PREDICTIONS not in counts:
-            return None
-        predictions, curves = (
-            _counted(_read(self._place(number) / name), self._place(number) / name, counts[name])
-            if name in counts
-            else None
-            for name in (_PREDICTIONS, _CURVES)
-        )
-        return tables.read_predictions(predictions, curves)
+    def rows(self, number: int, name: str) -> tuple[Path, int] | None:
+        """Return a file of a finished user and how many rows it has; None if there is none.
 
-    def _counts(self, number: int) -> dict[str, int]:
-        """Numbers of rows in the files of a finished user."""
+        Raises
+        ------
+        SrsEvalError
+            If what was kept of the user is no longer there.
+        """
+        place = self._place(number)
         try:
-            counts: dict[str, int] = files.read_json(self._place(number) / FINISHED)[_COUNTS]
+            counts: dict[str, int] = files.read_json(place / FINISHED)[_COUNTS]
         except FileNotFoundError as error:
-            raise _lost(self._place(number) / FINISHED) from error
-        return counts
+            raise _lost(place / FINISHED) from error
+        return (place / name, counts[name]) if name in counts else None
+
+
+class _Kept(Predicted):
+    """Predictions that are kept while a run goes on; their tables are not decoded."""
+
+    def __init__(self, kept: FinishedUsers, users: Sequence[User]) -> None:
+        self._kept = kept
+        self._numbers = {user: number for number, user in enumerate(users)}
+
+    @property
+    def users(self) -> Sequence[User]:
+        return tuple(u for u, n in self._numbers.items() if self._kept.rows(n, _PREDICTIONS))
+
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        predictions = self._table(user, _PREDICTIONS)
+        if predictions is None:
+            return None
+        sampled = self._table(user, _CURVES) if curves else None
+        return tables.read_predictions(user, predictions, sampled)
+
+    def _table(self, user: User, name: str) -> pa.Table | None:
+        rows = self._kept.rows(self._numbers[user], name)
+        return None if rows is None else _counted(*rows)
+
+    def tables(self, file: str) -> Iterator[pa.Table]:
+        return (_counted(*rows) for rows in self._files(file))
+
+    def schemas(self, file: str) -> Iterator[pa.Schema]:
+        return (_schema(path) for path, _ in self._files(file))
+
+    def _files(self, file: str) -> list[tuple[Path, int]]:
+        found = (self._kept.rows(number, _NAMES[file]) for number in self._numbers.values())
+        return [rows for rows in found if rows is not None]
 
 
 def _lost(file: Path) -> SrsEvalError:
@@ -181,7 +186,8 @@ def _lost(file: Path) -> SrsEvalError:
     )
 
 
-def _counted(table: pa.Table, file: Path, rows: int) -> pa.Table:
+def _counted(file: Path, rows: int) -> pa.Table:
+    table = _read(file)
     if table.num_rows != rows:
         raise _lost(file)
     return table
@@ -232,26 +238,3 @@ def _opened(file: Path) -> pa.OSFile:
         return pa.OSFile(str(file))
     except FileNotFoundError as error:
         raise _lost(file) from error
-
-
-def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Find a schema that holds all: text if any user has a name, the highest precision of p."""
-    common = schemas[0]
-    for position, field in enumerate(common):
-        kinds = {schema.field(field.name).type for schema in schemas}
-        if len(kinds) > 1:
-            wider = pa.string() if pa.string() in kinds else pa.float64()
-            common = common.set(position, field.with_type(wider))
-    return common
-
-
-def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Put small tables together, a few at a time."""
-    group: list[pa.Table] = []
-    for part in parts:
-        group.append(part)
-        if sum(map(len, group)) >= _ROWS_IN_GROUP:
-            yield pa.concat_tables(group)
-            group = []
-    if group:
-        yield pa.concat_tables(group)

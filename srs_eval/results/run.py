@@ -1,30 +1,23 @@
-"""What a finished run left of itself, read back from its folder: nothing is fitted again."""
+"""A run as comparisons see it: a name, and scores of the users without a missing fold."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.fit_counts import MARK, FitCounts
-from srs_eval.text.plain import cleaned, one_line
-
-# What a run calls its files.
-SUMMARY = "summary.json"
-SCORES = "scores.parquet"
-PREDICTIONS = "predictions.parquet"
-# How the job ended; there is none of a job that an earlier sweep has left in the folder.
-OUTCOME = "job.json"
+from srs_eval.results.folder import is_run, load
+from srs_eval.results.predicted import Predicted
+from srs_eval.results.result import Result
+from srs_eval.text.plain import one_line
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: a key of the summary, the mark of its name, and what the mark means.
@@ -58,6 +51,8 @@ class Run:
         Users of whom a fold is missing; they have no scores.
     summary : mapping
         The run's ``summary.json``.
+    predicted : Predicted, optional
+        Predictions that the scores were computed from.
     """
 
     name: str
@@ -67,6 +62,7 @@ class Run:
     scores: Mapping[str, FloatArray]
     incomplete: tuple[User, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
+    predicted: Predicted | None = field(default=None, compare=False)
 
     @property
     def data(self) -> str:
@@ -111,26 +107,6 @@ class Run:
         return found
 
 
-# What is raised where a file is damaged, besides Arrow's own errors.
-_DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
-
-
-@contextmanager
-def reading(file: Path) -> Iterator[None]:
-    """Name the file that cannot be read, and say why in one line.
-
-    Raises
-    ------
-    ConfigError
-        In place of what readers of files raise.
-    """
-    try:
-        yield
-    except (*_DAMAGED, pa.ArrowException) as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
-
-
 def load_run(folder: Path) -> Run:
     """Read the scores of a finished run.
 
@@ -139,38 +115,24 @@ def load_run(folder: Path) -> Run:
     ConfigError
         If one of its files cannot be read.
     """
-    with reading(folder / SUMMARY):
-        summary: dict[str, Any] = cleaned(
-            json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        )
-        label = str(summary["label"])
-        FitCounts.of_summary(summary)
-    with reading(folder / SCORES):
-        table = pq.read_table(folder / SCORES, page_checksum_verification=True)
-        users, digests, reviews = (
-            table.column(name).to_pylist() for name in ("user", "rows", "reviews")
-        )
-        whole = np.array([digest != "" for digest in digests], np.bool_)
-        scores = {
-            name: np.asarray(table.column(name).to_numpy(), np.float64)[whole]
-            for name in table.column_names
-            if name not in ("user", "rows", "reviews")
-        }
-    kept = [number for number, is_whole in enumerate(whole) if is_whole]
+    return run_of(load(folder))
+
+
+def run_of(result: Result) -> Run:
+    """Return the scores of a result under its label."""
+    scores = result.by_user
+    whole = np.array([rows != "" for rows in scores.rows], np.bool_)
+    kept = {u: rows for u, rows in zip(scores.users, scores.rows, strict=True) if rows}
     return Run(
-        name=label,
-        place=folder,
-        rows={users[number]: digests[number] for number in kept},
-        reviews={users[number]: reviews[number] for number in kept},
-        scores=scores,
-        incomplete=tuple(user for user, is_whole in zip(users, whole, strict=True) if not is_whole),
-        summary=summary,
+        name=result.facts.label,
+        place=result.folder or Path(),
+        rows=kept,
+        reviews=dict(zip(kept, scores.reviews[whole].tolist(), strict=True)),
+        scores=dict(zip(scores.names, scores.values[whole].T, strict=True)),
+        incomplete=tuple(user for user in scores.users if user not in kept),
+        summary=result.facts.as_json(),
+        predicted=result.predicted,
     )
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a folder holds a finished run."""
-    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
 
 
 def runs_below(folder: Path) -> list[Path]:

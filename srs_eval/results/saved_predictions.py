@@ -1,101 +1,23 @@
-"""Saved predictions of one user after the other, whatever order they lie in."""
+"""Predictions of a run as those its scores are of, and scored review by review."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.nouns import FloatArray, Predictions, ProperScore, User
-from srs_eval.nouns.predictions import select
-from srs_eval.results.run import PREDICTIONS, Run, reading
+from srs_eval.results.files import PREDICTIONS
+from srs_eval.results.run import Run
 
 # Scores that are a mean over reviews, so that it can be said where models differ.
 PER_REVIEW: dict[str, ProperScore] = {"log_loss": LogLoss(), "brier": Brier()}
-_COLUMNS = (
-    "fold",
-    "row",
-    "card",
-    "p",
-    "recalled",
-    "day",
-    "elapsed_days",
-    "nth_review",
-    "lapses",
-    "last_rating",
-    "train_rate",
-)
-_NEEDED = ("user", "fold", "row", "card", "p", "recalled")
 # Predictions may be single precision, and sums be taken in another order.
 _CLOSE = 1e-5
 
 
-class SavedPredictions:
-    """The predictions file of a run, read user by user.
-
-    Runs of one source keep their users in the same order, and then each row group is read
-    once; never more than one of them is in memory.
-
-    Raises
-    ------
-    ConfigError
-        Here or in reading a user, if the file cannot be read.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / PREDICTIONS
-        self._held: tuple[int, pa.Table] | None = None
-        self._parts: dict[User, list[tuple[int, int, int]]] = {}
-        with reading(self._path):
-            self._file = pq.ParquetFile(self._path, page_checksum_verification=True)
-            names = self._file.schema_arrow.names
-            lacking = [name for name in _NEEDED if name not in names]
-            if lacking:
-                raise KeyError(*lacking)
-            self._columns = [name for name in _COLUMNS if name in names]
-            for group in range(self._file.num_row_groups):
-                self._note_users(group)
-
-    def read(self, user: User) -> Predictions | None:
-        """Read the predictions of one user in order of their rows; None if there are none."""
-        parts = self._parts.get(user)
-        if not parts:
-            return None
-        table = pa.concat_tables([self._group(n).slice(begin, size) for n, begin, size in parts])
-        columns: dict[str, Any] = {
-            name: np.asarray(table.column(name).to_numpy()) for name in self._columns
-        }
-        found = Predictions(users=(user,), user=np.zeros(len(table), np.int64), **columns)
-        in_order = bool((np.diff(found.row) > 0).all())
-        return found if in_order else select(found, np.argsort(found.row, kind="stable"))
-
-    def _note_users(self, group: int) -> None:
-        column = self._file.read_row_group(group, columns=["user"]).column("user")
-        if not len(column):
-            return
-        encoded = column.combine_chunks().dictionary_encode()
-        codes = np.asarray(encoded.indices)
-        begins = np.flatnonzero(np.diff(codes, prepend=-1))
-        sizes = np.diff(np.append(begins, len(codes)))
-        names = encoded.dictionary.to_pylist()
-        for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
-            self._parts.setdefault(names[codes[begin]], []).append((group, begin, size))
-
-    def _group(self, number: int) -> pa.Table:
-        if self._held is None or self._held[0] != number:
-            with reading(self._path):
-                self._held = (number, self._file.read_row_group(number, columns=self._columns))
-        return self._held[1]
-
-
-class OwnPredictions(SavedPredictions):
+class OwnPredictions:
     """The predictions that the scores of a run were made of; others are refused.
 
     Parameters
@@ -105,13 +27,22 @@ class OwnPredictions(SavedPredictions):
     """
 
     def __init__(self, run: Run) -> None:
-        super().__init__(run.place)
         self.run = run
         self._scores = {
             name: dict(zip(run.rows, run.scores[name].tolist(), strict=True))
             for name in PER_REVIEW
             if name in run.scores
         }
+
+    def read(self, user: User) -> Predictions | None:
+        """Return the predictions of one user; None if there are none.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be read.
+        """
+        return None if self.run.predicted is None else self.run.predicted.read(user, curves=False)
 
     def check(self, predictions: Predictions) -> None:
         """Make sure that predictions of a user have the scores of the run.
@@ -128,7 +59,7 @@ class OwnPredictions(SavedPredictions):
 
 def has_predictions(run: Run) -> bool:
     """Whether a run has kept its predictions."""
-    return run.place.is_dir() and (run.place / PREDICTIONS).is_file()
+    return run.predicted is not None and run.predicted.are_kept
 
 
 def losses(predictions: Predictions, metric: str) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Predictions, curves and fits as Arrow tables, and back: the parquet files of a run."""
+"""Predictions, curves, fits and scores as Arrow tables, and back: one codec for all files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.nouns import Curves, Fit, IntArray, Part, Predictions, User
+from srs_eval.nouns import (
+    OPTIONAL_COLUMNS,
+    PREDICTION_COLUMNS,
+    Curves,
+    Fit,
+    IntArray,
+    Part,
+    Predictions,
+    User,
+)
 
-_FACTS = (*("day", "elapsed_days", "nth_review", "lapses", "last_rating", "train_rate"),)
+# Columns that tables of predictions and of curves cannot lack.
+NEEDED = ("user", *(name for name in PREDICTION_COLUMNS if name not in OPTIONAL_COLUMNS))
+CURVE_COLUMNS = tuple(f.name for f in fields(Curves))
+
+_ABOUT_USER = ("user", "reviews", "rows")
 _LISTS = ("parameters", "standard_errors")
 _NUMBERS = pa.list_(pa.float64())
 _PARTS = pa.list_(
@@ -29,57 +42,40 @@ _PARTS = pa.list_(
 )
 
 
-def user_column(users: Sequence[User]) -> pa.Array:
-    """Users as integers where all of them are, as text otherwise."""
-    if all(isinstance(user, int) for user in users):
-        return pa.array(users, pa.int64())
-    return pa.array([str(user) for user in users], pa.string())
-
-
 def predictions_table(predictions: Predictions) -> pa.Table:
-    """One row per scored review."""
-    names = [name for name in _FACTS if getattr(predictions, name) is not None]
-    columns = {
-        "user": _named(predictions.user, predictions.users),
-        **{name: getattr(predictions, name) for name in ("fold", "row", "card")},
-        "p": predictions.p,
-        "recalled": predictions.recalled,
-        **{name: getattr(predictions, name) for name in names},
-    }
-    return pa.table(columns)
+    """Return one row per scored review."""
+    columns = {name: getattr(predictions, name) for name in PREDICTION_COLUMNS}
+    present = {name: column for name, column in columns.items() if column is not None}
+    return pa.table({"user": _named(predictions.user, predictions.users), **present})
 
 
 def curves_table(predictions: Predictions) -> pa.Table | None:
-    """One row per sampled review and elapsed time; None without a forgetting curve."""
+    """Return one row per sampled review and elapsed time; None without a forgetting curve."""
     curves = predictions.curves
     if curves is None:
         return None
     times = curves.p.shape[1]
-    wide = {name: np.repeat(getattr(curves, name), times) for name in ("user", "fold", "row")}
-    return pa.table(
-        {
-            "user": _named(wide["user"], predictions.users),
-            "fold": wide["fold"],
-            "row": wide["row"],
-            "elapsed": curves.elapsed.ravel(),
-            "weight": curves.weight.ravel(),
-            "p": curves.p.ravel(),
-        },
-        metadata={"times": str(times)},
-    )
-
-
-def read_predictions(table: pa.Table, curves: pa.Table | None = None) -> Predictions:
-    """Turn the tables of a run back into predictions."""
-    users, user = _coded(table.column("user"))
-    columns: dict[str, Any] = {
-        name: _array(table, name) for name in table.column_names if name != "user"
+    columns = {name: getattr(curves, name) for name in CURVE_COLUMNS}
+    long = {
+        name: column.ravel() if column.ndim == 2 else np.repeat(column, times)
+        for name, column in columns.items()
     }
-    return Predictions(users=users, user=user, curves=_read_curves(curves, users), **columns)
+    named = {"user": _named(long.pop("user"), predictions.users)}
+    return pa.table({**named, **long}, metadata={"times": str(times)})
+
+
+def read_predictions(user: User, table: pa.Table, curves: pa.Table | None = None) -> Predictions:
+    """Turn the rows of one user back into predictions."""
+    columns: dict[str, Any] = {
+        name: _array(table, name) for name in PREDICTION_COLUMNS if name in table.column_names
+    }
+    codes = np.zeros(len(table), np.int64)
+    sampled = None if curves is None or not len(curves) else _read_curves(curves)
+    return Predictions(users=(user,), user=codes, curves=sampled, **columns)
 
 
 def fits_table(fits: Sequence[Fit]) -> pa.Table:
-    """One row per fit; `fold` is -1 where a whole user was skipped or failed.
+    """Return one row per fit; `fold` is -1 where a whole user was skipped or failed.
 
     Models that are made of several have their fits in `parts`, which is empty for all others.
     """
@@ -87,19 +83,12 @@ def fits_table(fits: Sequence[Fit]) -> pa.Table:
     parts = [[asdict(part) for part in fit.parts] for fit in fits]
     return pa.table(
         {
-            "user": user_column([fit.user for fit in fits]),
+            "user": _user_column([fit.user for fit in fits]),
             **{name: [getattr(fit, name) for fit in fits] for name in names},
             **{name: pa.array([getattr(fit, name) for fit in fits], _NUMBERS) for name in _LISTS},
             "parts": pa.array(parts, _PARTS),
         }
     )
-
-
-def scores_table(scores: Scores) -> pa.Table:
-    """One row per user: scored reviews, their digest, and each metric."""
-    values = {name: scores.values[:, column] for column, name in enumerate(scores.names)}
-    about = {"reviews": scores.reviews, "rows": list(scores.rows)}
-    return pa.table({"user": user_column(scores.users), **about, **values})
 
 
 def read_fits(table: pa.Table) -> tuple[Fit, ...]:
@@ -117,39 +106,46 @@ def parts_from(rows: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
     return tuple(Part(**_with_tuples(row)) for row in rows)
 
 
+def scores_table(scores: Scores) -> pa.Table:
+    """Return one row per user: scored reviews, their digest, and each metric."""
+    values = {name: scores.values[:, column] for column, name in enumerate(scores.names)}
+    about = {"reviews": scores.reviews, "rows": list(scores.rows)}
+    return pa.table({"user": _user_column(scores.users), **about, **values})
+
+
+def read_scores(table: pa.Table) -> Scores:
+    """Turn the table of scores back into scores."""
+    users, reviews, rows = (table.column(name).to_pylist() for name in _ABOUT_USER)
+    names = tuple(name for name in table.column_names if name not in _ABOUT_USER)
+    values = np.full((len(table), len(names)), np.nan)
+    for number, name in enumerate(names):
+        values[:, number] = table.column(name).to_numpy()
+    return Scores(tuple(users), np.array(reviews, np.int64), tuple(rows), names, values)
+
+
+def _user_column(users: Sequence[User]) -> pa.Array:
+    """Return users as integers where all of them are, as text otherwise."""
+    if all(isinstance(user, int) for user in users):
+        return pa.array(users, pa.int64())
+    return pa.array([str(user) for user in users], pa.string())
+
+
 def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **{name: tuple(row[name]) for name in _LISTS if name in row}}
 
 
 def _named(codes: IntArray, users: Sequence[User]) -> pa.Array:
-    return user_column(users).take(pa.array(codes))
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[tuple[User, ...], IntArray]:
-    encoded = column.combine_chunks().dictionary_encode()
-    codes: IntArray = np.asarray(encoded.indices).astype(np.int64)
-    return tuple(encoded.dictionary.to_pylist()), codes
+    return _user_column(users).take(pa.array(codes))
 
 
 def _array(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(table.column(name).to_numpy(zero_copy_only=False))
 
 
-def _read_curves(table: pa.Table | None, users: tuple[User, ...]) -> Curves | None:
-    if table is None:
-        return None
+def _read_curves(table: pa.Table) -> Curves:
     times = int(table.schema.metadata[b"times"])
-    names, codes = _coded(table.column("user"))
-    recode = np.array([users.index(name) for name in names], np.int64)
-    columns = {
-        name: _array(table, name).reshape(-1, times)
-        for name in ("fold", "row", "elapsed", "weight", "p")
+    wide = {
+        name: _array(table, name).reshape(-1, times) for name in CURVE_COLUMNS if name != "user"
     }
-    return Curves(
-        user=recode[codes].reshape(-1, times)[:, 0],
-        fold=columns["fold"][:, 0],
-        row=columns["row"][:, 0],
-        elapsed=columns["elapsed"],
-        weight=columns["weight"],
-        p=columns["p"],
-    )
+    once = {name: wide[name][:, 0] for name in ("fold", "row")}
+    return Curves(user=np.zeros(len(once["row"]), np.int64), **{**wide, **once})

@@ -19,7 +19,7 @@ from srs_eval.comparison.verdict import boards_of_runs, judge
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.predictions import rows_fingerprint
 from srs_eval.results.run import load_run, with_own_names
-from srs_eval.results.saved_predictions import SavedPredictions
+from srs_eval.results.predicted import SavedPredictions
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {

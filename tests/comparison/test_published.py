@@ -18,7 +18,8 @@ from srs_eval.comparison.published import is_published, read_published
 from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.errors import ConfigError
 from srs_eval.results import files
-from srs_eval.results.run import SCORES, SUMMARY, load_run
+from srs_eval.results.files import SCORES, SUMMARY
+from srs_eval.results.run import load_run
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"

@@ -15,7 +15,7 @@ from srs_eval.comparison.verdict import boards_of_runs
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import load_predictions
 from srs_eval.results.run import load_run, with_own_names
-from srs_eval.results.saved_predictions import SavedPredictions
+from srs_eval.results.predicted import SavedPredictions
 from srs_eval.stats.estimate import ratio_of_sums
 
 

@@ -1,0 +1,197 @@
+"""What describes a run and finds it again: names, parameters, tags, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from srs_eval.tracking.run_facts import plug_in_versions
+
+# Keys of the configuration that an `Experiment` is built from.
+NUMBERS_DEPEND_ON = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
+_LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """What describes a run.
+
+    Attributes
+    ----------
+    algo, data : str
+        Names of the options.
+    label : str
+        The algorithm with those of its arguments that are not at their defaults.
+    name : str
+        Name of the run in lists.
+    notes : str
+        Free text.
+    params : mapping
+        The resolved configuration, flat.
+    options : mapping of group to mapping
+        The resolved configuration of what was built, with what each was built by.
+    tags : mapping of str to str
+        What finds the run again, among it the digests of settings and code.
+    """
+
+    algo: str
+    data: str
+    label: str
+    name: str = ""
+    notes: str = ""
+    params: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stamp(self) -> str:
+        """Digests of settings and code, which a run that is resumed must share."""
+        return f"{self.tags['config_hash']} {self.tags['code_hash']}"
+
+    def is_of(self, tags: Mapping[str, str]) -> bool:
+        """Whether another run with these tags has the same settings and code."""
+        return all(tags.get(name) == self.tags[name] for name in ("config_hash", "code_hash"))
+
+
+def described(
+    built: Mapping[str, Any],
+    content: Mapping[str, Any],
+    choices: Mapping[str, str],
+    *,
+    usual: Mapping[str, Any],
+    further_tags: Mapping[str, str],
+) -> RunDescription:
+    """Describe a run by its configuration.
+
+    Parameters
+    ----------
+    built : mapping of group to object
+    content : mapping
+        The resolved configuration.
+    choices : mapping of group to str
+        Name of the option chosen in each group.
+    usual : mapping
+        Arguments of the algorithm as its option has them.
+    further_tags : mapping of str to str
+        Tags of a sweep.
+    """
+    algo, data = choices["algo"], choices["data"]
+    label = algo + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
+    options = {group: content[group] for group in built if group in content}
+    protocol = built["protocol"]
+    tags = {
+        "algo": algo,
+        "label": label,
+        "data": data,
+        "protocol": protocol.name,
+        "protocol_version": protocol.version,
+        "config_hash": config_hash(content),
+        "code_hash": _code_hash(built.values()),
+        "online": str(built["algo"].online).lower(),
+        "python": platform.python_version(),
+        **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
+        **plug_in_versions(targets(options)),
+        **content["tags"],
+        **further_tags,
+    }
+    return RunDescription(
+        algo=algo,
+        data=data,
+        label=label,
+        name=content["name"] or f"{label} on {data}",
+        notes=content["notes"],
+        params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
+        options=options,
+        tags=tags,
+    )
+
+
+def config_hash(content: Mapping[str, Any]) -> str:
+    """Return the digest of every setting that can change a number."""
+    numbers = {key: content[key] for key in NUMBERS_DEPEND_ON if key in content}
+    text = json.dumps(numbers, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def targets(options: Any) -> Iterator[str]:
+    """Go through the class of everything that was built, also of what something is made of."""
+    if isinstance(options, Mapping):
+        if "_target_" in options:
+            yield str(options["_target_"])
+        options = list(options.values())
+    if isinstance(options, list | tuple):
+        for value in options:
+            yield from targets(value)
+
+
+def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """Return those arguments that differ from the option's or else the class's: ``(fit=s0)``."""
+    known = inspect.signature(type(algorithm)).parameters
+    changed = [
+        f"{name}={value}"
+        for name, value in given.items()
+        if name in known
+        and not isinstance(value, Mapping)
+        and value != usual.get(name, known[name].default)
+    ]
+    return f"({', '.join(changed)})" if changed else ""
+
+
+def _inside(content: Mapping[str, Any]) -> str:
+    """Return the algorithms an algorithm is made of, with their arguments: ``[Fsrs6 + Dash]``."""
+    found = _made_of(content)
+    return f"[{' + '.join(found)}]" if found else ""
+
+
+def _made_of(content: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for value in content.values():
+        if isinstance(value, Mapping) and "_target_" in value:
+            name = str(value["_target_"]).rpartition(".")[2] + _inside(value)
+            plain = {key: v for key, v in value.items() if not isinstance(v, Mapping)}
+            arguments = [f"{key}={v}" for key, v in plain.items() if key != "_target_"]
+            found.append(name + (f"({', '.join(arguments)})" if arguments else ""))
+        elif isinstance(value, Mapping):
+            found += _made_of(value)
+    return found
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            flat[prefix + key] = json.dumps(value)
+        elif key != "_target_":
+            flat[prefix + key] = value
+    return flat
+
+
+def _code_hash(objects: Iterable[object]) -> str:
+    """Return the digest of the source files of srs_eval, and of those of the plug-ins in use."""
+    files = set(Path(__file__).parents[1].rglob("*.py"))
+    for used in objects:
+        module = sys.modules.get(type(used).__module__)
+        file = getattr(module, "__file__", None)  # what was typed into a notebook has none
+        if file is not None:
+            files.add(Path(file))
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

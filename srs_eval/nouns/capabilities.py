@@ -1,0 +1,48 @@
+"""Optional methods of algorithms and models, and names that look like misspellings of them."""
+
+from __future__ import annotations
+
+import difflib
+
+from srs_eval.nouns.protocols import (
+    Algorithm,
+    Composite,
+    CurveModel,
+    FittingInSteps,
+    MemoryModel,
+    Pretrainable,
+    WarmStarting,
+)
+
+# Each method, with the protocol that describes it.
+CAPABILITIES = {
+    "refit": WarmStarting,
+    "fit_in_steps": FittingInSteps,
+    "pretrain": Pretrainable,
+    "assembled": Composite,
+    "predict_at": CurveModel,
+}
+_KNOWN = {"fit", "predict", "pretrained", *CAPABILITIES}
+_ALIKE = 0.9
+
+
+def misspelt(plugged_in: Algorithm | MemoryModel) -> list[str]:
+    """Return a sentence for each method whose name is nearly that of an optional method.
+
+    A method that is called ``fit_in_step`` is never called, and nothing else would say so.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> misspelt(SimpleNamespace(fit_in_step=print))
+    ['SimpleNamespace.fit_in_step is never called; did you mean fit_in_steps?']
+    """
+    found = []
+    for name in dir(plugged_in):
+        if name.startswith("_") or name in _KNOWN:
+            continue
+        meant = difflib.get_close_matches(name, CAPABILITIES, 1, _ALIKE)
+        if meant and not hasattr(plugged_in, meant[0]) and callable(getattr(plugged_in, name)):
+            kind = type(plugged_in).__name__
+            found.append(f"{kind}.{name} is never called; did you mean {meant[0]}?")
+    return found

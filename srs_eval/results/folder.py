@@ -1,0 +1,125 @@
+"""A result in a folder: the one place that writes it, and the one that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+import pyarrow as pa
+
+from srs_eval.nouns import Fit
+from srs_eval.results import files, tables
+from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
+from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.result import Result
+from srs_eval.results.summary import Summary
+from srs_eval.text.plain import cleaned
+
+# Row groups of predictions: many users of few reviews share one.
+_ROWS_IN_GROUP = 100_000
+
+
+def save(result: Result, folder: Path) -> Result:
+    """Write a result into a folder; the summary comes last and marks the run as finished.
+
+    Returns
+    -------
+    Result
+        The same, with its folder.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    for name in (PREDICTIONS, CURVES):
+        schemas = list(result.predicted.schemas(name))
+        if not schemas:
+            (folder / name).unlink(missing_ok=True)
+            continue
+        schema = _common_schema(schemas)
+        rows = (part.cast(schema) for part in result.predicted.tables(name))
+        files.write_reviews(folder / name, schema, _grouped(rows))
+    files.write_table(folder / FITS, tables.fits_table(result.fitted))
+    files.write_table(folder / SCORES, tables.scores_table(result.by_user))
+    files.write_json(folder / SUMMARY, result.facts.as_json())
+    return replace(result, folder=folder)
+
+
+def load(folder: Path) -> Result:
+    """Read a result from the folder of a finished run; fits and predictions when asked for.
+
+    Raises
+    ------
+    ConfigError
+        If one of its files cannot be read.
+    """
+    with reading(folder / SUMMARY):
+        facts = Summary.from_json(cleaned(files.read_json(folder / SUMMARY)))
+    with reading(folder / SCORES):
+        scores = tables.read_scores(files.read_table(folder / SCORES))
+    return Result(facts, scores, SavedFits(folder / FITS), SavedPredictions(folder), folder)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds the result of a finished run."""
+    return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
+
+
+class SavedFits(Sequence[Fit]):
+    """The fits of a run, read from their file when first asked for.
+
+    Raises
+    ------
+    ConfigError
+        In asking for fits, if the file cannot be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._fits: tuple[Fit, ...] | None = None
+
+    def __len__(self) -> int:
+        """Count the fits."""
+        return len(self._read())
+
+    @overload
+    def __getitem__(self, number: int) -> Fit: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Fit, ...]: ...
+    def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
+        """Return one fit, or some."""
+        return self._read()[number]
+
+    def _read(self) -> tuple[Fit, ...]:
+        if self._fits is None:
+            with reading(self._file):
+                self._fits = tables.read_fits(files.read_table(self._file))
+        return self._fits
+
+
+def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Find a schema that holds all: text if any user has a name, the highest precision of p."""
+    common = schemas[0]
+    for position, field in enumerate(common):
+        kinds = {schema.field(field.name).type for schema in schemas}
+        if len(kinds) > 1:
+            wider = pa.string() if pa.string() in kinds else pa.float64()
+            common = common.set(position, field.with_type(wider))
+    return common
+
+
+def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Put small tables together, a few at a time."""
+    group: list[pa.Table] = []
+    for part in parts:
+        group.append(part)
+        if sum(map(len, group)) >= _ROWS_IN_GROUP:
+            yield pa.concat_tables(group)
+            group = []
+    if group:
+        yield pa.concat_tables(group)

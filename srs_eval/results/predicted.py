@@ -1,0 +1,172 @@
+"""The predictions of a run, one user at a time, wherever they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from srs_eval.nouns import PREDICTION_COLUMNS, Predictions, User
+from srs_eval.nouns.predictions import select
+from srs_eval.results.files import CURVES, PREDICTIONS, reading
+from srs_eval.results.tables import (
+    CURVE_COLUMNS,
+    NEEDED,
+    curves_table,
+    predictions_table,
+    read_predictions,
+)
+
+
+class Predicted(ABC):
+    """Predictions of some users, of which one user at a time needs to be in memory."""
+
+    @property
+    @abstractmethod
+    def users(self) -> Sequence[User]:
+        """Users who have predictions, in the order of the source."""
+
+    @abstractmethod
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        """Return the predictions of one user, with forgetting curves; None if there are none."""
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether there is anything to read."""
+        return bool(self.users)
+
+    def __iter__(self) -> Iterator[Predictions]:
+        """Go through the predictions of all users."""
+        return self.of(self.users)
+
+    def of(self, users: Iterable[User]) -> Iterator[Predictions]:
+        """Go through the predictions of some users."""
+        for user in users:
+            predictions = self.read(user)
+            if predictions is not None:
+                yield predictions
+
+    def tables(self, file: str) -> Iterator[pa.Table]:
+        """Go through the users' rows of a file, `PREDICTIONS` or `CURVES`."""
+        table = {PREDICTIONS: predictions_table, CURVES: curves_table}[file]
+        return (rows for predictions in self if (rows := table(predictions)) is not None)
+
+    def schemas(self, file: str) -> Iterator[pa.Schema]:
+        """Go through the schemas of `tables`."""
+        return (rows.schema for rows in self.tables(file))
+
+
+class InMemory(Predicted):
+    """Predictions of users that are all in memory."""
+
+    def __init__(self, predictions: Mapping[User, Predictions]) -> None:
+        self._of_users = predictions
+
+    @property
+    def users(self) -> Sequence[User]:
+        """Users who have predictions, in the order of the source."""
+        return tuple(self._of_users)
+
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        """Return the predictions of one user, with forgetting curves; None if there are none."""
+        return self._of_users.get(user)
+
+
+class SavedPredictions(Predicted):
+    """The predictions in the folder of a run, read user by user.
+
+    Runs of one source keep their users in the same order, and then each row group is read
+    once; never more than one of them is in memory.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run; without a file of predictions there are no users.
+
+    Raises
+    ------
+    ConfigError
+        In reading, if a file cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def users(self) -> Sequence[User]:
+        """Users who have predictions, in the order of the file."""
+        return () if self._rows is None else tuple(self._rows.parts)
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether there is a file of predictions, which is not opened to tell."""
+        return (self._folder / PREDICTIONS).is_file()
+
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        """Read the predictions of one user in order of their rows; None if there are none."""
+        table = None if self._rows is None else self._rows.read(user)
+        if table is None:
+            return None
+        sampled = self._curves.read(user) if curves and self._curves is not None else None
+        found = read_predictions(user, table, sampled)
+        in_order = bool((np.diff(found.row) > 0).all())
+        return found if in_order else select(found, np.argsort(found.row, kind="stable"))
+
+    @cached_property
+    def _rows(self) -> _RowsOfUsers | None:
+        if not self.are_kept:
+            return None
+        return _RowsOfUsers(self._folder / PREDICTIONS, PREDICTION_COLUMNS, NEEDED)
+
+    @cached_property
+    def _curves(self) -> _RowsOfUsers | None:
+        file = self._folder / CURVES
+        return _RowsOfUsers(file, CURVE_COLUMNS[1:], CURVE_COLUMNS) if file.is_file() else None
+
+
+class _RowsOfUsers:
+    """A parquet file with a column of users, read one user at a time."""
+
+    def __init__(self, path: Path, columns: Sequence[str], needed: Sequence[str]) -> None:
+        self._path = path
+        self._held: tuple[int, pa.Table] | None = None
+        self.parts: dict[User, list[tuple[int, int, int]]] = {}
+        with reading(path):
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            names = self._file.schema_arrow.names
+            lacking = [name for name in needed if name not in names]
+            if lacking:
+                raise KeyError(*lacking)
+            self._columns = [name for name in columns if name in names]
+            for group in range(self._file.num_row_groups):
+                self._note_users(group)
+
+    def read(self, user: User) -> pa.Table | None:
+        """Read the rows of one user; None if there are none."""
+        parts = self.parts.get(user)
+        if not parts:
+            return None
+        return pa.concat_tables([self._group(n).slice(begin, size) for n, begin, size in parts])
+
+    def _note_users(self, group: int) -> None:
+        column = self._file.read_row_group(group, columns=["user"]).column("user")
+        if not len(column):
+            return
+        encoded = column.combine_chunks().dictionary_encode()
+        codes = np.asarray(encoded.indices)
+        begins = np.flatnonzero(np.diff(codes, prepend=-1))
+        sizes = np.diff(np.append(begins, len(codes)))
+        names = encoded.dictionary.to_pylist()
+        for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+            self.parts.setdefault(names[codes[begin]], []).append((group, begin, size))
+
+    def _group(self, number: int) -> pa.Table:
+        if self._held is None or self._held[0] != number:
+            with reading(self._path):
+                self._held = (number, self._file.read_row_group(number, columns=self._columns))
+        return self._held[1]

@@ -1,0 +1,94 @@
+"""The result of evaluating one algorithm on a set of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.nouns import Fit, User
+from srs_eval.results.files import PREDICTIONS
+from srs_eval.results.predicted import Predicted
+from srs_eval.results.summary import Summary
+from srs_eval.results.tables import fits_table, scores_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that is known of a run: to be shown, saved, compared or logged.
+
+    The properties `scores`, `summary`, `fits` and `predictions` are pandas data frames. The
+    attributes hold the same as exact values.
+
+    Attributes
+    ----------
+    facts : Summary
+        What was run, and the panel with its intervals: the content of ``summary.json``.
+    by_user : Scores
+        The panel of each user.
+    fitted : sequence of Fit
+        Every fit.
+    predicted : Predicted
+        Predictions and forgetting curves, one user at a time; of no user where they were not
+        kept.
+    folder : Path, optional
+        Folder the result is saved in.
+    reviews_read : int, optional
+        Reviews in the logs, scored or not; None where that is not known.
+    """
+
+    facts: Summary
+    by_user: Scores
+    fitted: Sequence[Fit]
+    predicted: Predicted
+    folder: Path | None = None
+    reviews_read: int | None = None
+
+    def described(self, algo: str, label: str, data: str, tags: Mapping[str, str]) -> Result:
+        """Return the result under other names, and with tags that find it again."""
+        facts = replace(self.facts, algo=algo, label=label, data=data, tags=dict(tags))
+        return replace(self, facts=facts)
+
+    @property
+    def complete(self) -> tuple[User, ...]:
+        """Users without a missing fold, which the summary is about."""
+        pairs = zip(self.by_user.users, self.by_user.rows, strict=True)
+        return tuple(user for user, rows in pairs if rows)
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """One row per user: scored reviews, their digest, and each metric."""
+        return _frame(scores_table(self.by_user)).set_index("user")
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per metric: means over users and reviews, pooled value and intervals."""
+        import pandas as pd  # slow to import, and not needed by the command
+
+        rows = [{"metric": name, **asdict(row)} for name, row in self.facts.metrics.items()]
+        return pd.DataFrame(rows).set_index("metric")
+
+    @property
+    def fits(self) -> pd.DataFrame:
+        """One row per fit: status, reason, time, number of reviews, and parameters."""
+        return _frame(fits_table(self.fitted))
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """One row per scored review: user, card, prediction and outcome among others."""
+        tables = list(self.predicted.tables(PREDICTIONS))
+        if not tables:
+            return _frame(pa.table({}))
+        return _frame(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas()
+    return frame

@@ -1,0 +1,134 @@
+"""What a run says of itself in ``summary.json``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.results.fit_counts import FitCounts
+from srs_eval.stats.significance import LEVEL
+
+_COUNTS = ("users", "reviews", "forgotten")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The content of ``summary.json``.
+
+    Attributes
+    ----------
+    algo, data : str
+        Names of the options.
+    label : str
+        The algorithm with those of its arguments that are not at their defaults.
+    protocol : str
+        Name of the evaluation protocol.
+    is_validation : bool
+        Whether the scored reviews are validation rows, which test rows come after.
+    users, reviews, forgotten : int
+        Users without a missing fold, their scored reviews, and how many of these were forgotten.
+    fits, failed, fallback, skipped, not_converged : int
+        As in `FitCounts`.
+    metrics : mapping of str to MetricSummary
+        The panel, over these users.
+    thresholds : tuple of dict
+        Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
+    interval_over : str
+        What the intervals are over: ``users``, or ``cards and days`` of a single user.
+    interval_level : float
+        Confidence level of the intervals.
+    online, sees_truth, pretrained : bool
+        As the algorithm declares.
+    seed : int
+        Seed of every fit, together with the user and the fold.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    notes, fit_notes : tuple of str
+        Remarks of the source on the logs, and of algorithms on their fits.
+    data_fingerprint, rows_fingerprint : str
+        Digests of the logs, and of the scored reviews.
+    tags : mapping of str to str
+        What finds the run again, among it the digests of its configuration and its code.
+    """
+
+    algo: str = ""
+    label: str = ""
+    data: str = ""
+    protocol: str = ""
+    is_validation: bool = False
+    users: int = 0
+    reviews: int = 0
+    forgotten: int = 0
+    fits: int = 0
+    failed: int = 0
+    fallback: int = 0
+    skipped: int = 0
+    not_converged: int = 0
+    metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
+    thresholds: tuple[Mapping[str, float], ...] = ()
+    interval_over: str = "users"
+    interval_level: float = LEVEL
+    online: bool = False
+    sees_truth: bool = False
+    pretrained: bool = False
+    seed: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    fit_notes: tuple[str, ...] = ()
+    data_fingerprint: str = ""
+    rows_fingerprint: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fit_counts(self) -> FitCounts:
+        """Counts of fits by how they ended."""
+        return FitCounts(*(getattr(self, f.name) for f in fields(FitCounts)))
+
+    @property
+    def config_hash(self) -> str:
+        """Digest of every setting that can change a number; "" where it is not known."""
+        return str(self.tags.get("config_hash", ""))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of the file; numbers that are not finite are not yet null."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Summary:
+        """Build from the content of the file; entries that it lacks have their defaults.
+
+        Raises
+        ------
+        LookupError, TypeError, ValueError
+            If there is no label, or an entry is not what it should be.
+        """
+        content["label"]
+        known = {f.name: content[f.name] for f in fields(cls) if f.name in content}
+        counts = FitCounts.of_summary(content)
+        for name in _COUNTS:
+            known[name] = int(known.get(name, 0))
+        known["metrics"] = {
+            str(name): _metric(row) for name, row in dict(known.get("metrics", {})).items()
+        }
+        for name in ("notes", "fit_notes"):
+            known[name] = tuple(map(str, known.get(name, ())))
+        known["thresholds"] = tuple(_numbers(row) for row in known.get("thresholds", ()))
+        for name in ("tags", "left_out"):
+            known[name] = dict(known.get(name, {}))
+        return cls(**{**known, **asdict(counts), "label": str(content["label"])})
+
+
+def _metric(row: Mapping[str, Any]) -> MetricSummary:
+    numbers = _numbers(row)
+    known: dict[str, Any] = {f.name: numbers.get(f.name, math.nan) for f in fields(MetricSummary)}
+    n_users = int(numbers.get("n_users", 0))
+    return MetricSummary(**{**known, "n_users": n_users})
+
+
+def _numbers(row: Mapping[str, float | None]) -> dict[str, float]:
+    """Read numbers from JSON, where null stands for NaN."""
+    items: Iterable[tuple[str, float | None]] = dict(row).items()
+    return {str(name): math.nan if value is None else value for name, value in items}
