@@ -21,7 +21,7 @@ from srs_eval.errors import SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
 if TYPE_CHECKING:
-    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import HandOver
     from srs_eval.nouns import User
 
@@ -125,10 +125,10 @@ def understood(words: Sequence[str]) -> Asked:
 def _export(asked: Asked) -> int:
     """Hand over what was asked for, and return the exit status."""
     # Heavy: not for --help and for mistakes.
-    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import FORMATS
 
-    run, hand_over = RunFolder(asked.run), FORMATS[asked.options["to"]]
+    run, hand_over = RunFits.read(asked.run), FORMATS[asked.options["to"]]
     if asked.out_is_folder and "user" not in asked.options:
         return _export_all(asked, run)
     user = run.user(asked.options.get("user"))
@@ -149,7 +149,7 @@ def _export(asked: Asked) -> int:
     return 0
 
 
-def _export_all(asked: Asked, run: RunFolder) -> int:
+def _export_all(asked: Asked, run: RunFits) -> int:
     """Write a file of each user, say of whom there is none, and return the exit status."""
     from srs_eval.exporting.formats import FORMATS
 
