@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,10 +95,8 @@ def evaluate(
     result = experiments.evaluate(
         inputs.experiment, compute=compute_with(workers), progress=bar("fits", "fit", on=progress)
     )
-    facts = replace(
-        result.facts, algo=about.algo, label=about.label, data=about.data, tags=dict(about.tags)
-    )
-    shown = RunResult.of(replace(result, facts=facts), inputs.content)
+    result = result.described(about.algo, about.label, about.data, about.tags)
+    shown = RunResult.of(result, inputs.content)
     return shown if folder is None else shown.save(folder)
 
 
