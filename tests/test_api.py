@@ -133,7 +133,7 @@ def test_what_is_misspelt_is_told_as_by_the_command():
             call()
         (expected,) = settings.mistakes(["algo=fsrs6", word] if "fti" in word else [word])
         assert str(error.value).partition(": ")[2] == expected.partition(": ")[2]
-    with pytest.raises(ConfigError, match="did you mean 'data.columns.card'"):
+    with pytest.raises(ConfigError, match=r"did you mean 'data\.columns\.card'"):
         se.evaluate("avg", log(), crad="item")
     with pytest.raises(ConfigError, match="expected"):
         se.evaluate("fsrs6", "synthetic", half_life="a")

@@ -18,7 +18,7 @@ from commands import QUIET, SMALL
 from mlflow import MlflowClient
 from sklearn.metrics import log_loss
 
-from srs_eval.commands.compare import KEYS, command, understood
+from srs_eval.commands.compare import KEYS, command, parse
 from srs_eval.commands.run import command as run_command
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import read_json, write_json
@@ -239,9 +239,9 @@ def test_a_file_that_was_cut_off_is_named_in_one_line(
 
 def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
     (tmp_path / "a=b").mkdir()
-    assert understood(["a=b", "metric=auc"]).paths == (Path("a=b"),)
+    assert parse(["a=b", "metric=auc"]).paths == (Path("a=b"),)
     with pytest.raises(ConfigError):
-        understood(["c=d"])
+        parse(["c=d"])
 
 
 def test_help_names_every_key_and_loads_nothing_heavy() -> None:

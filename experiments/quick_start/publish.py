@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from srs_eval.comparison.leaderboard import leaderboards
+from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.experiment.jobs import read_outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def published(page: Path) -> str:
 def main(folder: Path) -> None:
     """Rewrite the leaderboard of each page, and the figures beside them."""
     jobs = read_outcomes(folder, is_sweep=True)
-    (board,) = leaderboards([place for place, _ in jobs])
+    (board,) = sweep_texts([place for place, _ in jobs])
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(BETWEEN.sub(rf"\1```text\n{board}\n```\n\2", text), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
 from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
@@ -326,7 +326,7 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
         "elapsed": np.ones(len(last)),
         "row": np.arange(len(reviews), len(reviews) + len(last)),
     }
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in REVIEW_COLUMNS:
         column = getattr(reviews, name)
         if column is not None:
@@ -335,10 +335,10 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
     return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))
 
 
-def _names(log: Reviews, cards: IntArray) -> Sequence[object]:
+def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
     """Return the cards as the log calls them."""
     names = log.titles.get("card", {})
-    return [names.get(card, card) for card in cards.tolist()] if names else cards
+    return np.array([names.get(card, card) for card in cards.tolist()]) if names else cards
 
 
 def _crashed(user: User, reason: str) -> FittedUser:

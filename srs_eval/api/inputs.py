@@ -213,8 +213,8 @@ def option_of_data(data: object) -> str | None:
         return "anki"
     if (path / "revlogs").is_dir() or any(path.glob("user_id=*")):
         return "revlogs_10k"
-    is_word = isinstance(data, str) and data.isidentifier() and not path.exists()
-    return data if is_word else "csv"
+    is_misspelt = isinstance(data, str) and data.isidentifier() and not path.exists()
+    return str(data) if is_misspelt else "csv"
 
 
 def _named(group: str, name: str, arguments: Mapping[str, Any]) -> Input:

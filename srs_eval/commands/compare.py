@@ -1,4 +1,4 @@
-"""`python -m srs_eval.compare`: from finished runs to a verdict; nothing is fitted again."""
+"""`python -m srs_eval.compare`: compare finished runs from their saved scores."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from srs_eval.text.console import facts, say
 
 if TYPE_CHECKING:
     from srs_eval.comparison.verdict import Verdict
+    from srs_eval.results.run import Run
+    from srs_eval.tracking.comparison_run import Parent
     from srs_eval.tracking.tracker import RunLinks
 
 PROGRAM = "python -m srs_eval.compare"
-# Away from the runs that are compared: a comparison is no model in their charts.
+# Not in the experiment of the runs: a comparison is no model in their charts.
 EXPERIMENT = "srs_eval_comparisons"
 KEYS = {
-    "baseline": "the run the others are compared with: its name, algorithm or folder (the first)",
-    "metric": "what is compared: log_loss unless said, or brier, auc, rmse_bins, smece, …",
-    "out": "where the files go (outputs/DATE/TIME_compare)",
-    "intersect": "true: compare on the reviews that all runs scored, where runs that differ would "
-    "be refused; needs predictions.parquet of each, and goes by whole users otherwise",
-    "published": "published scores of each user to put beside the runs: a file or folder of the "
+    "baseline": "run the others are compared with: its name, algorithm or folder (the first)",
+    "metric": "metric: log_loss (default), brier, auc, rmse_bins, smece, …",
+    "out": "folder of the files (outputs/DATE/TIME_compare)",
+    "intersect": "true: compare on the reviews that all runs scored, instead of refusing runs that "
+    "differ; without predictions.parquet of each run, on whole users",
+    "published": "published scores of each user to list beside the runs: a file or folder of the "
     "public srs-benchmark's results; only the users of the runs count",
     "experiment": "take all finished runs of this experiment of the tracking store",
     "sweep_id": "take the runs of this sweep of the tracking store",
     "tags.KEY": "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
-    "tracking": "mlflow: keep the comparison as a run of its own; none: files only",
+    "tracking": "mlflow: log the comparison as a run of its own; none: files only",
     "tracking.uri": "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)",
-    "tracking.experiment": f"where the comparison is kept ({EXPERIMENT})",
-    "tracking.artifacts": "where files of a new experiment are kept",
+    "tracking.experiment": f"experiment of the comparison ({EXPERIMENT})",
+    "tracking.artifacts": "place for the files of a new experiment",
 }
 _TAGS = "tags."
-# What the tracker can find a comparison by.
+# Tags by which the tracker can find a comparison.
 _TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
 _CHOICES = {"intersect": ("true", "false"), "tracking": ("mlflow", "none")}
 _HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
@@ -53,23 +55,23 @@ _HELP = f"""Compare finished runs from their saved scores; nothing is fitted aga
   {PROGRAM} sweep_id=ten-844de1                          runs of the tracking store
   {PROGRAM} results/per_user_metrics.parquet             published scores of each user
 
-A run is a folder with summary.json and scores.parquet. Where models differ is said of runs that
-kept their predictions.parquet.
+A run is a folder with summary.json and scores.parquet. Runs with predictions.parquet are also
+compared by strata of the reviews.
 
-Further words, KEY=VALUE:
+Options, KEY=VALUE:
 
 """
 _HELP_END = """
 
-Results: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
-Runs are compared on identical reviews only: by user, each user's digest of the scored reviews.
+Output: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
+Runs are compared on identical reviews only, checked by a digest of each user's scored reviews.
 Flags: --help, --version. Exit status: 0 if runs were compared, 1 if something failed, 2 if the
 command was not understood or the runs cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a command line asks for.
+class Request:
+    """A parsed command line.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class Asked:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def path(self, key: str) -> Path | None:
-        """Value of a key as a path."""
+        """Return the value of a key as a path."""
         return Path(self.options[key]).expanduser() if self.options.get(key) else None
 
 
@@ -95,92 +97,85 @@ def main() -> None:
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
-        lambda: _compare(understood(words), words),
+        lambda: _compare(parse(words), words),
         words,
         program=PROGRAM,
         help_page=_HELP + explained(KEYS) + _HELP_END,
     )
 
 
-def understood(words: Sequence[str]) -> Asked:
-    """Read a command line.
+def parse(words: Sequence[str]) -> Request:
+    """Parse a command line.
 
     Raises
     ------
     ConfigError
-        Naming everything that is wrong with it, and what was probably meant.
+        With every mistake in it, and what was probably meant.
     """
     found = sort_words(words, KEYS, choices=_CHOICES)
     problems = list(found.problems)
-    elsewhere = _asked_of_store(found.options) or "published" in found.options
+    elsewhere = _store_filter(found.options) or "published" in found.options
     if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
         raise NotUnderstood(problems)
-    return Asked(found.paths, found.options)
+    return Request(found.paths, found.options)
 
 
-def _compare(asked: Asked, words: Sequence[str]) -> int:
-    """Compare, say what came of it, write the files, and keep them in the tracker."""
-    # Heavy, all of these: not for --help and for mistakes.
-    from srs_eval.comparison.inputs import given_runs
-    from srs_eval.comparison.pairing import pair
+def _compare(request: Request, words: Sequence[str]) -> int:
+    """Compare, print the result, write the files, and log them with the tracker."""
+    # Slow imports, which --help and mistakes do without.
+    from srs_eval.comparison.compare import compare
+    from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.published import read_published
     from srs_eval.comparison.report.files import terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
-    from srs_eval.comparison.verdict import judge
-    from srs_eval.results.run import with_own_names
 
     stamp = f"{datetime.now():%Y-%m-%d/%H-%M-%S}_compare"
-    out = (asked.path("out") or Path("outputs") / stamp).resolve()
+    out = (request.path("out") or Path("outputs") / stamp).resolve()
     if out.exists() and not out.is_dir():
         raise ConfigError(f"out={out}: there is a file of that name")
-    stored, without = _stored(asked, out)
-    runs, left_out = given_runs([*asked.paths, *stored])
-    left_out += without
-    published = asked.path("published")
+    stored, without = _stored(request, out)
+    runs, left_out = read_runs([*request.paths, *stored])
+    published = request.path("published")
     yardsticks = read_published(published) if published else []
-    named = with_own_names([*runs, *yardsticks])
-    if not named:
+    left_out += without
+    if not runs and not yardsticks:
         raise ConfigError("\n".join(left_out) or "there are no finished runs")
-    paired = pair(
-        named[: len(runs)],
-        named[len(runs) :],
-        intersect=asked.options.get("intersect") == "true",
+    verdict = compare(
+        runs,
+        metric=request.options.get("metric", "log_loss"),
+        baseline=request.options.get("baseline"),
+        yardsticks=yardsticks,
+        intersect=request.options.get("intersect") == "true",
         notes=left_out,
     )
-    verdict = judge(
-        paired,
-        metric=asked.options.get("metric", "log_loss"),
-        baseline=asked.options.get("baseline"),
-    )
     say(terminal_text(verdict))
-    typed = f"{PROGRAM} {shlex.join(words)}"
-    page = write_html(verdict, out, command=typed)
+    page = write_html(verdict, out, command=f"{PROGRAM} {shlex.join(words)}")
     files = [*write_files(verdict, out), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
-    links = _tracked(asked, verdict, files, stored)
+    links = _track(request, verdict, files, stored)
     if links is not None:
         shown = {"MLflow UI": links.ui_command, "this comparison": links.run_url}
         say(facts({name: text for name, text in shown.items() if text}))
     return 0
 
 
-def _stored(asked: Asked, out: Path) -> tuple[list[Path], list[str]]:
-    """Fetch runs from the tracking store, if any were asked for; say which have no results."""
-    tags = _asked_of_store(asked.options)
+def _stored(request: Request, out: Path) -> tuple[list[Path], list[str]]:
+    """Fetch the requested runs of the tracking store; list those without results."""
+    tags = _store_filter(request.options)
     if not tags:
         return [], []
     from srs_eval.tracking.comparison_run import fetch_runs
 
     experiment = tags.pop("experiment", None)
-    uri = asked.options.get("tracking.uri")
+    uri = request.options.get("tracking.uri")
     return fetch_runs(uri, out / "runs", experiment=experiment, tags=tags)
 
 
-def _asked_of_store(options: Mapping[str, str]) -> dict[str, str]:
-    """Tags that runs of the tracking store should have, and their experiment."""
+def _store_filter(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags of the requested runs of the tracking store, and their experiment."""
     return {
         key.removeprefix(_TAGS): value
         for key, value in options.items()
@@ -188,54 +183,49 @@ def _asked_of_store(options: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _tracked(
-    asked: Asked,
-    verdict: Verdict,
-    files: Sequence[Path],
-    stored: Sequence[Path],
+def _track(
+    request: Request, verdict: Verdict, files: Sequence[Path], stored: Sequence[Path]
 ) -> RunLinks | None:
-    """Keep the comparison as a run of its own, with tags that lead to the runs compared."""
-    if asked.options.get("tracking") == "none":
+    """Log the comparison as a run of its own, with tags of the runs compared."""
+    if request.options.get("tracking") == "none":
         return None
     from srs_eval.comparison.report.files import as_json, markdown
-    from srs_eval.tracking.comparison_run import Parent, keep_comparison
+    from srs_eval.tracking.comparison_run import log_comparison
 
-    parents = [
-        Parent(
-            run.name,
-            {
-                "config_hash": str(run.summary.get("tags", {}).get("config_hash", "")),
-                "code_hash": str(run.summary.get("tags", {}).get("code_hash", "")),
-                "rows_fingerprint": str(run.summary.get("rows_fingerprint", "")),
-            },
-            str(run.summary.get("tags", {}).get("sweep_id", "")),
-            # runs that were fetched lie in folders that are called as they are
-            run.place.name if run.place in stored else _run_id(run.place),
-        )
-        for run in verdict.paired.every_run
-    ]
     found = as_json(verdict)
-    return keep_comparison(
-        parents,
+    return log_comparison(
+        [_parent(run, is_stored=run.place in stored) for run in verdict.paired.every_run],
         files,
         values={
             f"{verdict.metric}/{named.name}": float(mean)
-            for run, mean in zip(verdict.runs, verdict.board.mean, strict=True)
+            for run, mean in zip(verdict.runs, verdict.leaderboard.mean, strict=True)
             for named in (run, *verdict.paired.duplicates_of(run))
         },
         tags={name: str(found[name]) for name in _TAGS_OF_RUN if name in found},
         note=markdown(verdict).partition("\n## ")[0],
-        uri=asked.options.get("tracking.uri"),
-        experiment=asked.options.get("tracking.experiment", EXPERIMENT),
-        artifacts=asked.options.get("tracking.artifacts"),
+        uri=request.options.get("tracking.uri"),
+        experiment=request.options.get("tracking.experiment", EXPERIMENT),
+        artifacts=request.options.get("tracking.artifacts"),
     )
 
 
-def _run_id(folder: Path) -> str:
+def _parent(run: Run, *, is_stored: bool) -> Parent:
+    """Describe a run to the tracker; the folder of a stored run is named after its id."""
     from srs_eval.experiment.jobs import read_outcome
+    from srs_eval.tracking.comparison_run import Parent
 
-    outcome = read_outcome(folder)
-    return "" if outcome is None else outcome.run_id
+    outcome = None if is_stored else read_outcome(run.place)
+    tags = run.summary.get("tags", {})
+    return Parent(
+        name=run.name,
+        tags={
+            "config_hash": str(tags.get("config_hash", "")),
+            "code_hash": str(tags.get("code_hash", "")),
+            "rows_fingerprint": str(run.summary.get("rows_fingerprint", "")),
+        },
+        sweep_id=str(tags.get("sweep_id", "")),
+        run_id=run.place.name if is_stored else outcome.run_id if outcome else "",
+    )
 
 
 if __name__ == "__main__":

@@ -10,36 +10,43 @@ import numpy as np
 from scipy.stats import rankdata
 
 from srs_eval.nouns import FloatArray, User
-from srs_eval.stats.paired import superiority
 
 FLIPS = 5
 
 
 class Extremes(NamedTuple):
-    """Users with the largest difference for and against a model, largest first."""
+    """Users with the largest differences for and against a model, largest first."""
 
     gains: tuple[tuple[User, float], ...]
     losses: tuple[tuple[User, float], ...]
 
 
 def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
-    """Share of users for whom the row's model is better than the column's, ties half.
+    """Compute the share of users for whom the row's model is better than the column's.
+
+    Ties count half. Users without a score of either model are left out of that pair.
 
     Returns
     -------
     float64 [models, models], in [0, 1]
-        With its transpose it adds up to 1; 0.5 on the diagonal.
+        Adds up to 1 with its transpose; NaN for pairs without users.
+
+    Examples
+    --------
+    >>> superiority_matrix(np.array([[0.3, 0.35], [0.4, 0.4], [0.5, 0.6]])).tolist()[0]
+    [0.5, 0.8333333333333334]
     """
-    models = scores.shape[1]
-    losses = sign * scores
-    shares = [
-        [superiority(losses[:, a], losses[:, b]) for b in range(models)] for a in range(models)
-    ]
-    return np.array(shares, np.float64).reshape(models, models)
+    rows = []
+    for column in scores.T:
+        gain = sign * (scores - column[:, None])
+        users = np.count_nonzero(~np.isnan(gain), axis=0)
+        wins = np.count_nonzero(gain > 0, axis=0) + 0.5 * np.count_nonzero(gain == 0, axis=0)
+        rows.append(np.divide(wins, users, out=np.full(len(wins), math.nan), where=users > 0))
+    return np.array(rows, np.float64).reshape(scores.shape[1], -1)
 
 
 def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
-    """Average over users the rank of each model: 1 is best, and ties share theirs.
+    """Compute the mean rank of each model over users: 1 is best, and ties share theirs.
 
     Parameters
     ----------
@@ -61,7 +68,7 @@ def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
 def extremes(
     scores: FloatArray, users: Sequence[User], baseline: int, *, sign: float = 1.0
 ) -> list[Extremes]:
-    """List the users for whom each model differs most from the baseline, both ways."""
+    """List the users for whom each model differs most from the baseline, in each direction."""
     found = []
     for gap in (scores - scores[:, [baseline]]).T:
         loss = sign * gap

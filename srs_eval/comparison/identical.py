@@ -1,4 +1,4 @@
-"""Runs that made the same predictions: one model under two names must not count as two."""
+"""Find runs with the same predictions: one model under two names must not count as two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEWEST_METRICS = 2
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A run that predicts as another one does.
+    """A run with the same predictions as another.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Duplicate:
     twin : Run
         The run that stands for both.
     by_predictions : bool
-        Whether the predictions were compared; where they were not saved, only the scores were.
+        Whether predictions were compared; where they were not saved, only scores were.
     """
 
     run: Run
@@ -35,7 +35,7 @@ class Duplicate:
 
     @property
     def in_words(self) -> str:
-        """Sentence for readers of a table."""
+        """Sentence that explains the duplicate."""
         same = "makes the same predictions as" if self.by_predictions else "has the scores of"
         why = "" if self.by_predictions else " in every metric and for every user"
         return f"{self.run.name} {same} {self.twin.name}{why}; both count as one"

@@ -1,4 +1,4 @@
-"""From what was named on the command line to the runs it means."""
+"""Read the runs that paths on the command line name."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from srs_eval.results.folder import is_run
 from srs_eval.results.run import Run, load_run, runs_below
 
 
-def given_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
-    """Read the runs that paths stand for.
+def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
+    """Read all runs at some paths.
 
     Parameters
     ----------
     paths : iterable of Path
-        Each the folder of a run, a folder with folders of runs somewhere below, a file of
-        published scores, or a folder of such files.
+        Each is the folder of a run, a folder with runs somewhere below, a file of published
+        scores, or a folder of such files.
 
     Returns
     -------
     runs : list of Run
     notes : list of str
-        Runs that were left out because they scored no user.
+        One for each run that was left out because it scored no user.
 
     Raises
     ------
     ConfigError
-        Naming every path that holds no runs.
+        If a path holds no runs, with every such path.
     """
     runs: list[Run] = []
     problems = []

@@ -1,123 +1,163 @@
-"""Finished runs side by side, from their saved scores: nothing is fitted again.
-
-Runs are compared on the users that each of them could score, and on the same reviews.
-"""
+"""Leaderboards: means with intervals, and differences to the leader and to a baseline."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.comparison.board import Board
-from srs_eval.comparison.pairing import Paired, once_each
-from srs_eval.comparison.report.grids import difference_cells
-from srs_eval.comparison.report.words import board_headline, few_users, mark_notes
-from srs_eval.comparison.selection import selection_notes
-from srs_eval.comparison.verdict import boards_of_runs
-from srs_eval.nouns import FloatArray, User
-from srs_eval.results.run import Run, load_run, with_own_names
-from srs_eval.text.console import interval, number, table
+from srs_eval.comparison.standing import Rules, Standing, against, behind
+from srs_eval.metrics.summary import clipped
+from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.stats.estimate import Estimate, mean_of_users
+from srs_eval.stats.paired import Weighting, effective_users, paired_mean, user_weights
 
-RANKED_BY = "log_loss"
-_BESIDE = ("normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
+WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
 
-def leaderboards(folders: Sequence[Path]) -> list[str]:
-    """One table for each set of runs that scored the same reviews, best run first.
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """One metric of several models over the same users.
+
+    Attributes
+    ----------
+    weighting : str
+        Weights of users: see `srs_eval.stats.paired.user_weights`.
+    n_users : int
+        Users for whom every model has a score; others are left out.
+    effective : float
+        Effective number of users: see `srs_eval.stats.paired.effective_users`.
+    mean, lo, hi : float64 [models]
+        Weighted mean with its 99 % interval.
+    pairs : tuple of tuple of Estimate
+        Mean paired difference, the row's model less the column's. Intervals and p-values are
+        not adjusted for the number of pairs.
+    best : int
+        The leader among the eligible models; -1 if none has a score.
+    to_best, to_baseline : tuple of Standing
+        Each model against the leader, and against the baseline, adjusted for the number of
+        comparisons: see `srs_eval.comparison.standing`.
+    sign : float
+        1 if lower is better, -1 if higher is.
+    """
+
+    weighting: Weighting
+    n_users: int
+    effective: float
+    mean: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    pairs: tuple[tuple[Estimate, ...], ...]
+    best: int
+    to_best: tuple[Standing, ...]
+    to_baseline: tuple[Standing, ...]
+    sign: float
+
+    @property
+    def order(self) -> list[int]:
+        """Models from the best to the worst mean; those without a score last."""
+        return _ranked(self.mean, self.sign)
+
+
+def leaderboards(
+    scores: FloatArray,
+    reviews: IntArray,
+    rules: Rules,
+    *,
+    weightings: Sequence[Weighting] = WEIGHTINGS,
+) -> list[Leaderboard]:
+    """Compute the leaderboard of a metric for each weighting of users.
 
     Parameters
     ----------
-    folders : sequence of Path
-        Output folders of finished runs. Runs that scored nothing are in no table.
+    scores : float [users, models]
+        NaN where a model has no score; such users are left out for all models, and a model
+        without any score is left out itself.
+    reviews : int [users]
+        Scored reviews.
+    rules : Rules
+        Direction of the metric, and which models are eligible.
     """
-    groups: list[list[Run]] = []
-    for run in map(load_run, folders):
-        if not run.rows:
-            continue
-        group = next((group for group in groups if _comparable([*group, run])), None)
-        if group is None:
-            groups.append([run])
-        else:
-            group.append(run)
-    return [_leaderboard(with_own_names(group)) for group in groups]
-
-
-def _comparable(runs: Sequence[Run]) -> bool:
-    """Whether there is a user of whom all runs scored the same reviews."""
-    settings = {(run.summary["data"], run.summary["protocol"]) for run in runs}
-    return len(settings) == 1 and len(_shared(runs)) > 0
-
-
-def _shared(runs: Sequence[Run]) -> list[User]:
-    """Users of whom all runs scored the same reviews."""
-    return [user for user in runs[0].rows if len({run.rows.get(user) for run in runs}) == 1]
-
-
-def _leaderboard(group: Sequence[Run]) -> str:
-    most = max(len(run.rows) for run in group)
-    ranked = tuple(run for run in group if 2 * len(run.rows) >= most)
-    users = tuple(_shared(ranked))
-    reviews = np.array([ranked[0].reviews[user] for user in users], np.int64)
-    paired = once_each(Paired(ranked, users, reviews))
-    (board,) = boards_of_runs(paired, RANKED_BY, "lower", weightings=("users",))
-    rows = []
-    for model in board.order:
-        run = paired.runs[model]
-        mean, lo, hi = (float(of[model]) for of in (board.mean, board.lo, board.hi))
-        score = number(mean), interval(lo, hi)
-        others = [number(_mean(run.values(metric, users))) for metric in _BESIDE]
-        rows.append([run.marked, *score, *_behind(board, model), *others])
-        rows += [
-            [other.marked, *score, "identical", "", *others] for other in paired.duplicates_of(run)
+    has_any = ~np.isnan(scores).all(axis=0)
+    whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
+    values, counts = scores[whole], reviews[whole]
+    found = []
+    for weighting in weightings:
+        weights = user_weights(counts, weighting)
+        means = [mean_of_users(column, weights) for column in values.T]
+        intervals = [clipped(mean.interval(), rules.bounds) for mean in means]
+        pairs = [
+            [paired_mean(values[:, a], values[:, b], weights) for b in range(a)]
+            for a in range(len(means))
         ]
-    headers = ["algorithm", RANKED_BY, "99 % interval", "behind", "interval", *_BESIDE]
-    said = ["", board_headline(board, paired.runs, RANKED_BY)] if len(paired.runs) > 1 else []
-    return "\n".join([_caption(paired, most), table(rows, headers), *said, *_notes(group, paired)])
+        found.append(
+            leaderboard_of_pairs(
+                weighting,
+                effective_users(weights),
+                np.array([mean.mean for mean in means]),
+                np.array(intervals).reshape(-1, 2),
+                pairs,
+                rules,
+                values,
+            )
+        )
+    return found
 
 
-def _behind(board: Board, model: int) -> list[str]:
-    """Write how far a run is behind the leader, with its interval."""
-    if model == board.best:
-        return [board.to_best[model].average.verdict, ""]
-    return difference_cells(board.to_best[model])[:2]
+def leaderboard_of_pairs(
+    weighting: Weighting,
+    effective: float,
+    mean: FloatArray,
+    intervals: FloatArray,
+    below: Sequence[Sequence[Estimate]],
+    rules: Rules,
+    values: FloatArray,
+) -> Leaderboard:
+    """Rank models by their means, and compare them by the differences of every pair.
 
-
-def _caption(paired: Paired, most: int) -> str:
-    summary, users = paired.runs[0].summary, len(paired.users)
-    every = f" of {most:,}, those that every run could score" if users < most else ""
-    over = "users" if users > 1 else summary["interval_over"]
-    return (
-        f"{summary['data']}, protocol {summary['protocol']}: {_counted(users)}{every}; "
-        f"{int(paired.reviews.sum()):,} scored reviews\n"
-        f"Means over users; intervals over {over}; behind: the mean paired difference to the "
-        "leader, whose\n"
-        "interval allows for the number of models ahead, and leaves out 0 exactly where the "
-        "difference is significant at 1 %\n"
+    Parameters
+    ----------
+    mean : float64 [models]
+    intervals : float64 [models, 2]
+    below : sequence of sequence of Estimate
+        Difference of each model to each model of a lower number.
+    values : float64 [users, models]
+        Scores of the users of the leaderboard.
+    """
+    models = range(len(mean))
+    pairs = tuple(
+        tuple(_pair(below, a, b, known=not math.isnan(mean[a])) for b in models) for a in models
+    )
+    eligible = [rules.eligible[model] and not math.isnan(mean[model]) for model in models]
+    if not any(eligible):
+        eligible = [not math.isnan(each) for each in mean]
+    order = _ranked(mean, rules.sign)
+    best = next((model for model in order if eligible[model]), -1)
+    to_best = behind(best, order, eligible, pairs, values, rules.sign)
+    return Leaderboard(
+        weighting=weighting,
+        n_users=len(values),
+        effective=effective,
+        mean=mean,
+        lo=intervals[:, 0],
+        hi=intervals[:, 1],
+        pairs=pairs,
+        best=best,
+        to_best=to_best,
+        to_baseline=against(rules.baseline, best, to_best, pairs, values, rules.sign),
+        sign=rules.sign,
     )
 
 
-def _notes(group: Sequence[Run], paired: Paired) -> list[str]:
-    few = few_users(len(paired.users))
-    return [
-        *mark_notes(paired.every_run),
-        *paired.notes,
-        *([few] if few else []),
-        *(
-            f"{run.marked} scored only {_counted(len(run.rows))} and is not ranked"
-            for run in group
-            if all(run is not ranked for ranked in paired.every_run)
-        ),
-        *selection_notes(paired.runs),
-    ]
+def _pair(below: Sequence[Sequence[Estimate]], a: int, b: int, *, known: bool) -> Estimate:
+    """Return the difference between two models, of which only one order was computed."""
+    if a == b:
+        return Estimate(0.0, 0.0, 0.0, math.inf) if known else Estimate(math.nan)
+    return below[a][b] if b < a else below[b][a].mirrored()
 
 
-def _counted(users: int) -> str:
-    return "1 user" if users == 1 else f"{users:,} users"
-
-
-def _mean(values: FloatArray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else math.nan
+def _ranked(mean: FloatArray, sign: float) -> list[int]:
+    means = sign * mean
+    return sorted(range(len(means)), key=lambda n: (math.isnan(means[n]), means[n]))

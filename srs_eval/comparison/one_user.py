@@ -1,4 +1,4 @@
-"""Models on a single user: differences review by review, alike within cards and days."""
+"""Models on a single user: differences between reviews, clustered by card and by day."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srs_eval.comparison.board import Board, board_of_pairs
-from srs_eval.comparison.common_rows import same_reviews
+from srs_eval.comparison.leaderboard import Leaderboard, leaderboard_of_pairs
 from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.restriction import same_reviews
 from srs_eval.comparison.standing import Rules
 from srs_eval.metrics.intervals import single_user_intervals
 from srs_eval.metrics.panel import Panel, default_panel
@@ -21,20 +21,17 @@ from srs_eval.results.saved_predictions import (
     has_predictions,
     losses,
 )
-from srs_eval.stats.estimate import Estimate, clustered_mean
+from srs_eval.stats.estimate import Estimate, clustered_mean, ratio_of_clustered_sums
 
 
-def clusters_of(reviews: Predictions) -> list[IntArray]:
-    """Name what reviews of one user are alike in: their card and, if it is known, their day."""
-    return [reviews.card] if reviews.day is None else [reviews.card, reviews.day]
+def leaderboard_of_one(
+    paired: Paired, metric: str, scores: FloatArray, rules: Rules
+) -> Leaderboard:
+    """Compute the leaderboard of a single user.
 
-
-def board_of_one(paired: Paired, metric: str, scores: FloatArray, rules: Rules) -> Board:
-    """Make the leaderboard of a single user.
-
-    Intervals are those of each run's summary (from its cards and days), made anew where the
-    summary is of other reviews or users as well; pairs are compared review by review where the
-    metric is a mean over reviews and predictions were kept.
+    Intervals are those of each run's summary (over its cards and days), computed anew where the
+    summary is of other reviews or more users. Pairs are compared review by review if the metric
+    is a mean over reviews and predictions were saved.
     """
     runs = paired.runs
     reviews = reviews_by_run(runs, paired.users[0], restricted=bool(paired.restricted))
@@ -51,18 +48,30 @@ def board_of_one(paired: Paired, metric: str, scores: FloatArray, rules: Rules) 
         for a in range(len(runs))
     ]
     intervals = np.array(bounds).reshape(len(runs), 2)
-    return board_of_pairs("users", 1.0, mean, intervals, pairs, rules, scores)
+    return leaderboard_of_pairs("users", 1.0, mean, intervals, pairs, rules, scores)
 
 
-def _difference(ours: FloatArray, theirs: FloatArray, reviews: Predictions) -> Estimate:
-    size = float(max(np.abs(ours).max(), np.abs(theirs).max()))
-    return clustered_mean(ours - theirs, *clusters_of(reviews), size=size)
+def ratio_of_one(paired: Paired, metric: str, number: int, baseline: int) -> Estimate:
+    """Estimate the difference of a run to the baseline as a share of the baseline's mean.
+
+    The estimate has no mean if the metric is no mean over reviews, or predictions were not saved.
+    """
+    runs = [paired.runs[number], paired.runs[baseline]]
+    reviews = (
+        reviews_by_run(runs, paired.users[0], restricted=bool(paired.restricted))
+        if metric in PER_REVIEW
+        else {}
+    )
+    if len(reviews) < 2:
+        return Estimate(math.nan)
+    ours, theirs = losses(reviews[0], metric), losses(reviews[1], metric)
+    return ratio_of_clustered_sums(ours - theirs, theirs, *_clusters(reviews[0]), size=1.0)
 
 
 def reviews_by_run(
     runs: Sequence[Run], user: User, *, restricted: bool = False
 ) -> dict[int, Predictions]:
-    """Read the reviews of a user, in the same order for all runs that kept predictions."""
+    """Read the reviews of a user, in the same order for all runs with saved predictions."""
     kept = [n for n, run in enumerate(runs) if has_predictions(run)]
     if not kept:
         return {}
@@ -70,10 +79,20 @@ def reviews_by_run(
     return dict(zip(kept, found, strict=True))
 
 
+def _clusters(reviews: Predictions) -> list[IntArray]:
+    """Return the clusters of one user's reviews: cards and, if they were saved, days."""
+    return [reviews.card] if reviews.day is None else [reviews.card, reviews.day]
+
+
+def _difference(ours: FloatArray, theirs: FloatArray, reviews: Predictions) -> Estimate:
+    size = float(max(np.abs(ours).max(), np.abs(theirs).max()))
+    return clustered_mean(ours - theirs, *_clusters(reviews), size=size)
+
+
 def _bounds(
     paired: Paired, number: int, metric: str, reviews: Predictions | None
 ) -> tuple[float, float]:
-    """Interval of a run's score: from its summary, or made anew if that is of something else."""
+    """Return the interval of a run's score, of its summary if that is of the same reviews."""
     run, (user,) = paired.runs[number], paired.users
     if len(run.rows) == 1 and user not in paired.restricted:
         of_metric = run.summary.get("metrics", {}).get(metric, {})

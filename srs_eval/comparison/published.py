@@ -1,6 +1,6 @@
 """Published scores of each user, in the formats of the public srs-benchmark.
 
-Which reviews were scored is not told, only how many of each user.
+The files do not identify the scored reviews, only their number for each user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from srs_eval.results.files import reading
 from srs_eval.results.run import Run
 from srs_eval.text.plain import one_line
 
-# What the line format calls the metrics, and what they are called here.
+# Names of metrics in the line format, and here.
 _METRICS = {
     "LogLoss": "log_loss",
     "RMSE(bins)": "rmse_bins",
@@ -34,7 +34,7 @@ _IDENTITY = ("model", "user", "size")
 
 
 def is_published(path: Path) -> bool:
-    """Whether a file holds published scores: told by its content, not by its name.
+    """Return whether a file holds published scores, judging by its content.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_published(path: Path) -> list[Run]:
     path : Path
         A parquet file with columns model, user, size and one for each metric; a file of lines
         as the benchmark writes them, named after its model; or a folder of such files, in
-        which a model that comes again is read once, from parquet if it is there.
+        which a model that occurs twice is read once, from parquet if possible.
 
     Raises
     ------

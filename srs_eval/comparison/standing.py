@@ -1,7 +1,7 @@
-"""Where a model stands against another: on average, and for most users.
+"""One model against another: on average, and for most users.
 
-The two questions are answered apart, each with an interval at the very level that its verdict
-was made at: the interval leaves out 0, or 1/2, exactly if the difference is significant.
+The two questions have separate tests. Each verdict comes with an interval at the level of its
+test: the interval excludes 0, or 1/2, exactly if the difference is significant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.paired import paired_signs
 from srs_eval.stats.significance import ALPHA, Adjusted, SignTest, behind_leader, holm
 
-# "best": every other model that may lead is worse; "leads": it is not so.
+# "best": every other eligible model is significantly worse; "leads": not every one is.
 Decision = Literal[
     "best", "leads", "identical", "better", "worse", "not significantly different", "unknown"
 ]
@@ -25,16 +25,16 @@ Pairs = Sequence[Sequence[Estimate]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How models are compared.
+    """Rules by which models are compared.
 
     Attributes
     ----------
     eligible : tuple of bool
-        Which models may lead.
+        Which models may be called the best.
     sign : float
         1 if lower is better, -1 if higher is.
     baseline : int
-        The model that all are compared with as well.
+        Number of the baseline.
     bounds : (float, float)
         Range of the metric.
     """
@@ -47,16 +47,16 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A difference with allowance for other comparisons.
+    """Test of a difference, adjusted for multiple comparisons.
 
     Attributes
     ----------
     verdict : str
-        Of the model: significantly better or worse than the other at 1 %, or not.
+        Whether the model is significantly better or worse than the other at 1 %.
     p_value : float
-        Adjusted; NaN where nothing can be said.
+        Adjusted; NaN without a test.
     factor : int
-        What allows for other comparisons: the level is 1 - 0.01 / factor.
+        Factor of the adjustment: the level is 1 - ALPHA / factor.
     lo, hi : float
         Interval at that level: of the mean difference, or of the share of users without a tie
         for whom the model is better.
@@ -74,7 +74,7 @@ class Answer:
         return 1 - ALPHA / self.factor
 
     def mirrored(self, total: float) -> Answer:
-        """Give the answer about the other model; both estimates add up to `total`."""
+        """Return the answer for the other model; both estimates add up to `total`."""
         opposite: dict[Decision, Decision] = {"better": "worse", "worse": "better"}
         verdict = opposite.get(self.verdict, self.verdict)
         lo, hi = total - self.hi, total - self.lo
@@ -101,7 +101,7 @@ class Standing:
     users: Answer
 
     def mirrored(self) -> Standing:
-        """Look at the same comparison from the other model."""
+        """Return the standing of the other model against this one."""
         counts = self.counts
         return Standing(
             self.difference.mirrored(),
@@ -114,22 +114,22 @@ class Standing:
 def behind(
     leader: int,
     order: Sequence[int],
-    may_lead: Sequence[bool],
+    eligible: Sequence[bool],
     pairs: Pairs,
     values: FloatArray,
     sign: float,
 ) -> tuple[Standing, ...]:
-    """Compare every model with the leader, which was chosen by looking.
+    """Compare every model with the leader, which was selected on the same scores.
 
-    Models that may lead are adjusted by their place in the table: see `behind_leader`. The
-    others are compared with the leader one by one, and adjusted by Holm's method.
+    Eligible models are adjusted by their place in the table: see `behind_leader`. The others are
+    adjusted by Holm's method.
     """
     models = range(len(pairs))
     if leader < 0:
         return tuple(_alone("unknown") for _ in models)
     differences = [pairs[model][leader] for model in models]
     counts = [_counts(values, model, leader, sign) for model in models]
-    table = [model for model in order if may_lead[model] and model != leader]
+    table = [model for model in order if eligible[model] and model != leader]
     alike = [differences[model].is_zero for model in table]
     ranked = [model for model, is_alike in zip(table, alike, strict=True) if not is_alike]
     twins = [_twin(ranked, place, pairs) for place in range(len(ranked))]
@@ -141,7 +141,7 @@ def behind(
         twins,
         [counts[model].worse > counts[model].better for model in ranked],
     )
-    others = [model for model in models if not may_lead[model] and model != leader]
+    others = [model for model in models if not eligible[model] and model != leader]
     found = {
         **_standings(ranked, differences, counts, (average, users), sign),
         **_compared(others, differences, counts, sign),
@@ -161,10 +161,9 @@ def against(
     values: FloatArray,
     sign: float,
 ) -> tuple[Standing, ...]:
-    """Compare every model with one that was chosen before, adjusted by Holm's method.
+    """Compare every model with a baseline that was chosen beforehand, by Holm's method.
 
-    A pair is judged once: the leader and the baseline stand to each other as among the
-    comparisons with the leader.
+    Leader and baseline are compared only once, in the comparison with the leader.
     """
     if baseline == leader:
         return to_leader
@@ -181,7 +180,7 @@ def against(
 def _compared(
     models: Sequence[int], differences: Sequence[Estimate], counts: Sequence[SignTest], sign: float
 ) -> dict[int, Standing]:
-    """Adjust the comparisons of some models with the same other by Holm's method."""
+    """Compare some models with the same other model, adjusted by Holm's method."""
     adjusted = (
         holm([differences[model].p_value for model in models]),
         holm([counts[model].p_value for model in models]),
@@ -237,12 +236,12 @@ def _counts(values: FloatArray, model: int, other: int, sign: float) -> SignTest
 
 
 def _twin(ranked: Sequence[int], place: int, pairs: Pairs) -> int | None:
-    """Find the place of an earlier model with the same scores."""
+    """Return the place of an earlier model with the same scores."""
     earlier = (k for k in range(place) if pairs[ranked[place]][ranked[k]].is_zero)
     return next(earlier, None)
 
 
 def _alone(verdict: Decision) -> Standing:
-    """Standing of the model that others are compared with."""
+    """Return the standing of the model that others are compared with."""
     none = Answer(verdict, math.nan, 1, math.nan, math.nan)
     return Standing(Estimate(math.nan), SignTest(0, 0, 0), none, none)

@@ -1,21 +1,21 @@
-"""Where models differ: by the history of a card, by what was predicted, by who answers.
+"""Differences between models by stratum: card history, predicted recall, and size of the user.
 
-Each user's reviews together count once, as in the mean over users, so that the parts add up:
-the sum over strata of share times difference is the mean paired difference.
+The reviews of each user together count once, as in the mean over users. So the strata add up: the
+sum over strata of share times difference is the mean paired difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
-from srs_eval.comparison.common_rows import same_reviews
 from srs_eval.comparison.pairing import Paired
-from srs_eval.nouns import FloatArray, IntArray, Predictions
+from srs_eval.comparison.restriction import same_reviews
+from srs_eval.nouns import FloatArray, IntArray, Predictions, User
 from srs_eval.results.saved_predictions import (
     OwnPredictions,
     has_predictions,
@@ -24,18 +24,18 @@ from srs_eval.results.saved_predictions import (
 )
 from srs_eval.stats.estimate import ratio_of_sums
 
-# One value for each review of a user; None where it was not kept.
+# Returns one value for each review of a user; None where it was not saved.
 OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What reviews are told apart by.
+    """Property by which reviews are stratified.
 
     Attributes
     ----------
     values : callable
-        Takes the values from a user's reviews, as the baseline predicted them.
+        Returns the values of a user's reviews, as the baseline predicted them.
     edges : tuple of float
         Increasing; a stratum holds values from one edge up to, not including, the next.
     labels : tuple of str
@@ -49,13 +49,13 @@ class Fact:
     labels: tuple[str, ...]
 
     def stratum(self, values: FloatArray | IntArray) -> IntArray:
-        """Find the stratum of each value; values outside the edges go to the outermost."""
+        """Return the stratum of each value; values beyond the edges are in the outermost ones."""
         place = np.searchsorted(np.array(self.edges), values, side="right") - 1
         return np.clip(place, 0, len(self.labels) - 1).astype(np.int64)
 
 
 def _size(reviews: Predictions) -> IntArray:
-    """Count the scored reviews of the user, once for each of them."""
+    """Return the number of scored reviews of the user, for each review."""
     return np.full(len(reviews), len(reviews))
 
 
@@ -107,17 +107,17 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Differences to the baseline in one part of the reviews.
+    """Differences to the baseline in one stratum of the reviews.
 
     Attributes
     ----------
     share : float
-        Of all reviews, each user's counting once.
+        Share of all reviews, where each user counts once.
     n_reviews, n_clusters : int
-        Reviews, and users (or cards of one user) they are of.
+        Numbers of reviews, and of users (or cards of a single user).
     gap, lo, hi : float64 [runs]
-        Mean score less the baseline's, with its 99 % interval over users or
-        cards, for this part alone.
+        Mean score less the baseline's, with its 99 % interval over users or cards, for this
+        stratum alone.
     """
 
     label: str
@@ -130,20 +130,20 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Differences to the baseline in every part of the reviews.
+class Strata:
+    """Differences to the baseline in every stratum of the reviews.
 
     Attributes
     ----------
     runs : tuple of int
-        Numbers of the runs that kept predictions, in the order of the columns; the baseline is
+        Numbers of the runs with saved predictions, in the order of the columns; the baseline is
         among them.
     score : str
-        What reviews were scored by.
+        Score of single reviews.
     over : str
-        What the intervals are over: ``users``, or ``cards`` of a single user.
+        Clusters of the intervals: ``users``, or ``cards`` of a single user.
     facts : tuple of (Fact, strata)
-        Strata without reviews are left out, and facts that all reviews have in common.
+        Without empty strata, and without facts that have only one stratum.
     """
 
     runs: tuple[int, ...]
@@ -152,8 +152,13 @@ class Where:
     facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
 
 
-def where(paired: Paired, baseline: int, metric: str) -> Where | None:
-    """Stream the predictions of all runs, one user after the other, and add differences up.
+# For each fact: weighted differences [clusters, strata, runs], weights [clusters, strata] and
+# numbers of reviews [clusters, strata]. Clusters are the user or, if it is the only one, its cards.
+_Sums = list[tuple[FloatArray, FloatArray, IntArray]]
+
+
+def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
+    """Compute differences by stratum from the predictions of all runs, user by user.
 
     Parameters
     ----------
@@ -162,118 +167,78 @@ def where(paired: Paired, baseline: int, metric: str) -> Where | None:
 
     Returns
     -------
-    Where or None
-        None if the baseline, or every other run, kept no predictions.
+    Strata or None
+        None if the baseline, or every other run, has no saved predictions.
 
     Raises
     ------
     ConfigError
-        If predictions are not those of the scores, or not of the same reviews.
+        If predictions and scores of a run do not match, or runs have different reviews.
     """
     kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
     if baseline not in kept or len(kept) < 2:
         return None
     files = {n: OwnPredictions(paired.runs[n]) for n in kept}
-    users = len(paired.users)
-    of_users = [_of_user(paired, files, baseline, number, metric) for number in range(users)]
-    gaps, mass, reviews = (np.concatenate(parts) for parts in zip(*of_users, strict=True))
+    of_users = [_sums(paired, files, baseline, user, metric) for user in paired.users]
     facts = []
-    at = 0
-    for fact in FACTS:
-        strata = [
-            _stratum(label, gaps[:, k], mass[:, k], reviews[:, k], mass, fact)
-            for k, label in enumerate(fact.labels, start=at)
+    for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
+        gaps, mass, reviews = (np.concatenate(part) for part in zip(*parts, strict=True))
+        total = sum(float(column.sum()) for column in mass.T)
+        strata = tuple(
+            _stratum(label, gaps[:, k], mass[:, k], reviews[:, k], total)
+            for k, label in enumerate(fact.labels)
             if reviews[:, k].any()
-        ]
-        at += len(fact.labels)
+        )
         if len(strata) > 1:
-            facts.append((fact, tuple(strata)))
-    over = "users" if users > 1 else "cards"
-    return Where(tuple(kept), scored_by(metric), over, tuple(facts))
+            facts.append((fact, strata))
+    over = "users" if len(paired.users) > 1 else "cards"
+    return Strata(tuple(kept), scored_by(metric), over, tuple(facts))
 
 
-def _of_user(
-    paired: Paired, files: dict[int, OwnPredictions], baseline: int, number: int, metric: str
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Add up one user, given by number: weighted differences, weights, and reviews, by stratum.
-
-    Returns
-    -------
-    gaps : float64 [clusters, strata, runs]
-    mass : float64 [clusters, strata]
-    reviews : int64 [clusters, strata]
-        Clusters are the user itself or, if there is no other, its cards.
-    """
-    predicted = _same_reviews(paired, files, baseline, number)
+def _sums(
+    paired: Paired, files: dict[int, OwnPredictions], baseline: int, user: User, metric: str
+) -> _Sums:
+    """Sum the reviews of one user by stratum."""
+    predicted = _same_reviews(paired, files, baseline, user)
     reviews = predicted[baseline]
     before = losses(reviews, metric)
     gaps = [losses(predicted[n], metric) - before for n in files]
-    only = len(paired.users) == 1
-    cluster = (
-        np.unique(reviews.card, return_inverse=True)[1] if only else np.zeros(len(reviews), int)
-    )
+    cluster = np.zeros(len(reviews), np.int64)
+    if len(paired.users) == 1:
+        cluster = np.unique(reviews.card, return_inverse=True)[1]
     clusters = int(cluster.max()) + 1
-    strata = [_strata(fact, reviews) for fact in FACTS]
-    sums, counts = [], []
-    for fact, stratum in zip(FACTS, strata, strict=True):
-        size = len(fact.labels)
-        known = stratum >= 0
-        cell = (cluster * size + stratum)[known]
-        shape = (clusters, size)
-        counts.append(np.bincount(cell, minlength=clusters * size).reshape(shape))
-        of_runs = [
-            np.bincount(cell, gap[known], minlength=clusters * size).reshape(shape) for gap in gaps
-        ]
-        sums.append(np.stack(of_runs, axis=2))
-    held = np.concatenate(counts, axis=1)
-    return np.concatenate(sums, axis=1) / len(reviews), held / len(reviews), held
+    found = []
+    for fact in FACTS:
+        values, size = fact.values(reviews), len(fact.labels)
+        known = slice(None if values is not None else 0)  # no review if the fact was not saved
+        stratum = 0 if values is None else fact.stratum(values)
+        cell, cells, shape = (cluster * size + stratum)[known], clusters * size, (clusters, size)
+        counts = np.bincount(cell, minlength=cells).reshape(shape)
+        sums = [np.bincount(cell, gap[known], minlength=cells).reshape(shape) for gap in gaps]
+        found.append((np.stack(sums, axis=2) / len(reviews), counts / len(reviews), counts))
+    return found
 
 
 def _same_reviews(
-    paired: Paired, files: dict[int, OwnPredictions], baseline: int, number: int
+    paired: Paired, files: dict[int, OwnPredictions], baseline: int, user: User
 ) -> dict[int, Predictions]:
-    """Read what each run predicted for the reviews that a user is compared on."""
-    user = paired.users[number]
+    """Read the predictions by each run of the reviews that a user is compared on."""
     ordered = [baseline, *(n for n in files if n != baseline)]
     found = same_reviews([files[n] for n in ordered], user, restricted=user in paired.restricted)
     return dict(zip(ordered, found, strict=True))
 
 
-def _strata(fact: Fact, reviews: Predictions) -> IntArray:
-    """Stratum of each review; -1 where the fact was not kept."""
-    values = fact.values(reviews)
-    if values is None:
-        return np.full(len(reviews), -1, np.int64)
-    return fact.stratum(values)
-
-
 def _stratum(
-    label: str,
-    gaps: FloatArray,
-    mass: FloatArray,
-    reviews: IntArray,
-    all_mass: FloatArray,
-    fact: Fact,
+    label: str, gaps: FloatArray, mass: FloatArray, reviews: IntArray, total: float
 ) -> Stratum:
-    total = float(mass.sum())
-    of_fact = sum(float(all_mass[:, k].sum()) for k in _columns(fact))
     found = [ratio_of_sums(column, mass, size=1.0) for column in gaps.T]
     lo, hi = np.array([each.interval() for each in found]).T
     return Stratum(
         label=label,
-        share=total / of_fact,
+        share=float(mass.sum()) / total,
         n_reviews=int(reviews.sum()),
         n_clusters=int(np.count_nonzero(reviews)),
         gap=np.array([each.mean for each in found]),
         lo=lo,
         hi=hi,
     )
-
-
-def _columns(fact: Fact) -> Sequence[int]:
-    begin = 0
-    for other in FACTS:
-        if other is fact:
-            break
-        begin += len(other.labels)
-    return range(begin, begin + len(fact.labels))

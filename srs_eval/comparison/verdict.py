@@ -1,250 +1,170 @@
-"""The whole comparison of runs by one metric, as values that reports are made of."""
+"""The result of a comparison: every number and interval that reports and tables show."""
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 
-from srs_eval.comparison.board import WEIGHTINGS, Board, boards
 from srs_eval.comparison.by_users import Extremes, extremes, mean_ranks, superiority_matrix
-from srs_eval.comparison.one_user import board_of_one
+from srs_eval.comparison.leaderboard import Leaderboard, leaderboards
+from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.standing import Rules
-from srs_eval.comparison.strata import Where, where
-from srs_eval.errors import ConfigError
-from srs_eval.metrics.intervals import bounds_of
+from srs_eval.comparison.strata import Strata, stratify
+from srs_eval.metrics.intervals import UNBOUNDED, bounds_of
 from srs_eval.metrics.panel import default_panel
-from srs_eval.nouns import Better, FloatArray
-from srs_eval.results.run import UNLIKE, Run, protocols
-from srs_eval.stats.paired import Weighting
+from srs_eval.nouns import Better, BoolArray, FloatArray, User
+from srs_eval.results.run import Run
+from srs_eval.stats.estimate import Estimate, ratio_of_sums
 
-# Shown beside the metric that is compared, where all runs have them.
+# Metrics shown beside the one that is compared.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
-# In units of what was learned from: under another protocol, the same predictions score otherwise.
-_BY_TRAINING = ("normalized_entropy_train",)
-_UNBOUNDED = (-math.inf, math.inf)
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Verdict:
-    """Finished runs compared.
+    """Runs compared by one metric; see `srs_eval.comparison.compare.compare`.
+
+    Numbers are computed when they are first used. Only single users, `strata` and runs that are
+    restricted to common reviews need predictions.
 
     Attributes
     ----------
     paired : Paired
-        The runs, and the users they were compared on.
+        The runs, and the users they are compared on.
     metric, better : str
-        What they were compared by, and which way is better.
+        The metric, and its better direction.
     baseline : int
         Number of the run that the others are compared with.
-    scores : float64 [users, runs]
-        Of the metric; sizes where it is best near 0.
-    boards : tuple of Board
-        By user, by review, by the logarithm of reviews; only one where there is one user.
-    extremes : tuple of Extremes
-        Users for whom each run differs most from the baseline.
-    superiority : float64 [runs, runs]
-    mean_ranks : float64 [runs]
-    beside : mapping of metric to float64 [runs]
-        Means over users of other metrics.
-    where : Where or None
-        Differences to the baseline in parts of the reviews.
-    notes : tuple of str
-        What every output has to say.
     """
 
     paired: Paired
     metric: str
     better: Better
-    baseline: int
-    scores: FloatArray
-    boards: tuple[Board, ...]
-    extremes: tuple[Extremes, ...]
-    superiority: FloatArray
-    mean_ranks: FloatArray
-    beside: Mapping[str, FloatArray]
-    where: Where | None
-    notes: tuple[str, ...]
+    baseline: int = 0
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs."""
+        """The runs without duplicates."""
         return self.paired.runs
 
     @property
-    def board(self) -> Board:
-        """The leaderboard in which each user counts once: the headline."""
-        return self.boards[0]
+    def users(self) -> tuple[User, ...]:
+        """Users with a score of every run that has the metric."""
+        kept = zip(self.paired.users, self._has_score, strict=True)
+        return tuple(user for user, is_kept in kept if is_kept)
+
+    @property
+    def scores(self) -> FloatArray:
+        """Scores [users, runs] of `users`; absolute values if 0 is best."""
+        return self._scores[self._has_score]
+
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """Leaderboard in which each user counts once."""
+        return self.leaderboards[0]
+
+    @cached_property
+    def leaderboards(self) -> tuple[Leaderboard, ...]:
+        """Leaderboards by user, by review and by logarithm of reviews; one for a single user."""
+        known = next((bounds_of(m) for m in default_panel() if m.name == self.metric), UNBOUNDED)
+        rules = Rules(
+            eligible=tuple(run.is_eligible for run in self.runs),
+            sign=_SIGN[self.better],
+            baseline=self.baseline,
+            bounds=(0.0, max(map(abs, known))) if self.better == "zero" else known,
+        )
+        if len(self.paired.users) == 1:
+            return (leaderboard_of_one(self.paired, self.metric, self._scores, rules),)
+        return tuple(leaderboards(self._scores, self.paired.reviews, rules))
 
     @property
     def order(self) -> list[int]:
         """Numbers of the runs, best first."""
-        return self.board.order
+        return self.leaderboard.order
+
+    @cached_property
+    def extremes(self) -> tuple[Extremes, ...]:
+        """Users for whom each run differs most from the baseline."""
+        return tuple(extremes(self.scores, self.users, self.baseline, sign=_SIGN[self.better]))
+
+    @cached_property
+    def superiority(self) -> FloatArray:
+        """Share of users [runs, runs] for whom the row's run is better than the column's."""
+        return superiority_matrix(self.scores, sign=_SIGN[self.better])
+
+    @cached_property
+    def mean_ranks(self) -> FloatArray:
+        """Mean rank of each run over users; 1 is best."""
+        return mean_ranks(self.scores, sign=_SIGN[self.better])
+
+    @cached_property
+    def beside(self) -> dict[str, FloatArray]:
+        """Means of other metrics, over the users with a score of every run that has the metric."""
+        found = {}
+        for name in BESIDE:
+            scores = self.paired.scores(name)
+            whole = scores[_complete(scores)]
+            if name != self.metric and len(whole) and not np.isnan(scores).all():
+                found[name] = whole.mean(axis=0)
+        return found
+
+    @cached_property
+    def strata(self) -> Strata | None:
+        """Differences to the baseline by stratum of the reviews; None without predictions."""
+        return stratify(self.paired, self.baseline, self.metric)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out and what could not be verified, for every output."""
+        users = len(self.paired.users)
+        left_out = users - len(self.users)
+        undefined = (
+            f"{self.metric} is not defined for {left_out:,} of {users:,} users, who are left out"
+        )
+        return (*self.paired.notes, *((undefined,) if left_out else ()))
+
+    def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
+        """Estimate the difference of a run to the baseline as a share of the baseline's mean.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Another metric of the runs.
+
+        Returns
+        -------
+        Estimate
+            Without a mean if the baseline's is not above 0.
+        """
+        metric = metric or self.metric
+        scores = self.paired.scores(metric)
+        ours, theirs = scores[:, run], scores[:, self.baseline]
+        known = ~np.isnan(ours) & ~np.isnan(theirs)
+        ours, theirs = ours[known], theirs[known]
+        if not theirs.sum() > 0:
+            return Estimate(math.nan)
+        if len(self.paired.users) > 1:
+            return ratio_of_sums(ours - theirs, theirs, size=1.0)
+        found = ratio_of_one(self.paired, metric, run, self.baseline)
+        return Estimate(float(ours[0] / theirs[0] - 1)) if math.isnan(found.mean) else found
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        scores = self.paired.scores(self.metric)
+        return np.abs(scores) if self.better == "zero" else scores
+
+    @cached_property
+    def _has_score(self) -> BoolArray:
+        return _complete(self._scores)
 
 
-def judge(paired: Paired, *, metric: str = "log_loss", baseline: str | None = None) -> Verdict:
-    """Compare paired runs by one metric.
-
-    Parameters
-    ----------
-    metric : str
-        A metric every run should have; runs without it are shown without a number.
-    baseline : str, optional
-        Name, algorithm or folder of the run that the others are compared with; the first.
-
-    Raises
-    ------
-    ConfigError
-        If no run has the metric, if it has no better direction, if it depends on the protocol and
-        there are several, or if no run is so called.
-    """
-    direction = better_of(metric, paired.runs)
-    _refuse_by_training(metric, paired.runs)
-    number = _baseline(paired, baseline) if baseline else 0
-    scores = _scores(paired, metric, direction)
+def _complete(scores: FloatArray) -> BoolArray:
+    """Select the users with a score of every run that has any."""
     has_any = ~np.isnan(scores).all(axis=0)
-    # The users the leaderboard is about.
-    kept = np.asarray(~np.isnan(scores[:, has_any]).any(axis=1), np.bool_)
-    whole = scores[kept]
-    notes = list(paired.notes)
-    if not kept.all():
-        notes.append(
-            f"{metric} is not defined for {np.count_nonzero(~kept):,} of {len(scores):,} users, "
-            "who are left out"
-        )
-    users = [user for user, is_kept in zip(paired.users, kept, strict=True) if is_kept]
-    sign = _SIGN[direction]
-    return Verdict(
-        paired=paired,
-        metric=metric,
-        better=direction,
-        baseline=number,
-        scores=whole,
-        boards=tuple(boards_of_runs(paired, metric, direction, baseline=number)),
-        extremes=tuple(extremes(whole, users, number, sign=sign)),
-        superiority=superiority_matrix(whole, sign=sign),
-        mean_ranks=mean_ranks(whole, sign=sign),
-        beside=_beside(paired, metric),
-        where=where(paired, number, metric),
-        notes=tuple(notes),
-    )
-
-
-def boards_of_runs(
-    paired: Paired,
-    metric: str,
-    direction: Better,
-    *,
-    baseline: int = 0,
-    weightings: Sequence[Weighting] = WEIGHTINGS,
-) -> list[Board]:
-    """Make the leaderboards of runs: one for each weighting, only one for a single user."""
-    bounds = next((bounds_of(m) for m in default_panel() if m.name == metric), _UNBOUNDED)
-    if direction == "zero":
-        bounds = (0.0, max(map(abs, bounds)))
-    rules = Rules(
-        eligible=tuple(not set(run.traits) & set(UNLIKE) for run in paired.runs),
-        sign=_SIGN[direction],
-        baseline=baseline,
-        bounds=bounds,
-    )
-    scores = _scores(paired, metric, direction)
-    if len(paired.users) == 1:
-        return [board_of_one(paired, metric, scores, rules)]
-    return boards(scores, paired.reviews, rules, weightings=weightings)
-
-
-def _scores(paired: Paired, metric: str, direction: Better) -> FloatArray:
-    """Scores [users, runs]; their sizes where a metric is best near 0."""
-    scores = paired.scores(metric)
-    infinite = np.flatnonzero(np.isinf(scores).any(axis=0))
-    if len(infinite):
-        run = paired.runs[int(infinite[0])]
-        raise ConfigError(f"{run.place}: {metric} of a user is infinite; scores are finite or NaN")
-    return np.abs(scores) if direction == "zero" else scores
-
-
-def better_of(metric: str, runs: Sequence[Run]) -> Better:
-    """Say which way a metric is better.
-
-    Raises
-    ------
-    ConfigError
-        If no run has it, or neither direction is better.
-    """
-    held = dict.fromkeys(name for run in runs for name in run.scores)
-    if metric not in held:
-        close = difflib.get_close_matches(metric, held, 1)
-        meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(held))}"
-        raise ConfigError(f"metric={metric}: no run has it; {meant}")
-    known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in default_panel()}}
-    direction = known.get(metric, "neither")
-    if direction == "neither":
-        ranked = sorted(name for name in held if known.get(name, "neither") != "neither")
-        raise ConfigError(
-            f"metric={metric}: it is not known which way it is better; "
-            f"choose one of {', '.join(ranked)}"
-        )
-    return direction
-
-
-def _baseline(paired: Paired, asked: str) -> int:
-    """Find the baseline; a run that predicts as another one does is that one."""
-    run = paired.every_run[find_run(paired.every_run, asked)]
-    twin = next((one.twin for one in paired.duplicates if one.run is run), run)
-    return next(number for number, other in enumerate(paired.runs) if other is twin)
-
-
-def find_run(runs: Sequence[Run], asked: str) -> int:
-    """Find a run by its name, its algorithm or its folder.
-
-    Raises
-    ------
-    ConfigError
-        If none or several are so called.
-    """
-    names = [run.name for run in runs]
-    places = [run.place.resolve() for run in runs]
-    ways: tuple[tuple[object, Sequence[object]], ...] = (
-        (asked, names),
-        (asked, [str(run.summary.get("label", "")) for run in runs]),
-        (asked, [str(run.summary.get("algo", "")) for run in runs]),
-        (asked, [place.name for place in places]),
-        (Path(asked).expanduser().resolve(), places),
-    )
-    for meant, called in ways:
-        if called.count(meant) == 1:
-            return called.index(meant)
-    close = difflib.get_close_matches(asked, names, 1)
-    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-    raise ConfigError(f"baseline={asked}: no run is so called, or more than one; {advice}")
-
-
-def _refuse_by_training(metric: str, runs: Sequence[Run]) -> None:
-    """Refuse to compare under several protocols what depends on the reviews learned from."""
-    several = protocols(runs)
-    if metric in _BY_TRAINING and len(several) > 1:
-        raise ConfigError(
-            f"metric={metric}: it is in units of a constant learned from each protocol's own "
-            f"training reviews, so that the same predictions score otherwise under each of "
-            f"{', '.join(several)}; metric=normalized_entropy goes by the scored reviews alone"
-        )
-
-
-def _beside(paired: Paired, metric: str) -> dict[str, FloatArray]:
-    """Means over users of other metrics, each over the users every run has a number for."""
-    found = {}
-    for name in BESIDE:
-        if name == metric:
-            continue
-        scores = paired.scores(name)
-        scores = scores[~np.isnan(scores).any(axis=1)]
-        if len(scores):
-            found[name] = scores.mean(axis=0)
-    return found
+    return np.asarray(~np.isnan(scores[:, has_any]).any(axis=1), np.bool_)

@@ -183,7 +183,8 @@ def composed_option(group: str, name: str) -> DictConfig:
             "python -m srs_eval"
         )
     layers = [own if part == "_self_" else composed_option(group, part) for part in parts]
-    composed: Any = OmegaConf.merge(*layers)
+    composed = OmegaConf.merge(*layers)
+    assert isinstance(composed, DictConfig)
     return composed
 
 

@@ -158,8 +158,7 @@ def _without_arrow(frame: pd.DataFrame) -> pd.DataFrame:
     for position, dtype in enumerate(frame.dtypes):
         if isinstance(dtype, pd.ArrowDtype):
             column = pa.table({"column": pa.array(frame.iloc[:, position])})
-            values = pandas_from_arrow(column)["column"].set_axis(frame.index)
-            frame.isetitem(position, values)
+            frame.isetitem(position, pandas_from_arrow(column)["column"].array)
     return frame
 
 

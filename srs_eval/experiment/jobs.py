@@ -1,4 +1,4 @@
-"""What became of the jobs of a command, and the leaderboard of those that were scored."""
+"""Outcomes of the jobs of a command, and the leaderboard of those that were scored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from srs_eval.comparison import leaderboard
+from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.experiment.report import places
 from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.run import job_number
@@ -80,7 +80,7 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
 
 
 def report_jobs(folder: Path, *, is_sweep: bool) -> int:
-    """Print what became of a sweep's jobs and how they rank; return the exit status.
+    """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
     A single job has printed its own table already.
     """
@@ -88,7 +88,7 @@ def report_jobs(folder: Path, *, is_sweep: bool) -> int:
     if is_sweep and outcomes:
         say(_jobs_table([outcome for _, outcome in outcomes]))
         scored = [place for place, _ in outcomes if (place / SUMMARY).is_file()]
-        for text in leaderboard.leaderboards(scored):
+        for text in sweep_texts(scored):
             say()
             say(text)
         say()

@@ -75,10 +75,10 @@ def _reviews(result: Result) -> str:
 
 
 def percent_text(against: AgainstBaseline) -> str:
-    """Say how a run compares with its baseline."""
+    """Format the comparison of a run with its baseline."""
     named = f"against {against.baseline.name} ({against.baseline.place})"
     if not against.n_users:
-        return f"{named}: there is no user of whom both runs scored the same reviews"
+        return f"{named}: there is no user for whom both runs scored the same reviews"
     rows = [
         (percent.metric, f"{percent.difference:+.1f} %", interval(percent.lo, percent.hi, 1))
         for percent in against.percents

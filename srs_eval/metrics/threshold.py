@@ -21,7 +21,7 @@ from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
-from srs_eval.stats.significance import wilson_interval
+from srs_eval.stats.significance import LEVEL, wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
@@ -54,7 +54,7 @@ class ConfusionCounts:
         counted, conditioned = self._of_which(statistic)
         return counted / conditioned if conditioned else math.nan
 
-    def interval(self, statistic: Statistic, *, level: float = 0.99) -> tuple[float, float]:
+    def interval(self, statistic: Statistic, *, level: float = LEVEL) -> tuple[float, float]:
         """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is."""
         return wilson_interval(*self._of_which(statistic), level=level)
 
@@ -269,7 +269,7 @@ def _in_words(threshold: float) -> str:
 
 
 def threshold_rows(
-    sketch: Sketch, metrics: Iterable[object], *, level: float = 0.99
+    sketch: Sketch, metrics: Iterable[object], *, level: float = LEVEL
 ) -> tuple[dict[str, float], ...]:
     """Tell all there is to tell of each threshold that some metrics look at.
 

@@ -1,8 +1,9 @@
-"""Two models, user by user: who is better for whom."""
+"""Scores of two models against each other, one dot for each user."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,12 +26,29 @@ from srs_eval.plots.style import (
     say,
     short_name,
 )
-from srs_eval.stats.paired import Comparison, compare
+from srs_eval.stats.estimate import Estimate
+from srs_eval.stats.paired import paired_mean, paired_signs
+from srs_eval.stats.significance import SignTest
 from srs_eval.text.console import interval
 
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
 _HEXAGONS = 45
+
+
+class Difference(NamedTuple):
+    """Difference between two models over the same users.
+
+    Attributes
+    ----------
+    difference : Estimate
+        Mean of the first model's scores less the second's.
+    users : SignTest
+        Users for whom the first model is better, worse, and equal.
+    """
+
+    difference: Estimate
+    users: SignTest
 
 
 def plot_versus(
@@ -41,13 +59,13 @@ def plot_versus(
     names: tuple[str, str] = ("A", "B"),
     metric: str = "score",
     better: Better = "neither",
-) -> Comparison | None:
+) -> Difference | None:
     """Draw the scores of two models against each other, one dot for each user.
 
-    Above them stand the mean difference with its 99 % interval over users, and for how many
-    users the first model is better: see `compare`. More than 1,000 users are
-    hexagons, darker where there are more. Axes hold the central 99 % of each model's scores
-    where there are 200 users or more; others are counted.
+    The text above shows the mean difference with its 99 % interval over users, and for how many
+    users the first model is better. More than 1,000 users are drawn as hexagons, darker where
+    there are more. The axes span the central 99 % of each model's scores if there are 200 users
+    or more; users outside are counted.
 
     Parameters
     ----------
@@ -64,8 +82,8 @@ def plot_versus(
 
     Returns
     -------
-    Comparison or None
-        What is written above the dots; None if no user has both scores.
+    Difference or None
+        The numbers above the dots; None if no user has both scores.
 
     Raises
     ------
@@ -79,26 +97,11 @@ def plot_versus(
     if not len(first):
         say(axes, "no user has both scores")
         return None
-    low, high = _range(first, second)
-    inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
-    axes.set(xlim=(low, high), ylim=(low, high))
-    axes.plot([low, high], [low, high], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
-    if len(first) > _DOTS:
-        _draw_hexagons(axes, first[inside], second[inside])
-    else:
-        few = len(first) <= 100
-        axes.plot(
-            first[inside],
-            second[inside],
-            "o",
-            ms=5 if few else 3,
-            color=BLUE,
-            mec="white",
-            mew=0.5,
-            alpha=0.9 if few else 0.6,
-        )
-    found = compare(first, second, better=better)
-    _write(axes, found, names, better, outside=int((~inside).sum()))
+    outside = _draw_users(axes, first, second)
+    found = _difference(first, second, better)
+    _write(axes, found, names[0], better, outside=outside)
+    if better in ("lower", "higher"):
+        _label_corners(axes, names if better == "lower" else names[::-1])
     return found
 
 
@@ -121,7 +124,7 @@ def versus_figure(
 
 
 def _both(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Scores of the users that have both."""
+    """Select the users with both scores."""
     first, second = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ScoreError(
@@ -130,6 +133,29 @@ def _both(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[FloatArray, FloatAr
         )
     known = np.isfinite(first) & np.isfinite(second)
     return first[known], second[known]
+
+
+def _difference(first: FloatArray, second: FloatArray, better: Better) -> Difference:
+    if better == "zero":
+        first, second = np.abs(first), np.abs(second)
+    sign = -1.0 if better == "higher" else 1.0
+    return Difference(paired_mean(first, second), paired_signs(sign * first, sign * second))
+
+
+def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
+    """Draw dots or hexagons and the diagonal; return the number of users outside the axes."""
+    low, high = _range(first, second)
+    inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
+    axes.set(xlim=(low, high), ylim=(low, high))
+    axes.plot([low, high], [low, high], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
+    if len(first) > _DOTS:
+        _draw_hexagons(axes, first[inside], second[inside])
+    else:
+        few = len(first) <= 100
+        size, alpha = (5, 0.9) if few else (3, 0.6)
+        style = {"color": BLUE, "mec": "white", "mew": 0.5}
+        axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **style)
+    return int((~inside).sum())
 
 
 def _range(first: FloatArray, second: FloatArray) -> tuple[float, float]:
@@ -163,11 +189,9 @@ def _shades() -> Colormap:
     return LinearSegmentedColormap.from_list("users", ["#CFE3F1", BLUE, "#00263D"], N=64)
 
 
-def _write(
-    axes: Axes, found: Comparison, names: tuple[str, str], better: Better, *, outside: int
-) -> None:
-    """Write above the axes how the models differ, and in a corner who is better there."""
-    difference, counts = found.difference, found.users
+def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside: int) -> None:
+    """Write the difference above the axes."""
+    difference, counts = found
     lo, hi = difference.interval()
     digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 4
     mean = f"mean difference {difference.mean:+.{digits}f}"
@@ -177,31 +201,16 @@ def _write(
     users = sum(counts)
     if better != "neither":
         alike = f", {counts.tied:,} alike" if counts.tied else ""
-        lines.append(f"{names[0]} better for {counts.better:,} of {users:,} users{alike}")
+        lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
     lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
-    axes.text(
-        0,
-        1.015,
-        "\n".join(lines),
-        transform=axes.transAxes,
-        va="bottom",
-        fontsize=SMALL,
-        linespacing=1.35,
-    )
-    if better not in ("lower", "higher"):
-        return
-    above, below = names if better == "lower" else names[::-1]
-    corners = ((0.03, 0.97, "left", "top", above), (0.97, 0.03, "right", "bottom", below))
-    for x, y, ha, va, name in corners:
-        axes.text(
-            x,
-            y,
-            f"{name} better",
-            transform=axes.transAxes,
-            ha=ha,
-            va=va,
-            fontsize=SMALL,
-            color=MUTED,
-            zorder=1,
-        )
+    style = {"transform": axes.transAxes, "fontsize": SMALL}
+    axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **style)
+
+
+def _label_corners(axes: Axes, names: tuple[str, str]) -> None:
+    """Write into each corner which model is better there: above the diagonal, and below."""
+    corners = ((0.03, 0.97, "left", "top"), (0.97, 0.03, "right", "bottom"))
+    style = {"transform": axes.transAxes, "fontsize": SMALL, "color": MUTED, "zorder": 1}
+    for name, (x, y, ha, va) in zip(names, corners, strict=True):
+        axes.text(x, y, f"{name} better", ha=ha, va=va, **style)

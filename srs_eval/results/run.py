@@ -26,8 +26,8 @@ TRAITS = {
     "pretrained": ("°", "has learned from other users"),
     "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
 }
-# These do not play by the same rules, and so are never called the best.
-UNLIKE = ("online", "sees_truth")
+# Models with one of these are not eligible for best.
+INELIGIBLE = ("online", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,11 @@ class Run:
     def traits(self) -> tuple[str, ...]:
         """What sets the model apart, as far as the run says."""
         return tuple(trait for trait in TRAITS if self.summary.get(trait))
+
+    @property
+    def is_eligible(self) -> bool:
+        """Whether the model may be called the best."""
+        return not set(self.traits) & set(INELIGIBLE)
 
     @property
     def fits(self) -> FitCounts:

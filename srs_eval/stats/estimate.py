@@ -1,7 +1,7 @@
-"""A mean with its uncertainty, in closed form: over users, or over the cards and days of one.
+"""Means and ratios with closed-form intervals, over users or over cards and days of one user.
 
 Intervals are the wider, on each side, of Student's t and Hall's t, which allows for skewness.
-Neither draws random numbers. Simulated coverage is in docs/intervals.md.
+No random numbers are drawn. Simulated coverage is in docs/intervals.md.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from srs_eval.stats.significance import LEVEL
 
 # Differences smaller than this share of the scores are rounding.
 ROUNDING = 1e-12
+# Below ENOUGH_USERS, intervals of a model that fails for a few users have too low a coverage.
+ENOUGH_USERS = 10
 # Below two users of equal weight, one user outweighs all others together.
 _FEWEST_EFFECTIVE = 2 - 1e-9
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, and what its interval and its p-value are computed from.
+    """A mean with its standard error, skewness and degrees of freedom.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class Estimate:
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the mean; NaN without a standard error.
 
-        It leaves out 0 exactly if `p_value` is below 1 - `level`.
+        It excludes 0 exactly if `p_value` is below 1 - `level`.
         """
         if math.isnan(self.se):
             return math.nan, math.nan
@@ -80,14 +82,14 @@ class Estimate:
         return self.se == 0 and self.mean == 0
 
     def mirrored(self) -> Estimate:
-        """Change the sign of the values."""
+        """Return the estimate of the negated values."""
         return Estimate(0.0 - self.mean, self.se, -self.skewness, self.df)
 
 
 def mean_of_users(
     values: FloatArray, weights: FloatArray | None = None, *, size: float | None = None
 ) -> Estimate:
-    """Estimate the mean over all users that these users are a sample of.
+    """Estimate the population mean from a sample of users.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def mean_of_users(
 
 
 def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = None) -> Estimate:
-    """Estimate the sum of one column over that of another, by leaving out one row at a time.
+    """Estimate the ratio of two sums by the jackknife over rows.
 
     Parameters
     ----------
@@ -122,8 +124,8 @@ def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = 
     Returns
     -------
     Estimate
-        Without a standard error if there are fewer than two rows, or if one of them outweighs
-        all others: sum(below)**2 / sum(below**2) is below 2. One less are the degrees of freedom.
+        Without a standard error if there are fewer than two rows, or if one row outweighs all
+        others: sum(below)**2 / sum(below**2) is below 2. The degrees of freedom are one less.
     """
     return _ratio(above, below, size, fewest=_FEWEST_EFFECTIVE)
 
@@ -131,7 +133,7 @@ def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = 
 def ratio_of_clustered_sums(
     above: FloatArray, below: FloatArray, *clusters: IntArray, size: float | None = None
 ) -> Estimate:
-    """Estimate a ratio of sums over reviews that are alike within several kinds of clusters.
+    """Estimate a ratio of sums over reviews that are clustered in several ways.
 
     The variances by each kind of cluster are added up. That counts what reviews of the same
     card and day have in common twice, which makes intervals a little too wide.
@@ -178,7 +180,7 @@ def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None =
 
 
 def _by_cluster(above: FloatArray, below: FloatArray, cluster: IntArray, size: float) -> Estimate:
-    """Estimate by leaving out one cluster at a time; one may be larger than all others."""
+    """Estimate by the jackknife over clusters; one may be larger than all others."""
     _, code = np.unique(cluster, return_inverse=True)
     tops, bottoms = (np.bincount(code, each).astype(np.float64) for each in (above, below))
     return _ratio(tops, bottoms, size, fewest=1.0)
@@ -198,7 +200,7 @@ def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: 
     df = max(effective - 1, 1.0)
     if size is None:
         size = float(np.abs(above[below > 0] / below[below > 0]).max())
-    # How far the ratio moves without each row.
+    # Change of the ratio without each row.
     moves = (above / total - mean * shares) / (1 - shares)
     squares = float(moves @ moves)
     se = math.sqrt((len(above) - 1) / len(above) * squares)

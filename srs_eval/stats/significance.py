@@ -1,4 +1,4 @@
-"""Tests and intervals for many users, and for many comparisons at once."""
+"""Sign tests, intervals of shares, and p-values adjusted for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from scipy.special import bdtr, betaincinv, ndtri
 
 from srs_eval.nouns import FloatArray, IntArray
 
-LEVEL = 0.99
+# The only significance level of the package, and the level of its intervals.
 ALPHA = 0.01
+LEVEL = 1 - ALPHA
 
 
 def wilson_interval(successes: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of a share, which stays within [0, 1] and is not empty at 0 or 1.
+    """Compute Wilson's interval of a share, which stays within [0, 1].
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def wilson_interval(successes: float, n: float, *, level: float = LEVEL) -> tupl
 def wilson_intervals(
     successes: FloatArray | IntArray, n: FloatArray | IntArray, *, level: float = LEVEL
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals of many shares: see `wilson_interval`."""
+    """Compute the intervals of many shares: see `wilson_interval`."""
     trials = np.where(np.asarray(n) > 0, n, np.nan)
     z = float(ndtri((1 + level) / 2))
     share = successes / trials
@@ -63,7 +64,7 @@ def wilson_intervals(
 
 
 class SignTest(NamedTuple):
-    """For how many users one model scores better than another.
+    """Counts of users for whom one model scores better than another, worse, or the same.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class SignTest(NamedTuple):
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the share; NaN if there are only ties.
 
-        It leaves out 1/2 exactly if `p_value` is below 1 - `level`.
+        It excludes 1/2 exactly if `p_value` is below 1 - `level`.
 
         References
         ----------
@@ -129,16 +130,15 @@ def sign_test(losses: FloatArray, *, rounding: float = 0.0) -> SignTest:
 
 
 class Adjusted(NamedTuple):
-    """p-values that allow for each other.
+    """p-values adjusted for multiple comparisons.
 
     Attributes
     ----------
     p_value : float64 [m]
         Smallest level at which each comparison would be significant.
     factor : int64 [m]
-        By which a p-value is multiplied at the level asked for: p * factor is below `alpha`
-        exactly if the adjusted one is, and if the interval at level 1 - alpha / factor
-        leaves out the null value.
+        Factor of each p-value at level `alpha`: p * factor is below `alpha` exactly if the
+        adjusted one is, and if the interval at level 1 - alpha / factor excludes the null value.
     """
 
     p_value: FloatArray
@@ -146,7 +146,7 @@ class Adjusted(NamedTuple):
 
 
 def holm(p_values: ArrayLike, *, alpha: float = ALPHA) -> Adjusted:
-    """Adjust p-values so that any false discovery among them is as rare as was asked.
+    """Adjust p-values by Holm's method, which controls the family-wise error rate.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def behind_leader(
     *,
     alpha: float = ALPHA,
 ) -> Adjusted:
-    """Adjust comparisons with the leader of a table for its having been chosen by looking.
+    """Adjust comparisons with the leader of a table, which was selected on the same scores.
 
     Comparing the leader with the model ranked r is like taking the range of r models. So the
     factor is c (c + 1) / 2, where c counts the models ahead, the leader included, that have

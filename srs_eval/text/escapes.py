@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from srs_eval.text.plain import one_line
@@ -51,11 +50,10 @@ def for_latex(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
 
 
-def latex_row(cells: Sequence[str]) -> str:
-    """Join escaped cells to a row of a LaTeX table."""
-    row = " & ".join(cells)
-    guard = "{}" if row.lstrip().startswith(_LATEX_ARGUMENTS) else ""
-    return f"{guard}{row} \\\\"
+def for_latex_row(text: str) -> str:
+    """Escape text at the beginning of a row of a LaTeX table."""
+    cell = for_latex(text)
+    return f"{{}}{cell}" if cell.lstrip().startswith(_LATEX_ARGUMENTS) else cell
 
 
 def for_latex_comment(text: str) -> str:

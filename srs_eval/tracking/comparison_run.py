@@ -1,4 +1,4 @@
-"""Comparisons in MLflow: runs fetched from a store, and the comparison kept as a run."""
+"""Comparisons in MLflow: fetch runs from a store, and log the comparison as a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEEDED = {"summary.json", "scores.parquet"}
 NO_BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 _PAGE = 1000
 _ENDED = ("FINISHED", "FAILED")
-# What is no evaluation of a model.
+# Runs that are no evaluation of a model.
 _OTHER_KINDS = (KIND, "sweep")
 
 
@@ -39,13 +39,13 @@ class Parent:
     Attributes
     ----------
     name : str
-        What the comparison calls it.
+        Its name in the comparison.
     tags : mapping of str to str
-        Tags that find it in a store where its id is not known.
+        Tags to find it by in a store where its id is unknown.
     sweep_id : str
         The sweep it was part of; "" if none.
     run_id : str
-        Its id in the store; "" if that is not known.
+        Its id in the store; "" if unknown.
     """
 
     name: str
@@ -61,14 +61,14 @@ def fetch_runs(
     experiment: str | None = None,
     tags: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Path], list[str]]:
-    """Copy the results of runs out of a store.
+    """Download the results of runs from a store.
 
     Parameters
     ----------
     uri : str, optional
         The store: see `MlflowTracker`.
     folder : Path
-        Where they go, each in a folder named after its run.
+        Folder of the downloads, with a folder for each run, named after its id.
     experiment : str, optional
         Only runs of this experiment.
     tags : mapping of str to str
@@ -77,15 +77,14 @@ def fetch_runs(
     Returns
     -------
     folders : list of Path
-        One for each run that kept its results, also if some of its fits have failed; named
-        after the run.
+        One for each run with results, also if some of its fits have failed.
     notes : list of str
-        Runs that were left out because they kept none.
+        One for each run that was left out because it has no results.
 
     Raises
     ------
     ConfigError
-        If there is no such experiment, or no run that kept its results.
+        If there is no such experiment, or no run with results.
     TrackingError
         If the store cannot be read.
     """
@@ -114,7 +113,7 @@ def fetch_runs(
             ]
 
 
-def keep_comparison(
+def log_comparison(
     parents: Sequence[Parent],
     files: Sequence[Path],
     *,
@@ -125,10 +124,10 @@ def keep_comparison(
     experiment: str,
     artifacts: str | None = None,
 ) -> RunLinks:
-    """Keep a comparison as a run of its own, with the runs compared as tags.
+    """Log a comparison as a run of its own, with tags of the runs compared.
 
-    The tag ``parents`` names the runs of the same store, ``parent.NAME`` which of them a run of
-    the comparison is, and ``sweep_ids`` the sweeps they were part of.
+    The tag ``parents`` lists the ids of the runs in the same store, ``parent.NAME`` is the id of
+    one run, and ``sweep_ids`` lists the sweeps they were part of.
 
     Raises
     ------
@@ -160,7 +159,7 @@ def keep_comparison(
 
 
 def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:
-    """Find the runs in the store; those that are not there are left out."""
+    """Return the ids of the runs that are in the store."""
     address = store_address(uri, None)
     with quiet_mlflow(IMPATIENCE), tracking_errors("look for the runs compared", address):
         client = MlflowClient(tracking_uri=address.uri)
@@ -170,9 +169,9 @@ def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:
 
 
 def _id_of(client: MlflowClient, experiments: list[str], parent: Parent) -> str | None:
-    """Find a run by the id it is said to have, or else the newest that its tags fit."""
+    """Find a run by its id or, failing that, the newest run with its tags."""
     if parent.run_id:
-        with suppress(MlflowException):  # it was kept in another store, or is gone
+        with suppress(MlflowException):  # it is in another store, or was deleted
             known: str = client.get_run(parent.run_id).info.run_id
             return known
     if not all(parent.tags.values()):
@@ -183,7 +182,7 @@ def _id_of(client: MlflowClient, experiments: list[str], parent: Parent) -> str 
 
 
 def _search(client: MlflowClient, experiments: list[str], tags: Mapping[str, str]) -> list[Run]:
-    """Find the evaluations with these tags that came to an end, oldest first."""
+    """Find the evaluations with these tags that ended, oldest first."""
     quoted = [f"tags.`{name}` = '{_quoted(value)}'" for name, value in tags.items()]
     found: list[Run] = []
     page: str | None = None
@@ -205,12 +204,12 @@ def _search(client: MlflowClient, experiments: list[str], tags: Mapping[str, str
 
 
 def _kept(client: MlflowClient, run: Run) -> set[str]:
-    """Names of the results that a run kept."""
+    """Return the names of a run's results."""
     return {Path(file.path).name for file in client.list_artifacts(run.info.run_id, RESULTS)}
 
 
 def _fetched(uri: str, run: Run, kept: set[str], folder: Path) -> Path:
-    """Copy what is read of a run: not its curves, which are large."""
+    """Download the results of a run that are read here: not its curves, which are large."""
     place: Path = folder / run.info.run_id
     place.mkdir(parents=True, exist_ok=True)
     for name in ("summary.json", "scores.parquet", "predictions.parquet"):

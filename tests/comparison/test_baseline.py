@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from srs_eval.comparison.baseline import IN_PERCENT, first_alike, in_percent
+from srs_eval.comparison.compare import compare
 from srs_eval.experiment.jobs import JobOutcome, forget_outcomes, write_outcome
 from srs_eval.metrics.panel import default_panel
 from srs_eval.results.run import Run, load_run
@@ -35,18 +36,13 @@ def test_percentages_are_those_of_the_means_over_users(avg_and_mine: tuple[Run, 
         assert percent.lo < percent.difference < percent.hi < 0
 
 
-def test_the_interval_is_like_that_of_drawing_users(avg_and_mine: tuple[Run, Run]) -> None:
+def test_numbers_are_those_of_the_comparison(avg_and_mine: tuple[Run, Run]) -> None:
     avg, mine = avg_and_mine
-    (percent, _) = in_percent(mine, avg).percents
-    users = list(mine.rows)
-    ours, theirs = (run.values("log_loss", users) for run in (mine, avg))
-    drawn = np.random.default_rng(1).integers(0, 12, (20_000, 12))
-    ratios = 100 * (ours[drawn].sum(1) / theirs[drawn].sum(1) - 1)
-    lo, hi = np.quantile(ratios, [0.005, 0.995])
-    width = hi - lo
-    # Wider than the plain percentiles, which are too narrow with twelve users, and not by much.
-    assert width < percent.hi - percent.lo < 1.7 * width
-    assert (percent.lo, percent.hi) == pytest.approx((lo, hi), abs=0.4 * width)
+    verdict = compare([avg, mine])
+    for percent in in_percent(mine, avg).percents:
+        found = verdict.ratio_to_baseline(1, percent.metric)
+        assert (percent.lo, percent.hi) == tuple(100 * bound for bound in found.interval())
+        assert percent.difference == 100 * found.mean
 
 
 def test_a_single_user_has_an_interval_over_cards_and_days(make_run: MakeRun) -> None:
@@ -85,14 +81,18 @@ def test_a_baseline_of_zero_has_no_percentages(avg_and_mine: tuple[Run, Run]) ->
     assert in_percent(mine, zero).percents == ()
 
 
-def test_three_users_have_an_interval_and_one_without_predictions_has_none(
-    make_run: MakeRun,
-) -> None:
-    avg, mine = (load_run(make_run(name, [1, 2, 3], blur=b)) for name, b in (("a", 1), ("b", 0)))
-    assert all(p.lo < p.difference < p.hi for p in in_percent(mine, avg).percents)
+def test_one_user_without_predictions_has_no_interval(make_run: MakeRun) -> None:
     avg, mine = (load_run(make_run(name, [1], blur=b)) for name, b in (("a", 1), ("b", 0)))
     (mine.place / "predictions.parquet").unlink()
     assert all(np.isnan([p.lo, p.hi]).all() for p in in_percent(mine, avg).percents)
+
+
+def test_a_run_that_predicts_as_its_baseline_does_not_differ(make_run: MakeRun) -> None:
+    for users in ([1], [1, 2, 3]):
+        folders = (make_run("a", users, folder=f"{n}_{len(users)}") for n in range(2))
+        first, again = map(load_run, folders)
+        numbers = {(p.difference, p.lo, p.hi) for p in in_percent(again, first).percents}
+        assert numbers == {(0, 0, 0)}
 
 
 @pytest.fixture

@@ -9,20 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srs_eval.comparison.pairing import Paired
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import latex, markdown
 from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.report.html import _table
 from srs_eval.comparison.report.words import headline
-from srs_eval.comparison.verdict import judge
-from srs_eval.results.run import UNLIKE, Run
+from srs_eval.results.run import Run
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "fay", "gus")
 SAID = {
     "worse": "Worse on average: ",
     "not significantly different": "Not significantly different on average: ",
     "identical": "The same scores: ",
-    "better": "Better on average, but not by the same rules: ",
+    "better": "Better on average, but not eligible for best: ",
     "unknown": "Without a test: ",
 }
 
@@ -54,8 +53,7 @@ def random_comparison(seed):
         )
         for name, column in zip(NAMES, scores.T, strict=False)
     )
-    paired = Paired(runs, tuple(range(users)), sizes)
-    return judge(paired, baseline=NAMES[int(rng.integers(models))])
+    return compare(runs, baseline=NAMES[int(rng.integers(models))])
 
 
 def printed_bounds(cell):
@@ -80,7 +78,7 @@ def check_row(cells, null):
 
 
 def by_rules(verdict):
-    return [not set(run.traits) & set(UNLIKE) for run in verdict.runs]
+    return [run.is_eligible for run in verdict.runs]
 
 
 BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 10))]
@@ -141,6 +139,6 @@ def test_both_answers_are_in_the_headline():
         )
         for name, column in (("good", good), ("disaster", disaster))
     )
-    said = headline(judge(Paired(runs, tuple(range(29)), np.full(29, 100))))
+    said = headline(compare(runs))
     assert "good leads" in said
     assert "Not significantly different on average: disaster (worse for 29 of 29 users)" in said

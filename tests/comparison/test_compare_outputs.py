@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import (
     as_json,
     csv_text,
@@ -26,9 +26,8 @@ from srs_eval.comparison.report.files import (
     write_files,
 )
 from srs_eval.comparison.report.html import page, write_html
-from srs_eval.comparison.verdict import judge
 from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
-from srs_eval.results.run import load_run, with_own_names
+from srs_eval.results.run import load_run
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -57,9 +56,8 @@ def make_scores(tmp_path):
     return make
 
 
-def judged(*folders, intersect=False, **options):
-    runs = with_own_names(map(load_run, folders))
-    return judge(pair(runs, intersect=intersect), **options)
+def judged(*folders, **options):
+    return compare([load_run(folder) for folder in folders], **options)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from srs_eval.comparison.inputs import given_runs
+from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.errors import ConfigError
 from srs_eval.results.run import load_run, with_own_names
@@ -52,15 +52,15 @@ def test_what_runs_have_in_common_is_compared_only_when_asked_and_then_said(make
     every = sum(runs[0].reviews.values())
     left = every - runs[0].reviews[7] - runs[0].reviews[12]
     assert paired.notes == (
-        f"Restricted to 10 users of 12, with {left:,} of {every:,} reviews: those of whom all "
-        "runs scored the same reviews",
+        f"Restricted to 10 users of 12, with {left:,} of {every:,} reviews: those for whom "
+        "all runs scored the same reviews",
         "b makes the same predictions as a; both count as one",
     )
 
 
 def test_nothing_in_common_is_an_error_even_when_asked(make_run):
     runs = [load_run(make_run("a", users=[1])), load_run(make_run("b", users=[2]))]
-    with pytest.raises(ConfigError, match="there is no user of whom all runs"):
+    with pytest.raises(ConfigError, match="there is no user for whom all runs"):
         pair(runs, intersect=True)
 
 
@@ -133,7 +133,7 @@ def test_the_same_run_twice_is_refused(make_run):
 def test_a_folder_stands_for_all_runs_below_in_the_order_of_their_jobs(make_run, tmp_path):
     for number in (0, 1, 2, 10):
         make_run(f"run{number}", folder=f"sweep/{number}_run")
-    runs, _ = given_runs([tmp_path])
+    runs, _ = read_runs([tmp_path])
     assert [run.name for run in runs] == ["run0", "run1", "run2", "run10"]
 
 
@@ -141,13 +141,13 @@ def test_every_path_without_runs_is_named(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.txt").write_text("nothing")
     with pytest.raises(ConfigError) as refused:
-        given_runs([tmp_path / "empty", tmp_path / "absent", tmp_path / "text.txt"])
+        read_runs([tmp_path / "empty", tmp_path / "absent", tmp_path / "text.txt"])
     assert [path in str(refused.value) for path in ("empty", "absent", "text.txt")] == [True] * 3
 
 
 def test_a_run_that_scored_no_user_is_left_out_and_named(make_run, tmp_path):
     make_run("whole")
     make_run("nothing", failed=range(1, 13))
-    runs, notes = given_runs([tmp_path])
+    runs, notes = read_runs([tmp_path])
     assert [run.name for run in runs] == ["whole"]
     assert "nothing scored no user" in notes[0]

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from srs_eval.comparison.by_users import superiority_matrix
-from srs_eval.comparison.inputs import given_runs
+from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import is_published, read_published
-from srs_eval.comparison.verdict import boards_of_runs
+from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results import files
 from srs_eval.results.files import SCORES, SUMMARY
@@ -67,7 +67,7 @@ def published():
     paired = pair(read_published(RESULTS))
     begun = time.perf_counter()
     found = {
-        name: boards_of_runs(paired, name, "higher" if name == "auc" else "lower")[0]
+        name: Verdict(paired, name, "higher" if name == "auc" else "lower").leaderboard
         for name in METRICS
     }
     return [run.name for run in paired.runs], found, time.perf_counter() - begun
@@ -151,7 +151,7 @@ def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
     assert is_published(tmp_path / "Model.jsonl")
     assert not is_published(tmp_path / "other.jsonl")
     assert not is_published(make_run("a") / SCORES)
-    (run,), _ = given_runs([tmp_path / "Model.jsonl"])
+    (run,), _ = read_runs([tmp_path / "Model.jsonl"])
     assert run.name == "Model"
     assert run.values("log_loss", [2, 1, 3]).tolist()[:2] == [0.4, 0.3]
     assert np.isnan(run.values("auc", [1, 2])).all()
@@ -179,7 +179,7 @@ def test_published_scores_that_were_cut_off_are_named(tmp_path, name):
         columns = {"model": ["M"], "user": [1], "size": [10], "log_loss": [0.3]}
         files.write_table(place, pa.table(columns))
     place.write_bytes(place.read_bytes()[:-20])
-    for read in (read_published, lambda path: given_runs([path])):
+    for read in (read_published, lambda path: read_runs([path])):
         for given in (place, tmp_path):
             with pytest.raises(ConfigError) as refused:
                 read(given)

@@ -10,12 +10,12 @@ import pytest
 
 from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.strata import FACTS, where
-from srs_eval.comparison.verdict import boards_of_runs
+from srs_eval.comparison.strata import FACTS, stratify
+from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import load_predictions
-from srs_eval.results.run import load_run, with_own_names
 from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums
 
 
@@ -27,7 +27,7 @@ def test_parts_add_up_to_the_mean_difference_over_users(make_run):
     paired = paired_of(make_run("a"), make_run("b", blur=1))
     scores = paired.scores("log_loss")
     expected = (scores[:, 1] - scores[:, 0]).mean()
-    found = where(paired, 0, "log_loss")
+    found = stratify(paired, 0, "log_loss")
     assert [fact.name for fact, _ in found.facts] == [fact.name for fact in FACTS]
     for _, strata in found.facts:
         assert sum(s.share for s in strata) == pytest.approx(1)
@@ -37,7 +37,7 @@ def test_parts_add_up_to_the_mean_difference_over_users(make_run):
 
 def test_a_part_is_what_a_plain_loop_finds(make_run):
     folders = make_run("a"), make_run("b", blur=1)
-    found = where(paired_of(*folders), 0, "brier")
+    found = stratify(paired_of(*folders), 0, "brier")
     first, second = (load_predictions(folder) for folder in folders)
     above = below = 0.0
     sizes = np.bincount(first.user)
@@ -54,7 +54,7 @@ def test_a_part_is_what_a_plain_loop_finds(make_run):
 def test_by_prediction_means_by_that_of_the_baseline(make_run):
     folders = make_run("a"), make_run("b", blur=1)
     for baseline in (0, 1):
-        found = where(paired_of(*folders), baseline, "log_loss")
+        found = stratify(paired_of(*folders), baseline, "log_loss")
         p = load_predictions(folders[baseline]).p
         (strata,) = [part for fact, part in found.facts if fact.name == "p"]
         assert strata[0].n_reviews == (p < 0.5).sum()
@@ -67,10 +67,10 @@ def shuffled(folder, order, group):
 
 def test_neither_order_of_rows_nor_row_groups_matter(make_run):
     folders = make_run("a"), make_run("b", blur=1)
-    before = where(paired_of(*folders), 0, "log_loss")
+    before = stratify(paired_of(*folders), 0, "log_loss")
     rows = len(load_predictions(folders[1]))
     shuffled(folders[1], np.random.default_rng(0).permutation(rows), 77)
-    after = where(paired_of(*folders), 0, "log_loss")
+    after = stratify(paired_of(*folders), 0, "log_loss")
     for (_, one), (_, other) in zip(before.facts, after.facts, strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(a.gap, b.gap)
@@ -90,7 +90,7 @@ def test_predictions_of_other_reviews_than_the_scores_are_refused(make_run):
     other = make_run("b", other_reviews=[1], blur=1)
     (other / "predictions.parquet").replace(folders[1] / "predictions.parquet")
     with pytest.raises(ConfigError, match="of user 1 are not of the reviews"):
-        where(paired_of(*folders), 0, "log_loss")
+        stratify(paired_of(*folders), 0, "log_loss")
 
 
 @pytest.mark.parametrize("lost", [0, 1])
@@ -100,7 +100,7 @@ def test_predictions_of_another_run_are_refused_though_reviews_are_the_same(make
     found, kept = (load_run(folder).values("log_loss", [1])[0] for folder in (other, folders[lost]))
     told = f"{folders[lost].name}/predictions.parquet: the predictions of user 1 have a log_loss "
     with pytest.raises(ConfigError, match=f"{told}of {found:.6g}, .* {kept:.6g}; "):
-        where(paired_of(*folders), 0, "brier")
+        stratify(paired_of(*folders), 0, "brier")
 
 
 @pytest.mark.parametrize("lost", [0, 1])
@@ -109,7 +109,7 @@ def test_a_single_user_has_no_other_predictions_either(make_run, lost):
     copyfile(other / "predictions.parquet", folders[lost] / "predictions.parquet")
     runs = [load_run(folder) for folder in folders]
     with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
-        boards_of_runs(pair(runs), "log_loss", "lower")
+        _ = Verdict(pair(runs), "log_loss", "lower").leaderboard
     with pytest.raises(ConfigError, match="of user 7 have a log_loss of"):
         reviews_by_run(runs, 7)
 
@@ -121,7 +121,7 @@ def test_predictions_in_single_precision_are_a_runs_own(make_run):
         table = pq.read_table(file)
         place = table.column_names.index("p")
         pq.write_table(table.set_column(place, "p", table["p"].cast("float32")), file)
-    assert where(paired_of(*folders), 0, "log_loss") is not None
+    assert stratify(paired_of(*folders), 0, "log_loss") is not None
 
 
 @pytest.mark.parametrize("damage", ["cut off", "garbled", "without a column"])
@@ -136,7 +136,7 @@ def test_predictions_that_cannot_be_read_are_named(make_run, damage):
     else:
         pq.write_table(pq.read_table(file).drop_columns(["p"]), file)
     with pytest.raises(ConfigError, match=r"b/predictions\.parquet: cannot be read") as refused:
-        where(paired_of(*folders), 0, "log_loss")
+        stratify(paired_of(*folders), 0, "log_loss")
     assert len(str(refused.value).splitlines()) == 1
 
 
@@ -144,13 +144,13 @@ def test_without_predictions_there_is_nothing_to_say(make_run):
     folders = make_run("a"), make_run("b", blur=0.5), make_run("c", blur=1)
     (folders[1] / "predictions.parquet").unlink()
     paired = paired_of(*folders)
-    assert where(paired, 1, "log_loss") is None
-    assert where(paired, 0, "log_loss").runs == (0, 2)
+    assert stratify(paired, 1, "log_loss") is None
+    assert stratify(paired, 0, "log_loss").runs == (0, 2)
 
 
 def test_a_part_has_the_interval_of_a_ratio_over_users(make_run):
     folders = make_run("a"), make_run("b", blur=1)
-    found = where(paired_of(*folders), 0, "brier")
+    found = stratify(paired_of(*folders), 0, "brier")
     first, second = (load_predictions(folder) for folder in folders)
     gaps = (second.p - second.recalled) ** 2 - (first.p - first.recalled) ** 2
     inside = (first.elapsed_days >= 2) & (first.elapsed_days < 4)

@@ -12,18 +12,17 @@ import pytest
 from scipy.stats import rankdata
 
 from srs_eval.comparison.by_users import mean_ranks, superiority_matrix
-from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.verdict import judge
+from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.results.files import load_predictions
-from srs_eval.results.run import load_run, with_own_names
+from srs_eval.results.run import load_run
 from srs_eval.stats.estimate import clustered_mean, mean_of_users
-from srs_eval.stats.paired import compare, effective_users, user_weights
+from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
 
 
-def judged(*folders, intersect=False, **options):
-    return judge(pair(with_own_names(map(load_run, folders)), intersect=intersect), **options)
+def judged(*folders, **options):
+    return compare([load_run(folder) for folder in folders], **options)
 
 
 def on_average(board):
@@ -40,26 +39,29 @@ def test_means_and_intervals_are_those_of_the_saved_scores(three):
     for number, folder in enumerate(three):
         scores = pq.read_table(folder / "scores.parquet")
         losses = scores["log_loss"].to_numpy()
-        assert verdict.board.mean[number] == pytest.approx(losses.mean())
-        found = verdict.board.lo[number], verdict.board.hi[number]
+        assert verdict.leaderboard.mean[number] == pytest.approx(losses.mean())
+        found = verdict.leaderboard.lo[number], verdict.leaderboard.hi[number]
         assert found == pytest.approx(mean_of_users(losses).interval())
         reviews = scores["reviews"].to_numpy()
-        assert verdict.boards[1].mean[number] == pytest.approx(np.average(losses, weights=reviews))
+        assert verdict.leaderboards[1].mean[number] == pytest.approx(
+            np.average(losses, weights=reviews)
+        )
         by_log = np.average(losses, weights=np.log(reviews))
-        assert verdict.boards[2].mean[number] == pytest.approx(by_log)
+        assert verdict.leaderboards[2].mean[number] == pytest.approx(by_log)
 
 
 @pytest.mark.parametrize("weighting", ["users", "reviews", "log_reviews"])
 def test_differences_are_those_of_comparing_two_by_themselves(three, weighting):
     verdict = judged(*three)
-    (board,) = [board for board in verdict.boards if board.weighting == weighting]
+    (board,) = [board for board in verdict.leaderboards if board.weighting == weighting]
     reviews = verdict.paired.reviews
     weights = user_weights(reviews, weighting)
-    expected = compare(verdict.scores[:, 1], verdict.scores[:, 0], weights)
-    assert board.pairs[1][0] == expected.difference
-    assert board.pairs[0][1] == expected.difference.mirrored()
+    second, first = verdict.scores[:, 1], verdict.scores[:, 0]
+    expected = paired_mean(second, first, weights)
+    assert board.pairs[1][0] == expected
+    assert board.pairs[0][1] == expected.mirrored()
     assert board.effective == pytest.approx(effective_users(weights))
-    assert board.to_baseline[1].counts == expected.users
+    assert board.to_baseline[1].counts == paired_signs(second, first)
 
 
 def test_users_who_differ_most_are_listed(three):
@@ -77,14 +79,14 @@ def test_ranks_are_those_of_scipy_and_shares_add_up(three):
 
 
 def test_the_sharp_model_wins_and_the_others_are_worse(three):
-    assert on_average(judged(*three).board) == ["best", "worse", "worse"]
+    assert on_average(judged(*three).leaderboard) == ["best", "worse", "worse"]
 
 
 def test_a_run_and_its_copy_count_once(make_run):
     verdict = judged(make_run("a", folder="one"), make_run("a", folder="two"))
     assert [run.name for run in verdict.runs] == ["a (one)"]
     assert [one.run.name for one in verdict.paired.duplicates] == ["a (two)"]
-    assert verdict.board.best == 0
+    assert verdict.leaderboard.best == 0
 
 
 def test_ties_count_half():
@@ -96,11 +98,11 @@ def test_ties_count_half():
 def test_users_without_a_number_are_left_out_of_all_and_counted(make_run):
     folders = [make_run(name, blur=blur, only_recalled=[3]) for name, blur in (("a", 0), ("b", 1))]
     verdict = judged(*folders, metric="auc")
-    assert verdict.board.n_users == 11
+    assert verdict.leaderboard.n_users == 11
     assert "auc is not defined for 1 of 12 users" in verdict.notes[0]
-    assert verdict.board.best == 0  # higher is better
-    assert verdict.board.sign == -1
-    assert judged(*folders).board.n_users == 12
+    assert verdict.leaderboard.best == 0  # higher is better
+    assert verdict.leaderboard.sign == -1
+    assert judged(*folders).leaderboard.n_users == 12
 
 
 def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
@@ -108,8 +110,8 @@ def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
     table = pq.read_table(without / "scores.parquet").drop_columns(["log_loss"])
     pq.write_table(table, without / "scores.parquet")
     verdict = judged(with_it, other, without)
-    assert verdict.board.n_users == 12
-    assert on_average(verdict.board)[1:] == ["worse", "unknown"]
+    assert verdict.leaderboard.n_users == 12
+    assert on_average(verdict.leaderboard)[1:] == ["worse", "unknown"]
     assert verdict.order[-1] == 2
 
 
@@ -117,8 +119,8 @@ def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
 def test_few_users_have_wide_intervals(make_run, users):
     few = range(1, users + 1)
     verdict = judged(make_run("a", few), make_run("b", few, blur=1))
-    assert verdict.board.lo[0] < verdict.board.mean[0] < verdict.board.hi[0]
-    worse = verdict.board.to_best[1 - verdict.board.best]
+    assert verdict.leaderboard.lo[0] < verdict.leaderboard.mean[0] < verdict.leaderboard.hi[0]
+    worse = verdict.leaderboard.to_best[1 - verdict.leaderboard.best]
     assert worse.average.lo < worse.difference.mean < worse.average.hi
     assert worse.users.verdict == "not significantly different"
 
@@ -129,16 +131,16 @@ def test_what_sees_the_truth_or_learns_on_is_shown_but_never_called_the_best(mak
     plain = make_run("plain", blur=1.0)
     verdict = judged(oracle, online, plain)
     assert [verdict.runs[n].name for n in verdict.order] == ["oracle", "online", "plain"]
-    assert verdict.board.best == 2
-    assert on_average(verdict.board) == ["better", "better", "leads"]
+    assert verdict.leaderboard.best == 2
+    assert on_average(verdict.leaderboard) == ["better", "better", "leads"]
     assert [run.marked for run in verdict.runs] == ["oracle †", "online *", "plain"]
-    assert judged(oracle, online).board.best == 0  # nothing else to compare
+    assert judged(oracle, online).leaderboard.best == 0  # nothing else to compare
 
 
 def test_one_user_is_compared_review_by_review(make_run):
     folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0)]
     verdict = judged(*folders)
-    (board,) = verdict.boards
+    (board,) = verdict.leaderboards
     assert (board.lo[0], board.hi[0]) == (0.1, 0.9)  # of the summary
     mine, other = (load_predictions(folder) for folder in folders[:2])
     gaps = LogLoss().per_review(other) - LogLoss().per_review(mine)
@@ -146,11 +148,11 @@ def test_one_user_is_compared_review_by_review(make_run):
     assert board.pairs[1][0].interval() == pytest.approx(expected.interval())
     assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)
     assert on_average(board) == ["best", "worse"]
-    assert verdict.where is not None
-    assert verdict.where.over == "cards"
+    assert verdict.strata is not None
+    assert verdict.strata.over == "cards"
     of_auc = judged(*folders, metric="auc")
-    assert np.isnan(of_auc.board.pairs[1][0].p_value)
-    assert on_average(of_auc.board)[1] == "unknown"
+    assert np.isnan(of_auc.leaderboard.pairs[1][0].p_value)
+    assert on_average(of_auc.leaderboard)[1] == "unknown"
 
 
 def test_a_baseline_or_metric_that_is_not_there_is_met_with_what_was_meant(three):
@@ -193,7 +195,7 @@ def test_what_depends_on_the_training_rows_is_not_compared_under_several_protoco
         judged(*folders, metric="normalized_entropy_train")
     assert "normalized_entropy_train" not in judged(*folders).beside
     alike = judged(folders[0], folders[2], metric="normalized_entropy_train")
-    assert alike.board.mean.tolist() == pytest.approx([0.9, 0.92])
+    assert alike.leaderboard.mean.tolist() == pytest.approx([0.9, 0.92])
 
 
 def test_infinite_scores_are_refused(three):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from srs_eval.errors import ScoreError
 from srs_eval.plots.style import save_figure
 from srs_eval.plots.versus_plot import plot_versus, versus_figure
-from srs_eval.stats.paired import compare
+from srs_eval.stats.paired import paired_mean, paired_signs
 
 
 def drawn(first, second, **options):
@@ -22,7 +22,8 @@ def words(axes):
 
 def test_what_is_written_is_what_the_comparison_says():
     axes, found = drawn([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
-    assert found == compare([0.1, 0.2, 0.5, 0.3], [0.2, 0.3, 0.4, 0.3], better="lower")
+    first, second = np.array([0.1, 0.2, 0.5, 0.3]), np.array([0.2, 0.3, 0.4, 0.3])
+    assert found == (paired_mean(first, second), paired_signs(first, second))
     assert "A better for 2 of 4 users, 1 alike" in words(axes)
     assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
 

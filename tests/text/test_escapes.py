@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from srs_eval.comparison.leaderboard import leaderboards
-from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.files import (
     as_json,
     csv_text,
@@ -24,12 +23,12 @@ from srs_eval.comparison.report.files import (
     terminal_text,
 )
 from srs_eval.comparison.report.html import figures, page
-from srs_eval.comparison.verdict import judge
+from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.plots.style import heading, lettering, save_figure
 from srs_eval.plots.users_plot import users_figure
 from srs_eval.plots.versus_plot import versus_figure
 from srs_eval.results.files import SCORES, SUMMARY, write_table
-from srs_eval.results.run import load_run, with_own_names
+from srs_eval.results.run import load_run
 from srs_eval.text import console, escapes
 from srs_eval.text.plain import one_line, printable
 
@@ -120,7 +119,7 @@ def verdict_on(tmp_path):
             summary |= {"online": True, "interval_over": "users", "tags": {"config_hash": name}}
             (place / SUMMARY).write_text(json.dumps(summary))
             runs.append(load_run(place))
-        return judge(pair(with_own_names(runs)))
+        return compare(runs)
 
     return judged
 
@@ -156,7 +155,7 @@ def test_the_terminal_is_sent_no_controls(name, verdict_on, capsys):
 def test_a_leaderboard_keeps_its_rows(name, verdict_on, capsys):
     lines = []
     for label in (PLAIN, name):
-        (text,) = leaderboards([run.place for run in verdict_on(label).runs])
+        (text,) = sweep_texts([run.place for run in verdict_on(label).runs])
         console.say(text)
         said = capsys.readouterr().out
         assert unsafe(said) == []

@@ -1,47 +1,87 @@
-"""A comparison as files: Markdown, LaTeX, CSV and JSON, all of the same numbers."""
+"""A comparison on the terminal and as files: Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from srs_eval.comparison.report.grid import Grid
-from srs_eval.comparison.report.grids import grids
+from tabulate import DataRow, Line, TableFormat, tabulate
+
+from srs_eval.comparison.report.grids import Grid, beside, grids, leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
 from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
 from srs_eval.comparison.standing import Standing
-from srs_eval.comparison.strata import Where
+from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.files import whole_file, write_json
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
+from srs_eval.stats.significance import LEVEL
 from srs_eval.text.console import table
 from srs_eval.text.escapes import (
     for_csv,
     for_latex,
     for_latex_comment,
+    for_latex_row,
     for_markdown,
     for_markdown_line,
-    latex_row,
 )
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
-# In the terminal, the rest is in the files.
-_SAID = ("leaderboard_", "beside", "against_baseline")
+# The terminal has room for these tables, without these columns, and for this short word.
+_PRINTED = ("leaderboard_", "beside", "against_baseline")
+_NOT_PRINTED = ("level", "p")
+_SHORT = {"not significantly different": "not significant"}
+# tabulate's own format for booktabs would escape cells a second time.
+_BOOKTABS = TableFormat(
+    lineabove=Line("\\toprule", "", "", ""),
+    linebelowheader=Line("\\midrule", "", "", ""),
+    linebetweenrows=None,
+    linebelow=Line("\\bottomrule", "", "", ""),
+    headerrow=DataRow("", " & ", " \\\\"),
+    datarow=DataRow("", " & ", " \\\\"),
+    padding=0,
+    with_header_hide=None,
+)
 
 
-def terminal_text(verdict: Verdict) -> str:
-    """Say the verdict, the leaderboards and the differences to the baseline."""
+def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
+    """Format the headline, the leaderboards and the differences to the baseline.
+
+    Parameters
+    ----------
+    of_sweep : bool
+        Only the leaderboard in which each user counts once, and other metrics. No predictions
+        are read for them, unless of a single user.
+    """
     parts = [facts_of(verdict), "", headline(verdict)]
-    for grid in grids(verdict):
-        if grid.key.startswith(_SAID):
-            parts += ["", grid.title, table(grid.rows, grid.headers, text=grid.text)]
+    if of_sweep:
+        printed = [leaderboard(verdict, verdict.leaderboard)]
+        printed += [beside(verdict)] if verdict.beside else []
+    else:
+        printed = [grid for grid in grids(verdict) if grid.key.startswith(_PRINTED)]
+    for grid in printed:
+        parts += ["", grid.title, _terminal_table(grid)]
+    if len(verdict.runs) > 1:
+        parts += [
+            "",
+            "to best: mean paired difference to the leader. Intervals of differences are adjusted "
+            "for the",
+            "number of comparisons, and exclude 0 exactly where the difference is significant at "
+            "1 %",
+        ]
     return "\n".join([*parts, *(["", *remarks(verdict)] if remarks(verdict) else [])])
+
+
+def _terminal_table(grid: Grid) -> str:
+    kept = [n for n, name in enumerate(grid.headers) if name not in _NOT_PRINTED]
+    rows = [[_SHORT.get(row[n], row[n]) for n in kept] for row in grid.rows]
+    return table(rows, [grid.headers[n] for n in kept], text=grid.text)
 
 
 def write_files(verdict: Verdict, folder: Path) -> list[Path]:
@@ -56,20 +96,13 @@ def write_files(verdict: Verdict, folder: Path) -> list[Path]:
 
 
 def markdown(verdict: Verdict) -> str:
-    """Write every table in GitHub's Markdown."""
+    """Format every table in GitHub's Markdown."""
     lines = ["# Comparison", "", *_paragraph(headline(verdict)), *_paragraph(facts_of(verdict))]
     lines += [f"- {for_markdown_line(remark)}" for remark in remarks(verdict)]
     for grid in grids(verdict):
         lines += ["", f"## {for_markdown(grid.title)}", "", *_paragraph(grid.caption)]
-        lines += ["| " + " | ".join(map(for_markdown, grid.headers)) + " |"]
-        rule = ["---"] * grid.text + ["---:"] * (len(grid.headers) - grid.text)
-        lines += ["|" + "|".join(rule) + "|"]
-        for row, cells in enumerate(_with_below(grid)):
-            marked = [
-                f"**{for_markdown(cell)}**" if n == 0 and row in grid.bold else for_markdown(cell)
-                for n, cell in enumerate(cells)
-            ]
-            lines.append("| " + " | ".join(marked) + " |")
+        rows = _cells(grid, for_markdown, for_markdown, "**{}**")
+        lines.append(_formatted(grid, rows, for_markdown, "pipe"))
     return "\n".join([*lines, ""])
 
 
@@ -78,11 +111,11 @@ def _paragraph(text: str) -> tuple[str, str]:
 
 
 def latex(verdict: Verdict) -> str:
-    """Write every table as a LaTeX table in the style of booktabs."""
+    """Format every table as a LaTeX table in the style of booktabs."""
     said = [headline(verdict), facts_of(verdict), *remarks(verdict)]
-    lines = ["% needs \\usepackage{booktabs}"]
-    lines += map(for_latex_comment, said)
+    lines = ["% needs \\usepackage{booktabs}", *map(for_latex_comment, said)]
     for grid in grids(verdict):
+        rows = _cells(grid, for_latex, for_latex_row, r"\textbf{{{}}}")
         columns = "l" * grid.text + "r" * (len(grid.headers) - grid.text)
         lines += [
             "",
@@ -90,29 +123,43 @@ def latex(verdict: Verdict) -> str:
             "\\centering",
             f"\\caption{{{for_latex(_caption(verdict, grid))}}}",
             f"\\label{{tab:{grid.key}}}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            _formatted(grid, rows, for_latex, _BOOKTABS),
+            "\\end{tabular}",
+            "\\end{table}",
         ]
-        lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
-        lines += [latex_row(list(map(for_latex, grid.headers))), "\\midrule"]
-        for row, cells in enumerate(_with_below(grid)):
-            marked = [
-                f"\\textbf{{{for_latex(cell)}}}" if n == 0 and row in grid.bold else for_latex(cell)
-                for n, cell in enumerate(cells)
-            ]
-            lines.append(latex_row(marked))
-        lines += ["\\bottomrule", "\\end{tabular}", "\\end{table}"]
     return "\n".join([*lines, ""])
 
 
+def _cells(
+    grid: Grid, escape: Callable[[str], str], escape_first: Callable[[str], str], bold: str
+) -> Iterator[list[str]]:
+    """Escape cells, with their second line beside the first and names of highlighted rows bold."""
+    for number, row in enumerate(grid.rows):
+        below = grid.below[number] if grid.below else [""] * len(row)
+        first, *others = (f"{cell} {small}".strip() for cell, small in zip(row, below, strict=True))
+        name = escape_first(first)
+        yield [bold.format(name) if number in grid.bold else name, *map(escape, others)]
+
+
+def _formatted(
+    grid: Grid, rows: Iterable[list[str]], escape: Callable[[str], str], style: str | TableFormat
+) -> str:
+    align = ["left"] * grid.text + ["right"] * (len(grid.headers) - grid.text)
+    headers = list(map(escape, grid.headers))
+    return tabulate(rows, headers, tablefmt=style, colalign=align, disable_numparse=True)
+
+
 def _caption(verdict: Verdict, grid: Grid) -> str:
-    """Title and caption of a table, with the marks of its rows explained."""
+    """Return title and caption of a table, with the marks of its rows explained."""
     first = "".join(row[0] for row in grid.rows)
     marks = [note for note in mark_notes(verdict.paired.every_run) if note[0] in first]
     return "".join(f"{part}. " for part in (grid.title, grid.caption, *marks)).rstrip()
 
 
 def csv_text(verdict: Verdict) -> str:
-    """Write one row for each run and weighting, numbers in full."""
-    rows = list(_flat(verdict))
+    """Format the tidy table as CSV, with numbers in full precision."""
+    rows = tidy(verdict)
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -122,7 +169,7 @@ def csv_text(verdict: Verdict) -> str:
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
-    """Everything that was found, numbers in full."""
+    """Return all numbers of a comparison, in full precision."""
     names = [run.name for run in verdict.runs]
     twins = {one.run.name: one.twin.name for one in verdict.paired.duplicates}
     return {
@@ -130,25 +177,13 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "metric": verdict.metric,
         "better": verdict.better,
         "baseline": names[verdict.baseline],
-        "users": verdict.board.n_users,
+        "users": verdict.leaderboard.n_users,
         "reviews": int(verdict.paired.reviews.sum()),
-        "interval_level": 0.99,
+        "interval_level": LEVEL,
         "notes": remarks(verdict),
-        "runs": [
-            {
-                "name": run.name,
-                "folder": str(run.place),
-                "traits": list(run.traits),
-                "data": run.data,
-                "protocol": run.protocol,
-                "tags": dict(run.summary.get("tags", {})),
-                "fits": _fits_said(run),
-                "identical_to": twins.get(run.name),
-            }
-            for run in verdict.paired.every_run
-        ],
+        "runs": [_run(run, twins.get(run.name)) for run in verdict.paired.every_run],
         **({TAG: ON_TEST_ROWS} if chosen_on_test_rows(verdict.runs) else {}),
-        "leaderboard": list(_flat(verdict)),
+        "leaderboard": tidy(verdict),
         "against_baseline": [
             {"run": name, "gains": found.gains, "losses": found.losses}
             for name, found in zip(names, verdict.extremes, strict=True)
@@ -164,16 +199,31 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 "other": names[b],
                 **_pair(board.pairs[a][b]),
             }
-            for board in verdict.boards
+            for board in verdict.leaderboards
             for a in range(len(names))
             for b in range(a)
         ],
-        "where": None if verdict.where is None else _where(verdict, verdict.where),
+        "where": None if verdict.strata is None else _strata(verdict, verdict.strata),
     }
 
 
-def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
-    for board in verdict.boards:
+def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "folder": str(run.place),
+        "traits": list(run.traits),
+        "data": run.data,
+        "protocol": run.protocol,
+        "tags": dict(run.summary.get("tags", {})),
+        "fits": _fit_counts(run),
+        "identical_to": identical_to,
+    }
+
+
+def tidy(verdict: Verdict) -> list[dict[str, Any]]:
+    """Return the leaderboards as one table: a row for each run and weighting of users."""
+    rows = []
+    for board in verdict.leaderboards:
         for place, model in enumerate(board.order, start=1):
             run = verdict.runs[model]
             row = {
@@ -191,27 +241,28 @@ def _flat(verdict: Verdict) -> Iterator[dict[str, Any]]:
                 "notes": "; ".join(verdict.notes),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
             }
-            yield {**_about(run), **row}
+            rows.append({**_about(run), **row})
             for other in verdict.paired.duplicates_of(run):
-                yield {**_about(other, identical_to=run.name), **row}
+                rows.append({**_about(other, identical_to=run.name), **row})
+    return rows
 
 
 def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
     return {
         "run": run.name,
         "traits": " ".join(run.traits),
-        **_fits_said(run),
+        **_fit_counts(run),
         "identical_to": identical_to,
     }
 
 
-def _fits_said(run: Run) -> dict[str, int | None]:
-    """Return the counts of fits; None where the run does not say, which is not 0."""
+def _fit_counts(run: Run) -> dict[str, int | None]:
+    """Return the counts of fits; None where the run has no count, which is not 0."""
     return {count: run.summary.get(count) for count in asdict(run.fits)}
 
 
 def _standing(standing: Standing, to: str) -> dict[str, Any]:
-    """Difference to another run on average, then the users for whom it is better and worse."""
+    """Return the difference to another run, on average and for most users."""
     average, users, counts = standing.average, standing.users, standing.counts
     return {
         f"to_{to}": standing.difference.mean,
@@ -232,12 +283,12 @@ def _standing(standing: Standing, to: str) -> dict[str, Any]:
 
 
 def _pair(difference: Estimate) -> dict[str, float]:
-    """Difference between two runs without allowance for other pairs."""
+    """Return the difference between two runs, not adjusted for other pairs."""
     lo, hi = difference.interval()
     return {"difference": difference.mean, "lo": lo, "hi": hi, "p": difference.p_value}
 
 
-def _where(verdict: Verdict, found: Where) -> dict[str, Any]:
+def _strata(verdict: Verdict, found: Strata) -> dict[str, Any]:
     names = [verdict.runs[run].name for run in found.runs]
     return {
         "score": found.score,
@@ -258,13 +309,6 @@ def _where(verdict: Verdict, found: Where) -> dict[str, Any]:
             for fact, strata in found.facts
         },
     }
-
-
-def _with_below(grid: Grid) -> Iterable[list[str]]:
-    """Cells with their second line beside the first."""
-    for number, row in enumerate(grid.rows):
-        below = grid.below[number] if grid.below else [""] * len(row)
-        yield [f"{cell} {small}".strip() for cell, small in zip(row, below, strict=True)]
 
 
 def _full(value: Any) -> Any:

@@ -1,15 +1,15 @@
-"""The tables of a comparison, as text cells: every output is made of the same ones."""
+"""The tables of a comparison as text cells, the same for every output format."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from srs_eval.comparison.board import Board
-from srs_eval.comparison.report.grid import Grid
-from srs_eval.comparison.report.parts import extremes, rank_grid, shares, strata_grid
+from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.report.words import level_text, p_text, percent, share_interval, signed
 from srs_eval.comparison.standing import Standing
+from srs_eval.comparison.strata import Fact, Strata, Stratum
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.text.console import interval, number
 
@@ -18,22 +18,51 @@ _WEIGHTED = {
     "reviews": ("Each review counts once: the typical review", ""),
     "log_reviews": (
         "Users weighted by the logarithm of their reviews",
-        "estimates nothing, and is here to compare with tables made so; ",
+        "estimates nothing, and allows comparison with tables made that way; ",
     ),
 }
-
-
-# The leader, and models not significantly different from it, stand out.
+# The leader, and models not significantly different from it, are highlighted.
 _ALIKE = ("best", "leads", "identical", "not significantly different")
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of text cells.
+
+    Attributes
+    ----------
+    key : str
+        Name in files and links.
+    text : int
+        Number of text columns, which come first; the others are numbers.
+    bold : frozenset of int
+        Highlighted rows.
+    shade : sequence of sequence of float
+        Shade of each cell, from -1 (in favour of the row) to 1 (against it); empty if no cell is
+        shaded.
+    below : sequence of sequence of str
+        Second, smaller line of each cell; empty if no cell has one.
+    """
+
+    key: str
+    title: str
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    text: int = 1
+    bold: frozenset[int] = frozenset()
+    shade: Sequence[Sequence[float]] = field(default=())
+    below: Sequence[Sequence[str]] = field(default=())
+
+
 def grids(verdict: Verdict) -> Iterator[Grid]:
-    """Every table of a comparison, in the order of a report."""
+    """Yield every table of a comparison, in the order of a report."""
     several = len(verdict.runs) > 1
-    users = verdict.board.n_users > 1
-    for board in verdict.boards:
-        yield leaderboard(verdict, board)
-        if several and users and board is verdict.board:
+    board = verdict.leaderboard
+    users = board.n_users > 1
+    for each in verdict.leaderboards:
+        yield leaderboard(verdict, each)
+        if several and users and each is board:
             yield majority(verdict, board.to_best, board.best, "leaderboard_majority")
     if verdict.beside:
         yield beside(verdict)
@@ -41,20 +70,20 @@ def grids(verdict: Verdict) -> Iterator[Grid]:
         yield against(verdict)
         if users:
             yield majority(
-                verdict, verdict.board.to_baseline, verdict.baseline, "against_baseline_majority"
+                verdict, board.to_baseline, verdict.baseline, "against_baseline_majority"
             )
             yield shares(verdict)
             yield rank_grid(verdict)
-        if verdict.where is not None:
-            for fact, strata in verdict.where.facts:
-                yield strata_grid(verdict, verdict.where, fact, strata)
+        if verdict.strata is not None:
+            for fact, strata in verdict.strata.facts:
+                yield strata_grid(verdict, verdict.strata, fact, strata)
         if users:
             yield extremes(verdict)
     yield sources(verdict)
 
 
-def leaderboard(verdict: Verdict, board: Board) -> Grid:
-    """Rank the runs for one weighting of users."""
+def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
+    """Tabulate the leaderboard of one weighting of users."""
     title, meaning = _WEIGHTED[board.weighting]
     rows: list[tuple[str, ...]] = []
     bold = set()
@@ -74,7 +103,7 @@ def leaderboard(verdict: Verdict, board: Board) -> Grid:
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
         caption=f"{counted}{meaning}to best: mean paired difference to the leader, with its p and "
-        "its interval, both of which allow for the leader having been chosen by looking: the "
+        "its interval, both adjusted for the selection of the leader on the same scores: the "
         "level is higher the more models ahead are not worse. The verdict is p at 1 %",
         headers=(
             *("run", verdict.metric, "99 % interval", "to best"),
@@ -86,7 +115,7 @@ def leaderboard(verdict: Verdict, board: Board) -> Grid:
 
 
 def difference_cells(standing: Standing) -> list[str]:
-    """Write a mean difference: its size, interval, level, p, and verdict."""
+    """Format a mean difference: its size, interval, level, p, and verdict."""
     answer = standing.average
     if math.isnan(standing.difference.mean):
         return ["", "", "", "", answer.verdict]
@@ -100,7 +129,7 @@ def difference_cells(standing: Standing) -> list[str]:
 
 
 def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: str) -> Grid:
-    """Say for how many users each run is better than the leader, or the baseline."""
+    """Tabulate for how many users each run is better than the leader, or the baseline."""
     rows = []
     for model in verdict.order:
         counts, answer = standings[model].counts, standings[model].users
@@ -123,7 +152,7 @@ def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: s
         title=f"For most users, against {name}",
         caption=f"Users for whom the run is better than {name}, worse, and alike; share: better "
         "among those who differ, with the interval of Clopper and Pearson; p: exact sign test. "
-        "Level and p allow for other comparisons as in the table of means",
+        "Level and p are adjusted as in the table of means",
         headers=(
             *("run", "better", "worse", "alike", "share"),
             *("interval", "level", "p", "for most users"),
@@ -133,7 +162,7 @@ def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: s
 
 
 def beside(verdict: Verdict) -> Grid:
-    """Means of other metrics."""
+    """Tabulate the means of other metrics."""
     rows = [
         (verdict.runs[model].marked, *(number(of[model]) for of in verdict.beside.values()))
         for model in verdict.order
@@ -141,28 +170,28 @@ def beside(verdict: Verdict) -> Grid:
     return Grid(
         key="beside",
         title="Other metrics",
-        caption="Means over users" if verdict.board.n_users > 1 else "Of the same reviews",
+        caption="Means over users" if verdict.leaderboard.n_users > 1 else "Of the same reviews",
         headers=("run", *verdict.beside),
         rows=tuple(rows),
     )
 
 
 def against(verdict: Verdict) -> Grid:
-    """Paired differences to the baseline."""
+    """Tabulate paired differences to the baseline."""
     base = verdict.baseline
     lower = "above" if verdict.better == "higher" else "below"
     over = "user by user"
-    if verdict.board.n_users == 1:
+    if verdict.leaderboard.n_users == 1:
         over = "review by review, with standard errors clustered by card and by day"
     return Grid(
         key="against_baseline",
         title=f"Against {verdict.runs[base].name}",
         caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
-        "and p both allow for the number of comparisons by Holm's method, those of the leader for "
-        "its having been chosen by looking, as in the leaderboard",
+        "and p are both adjusted for the number of comparisons by Holm's method, and those of the "
+        "leader for its selection, as in the leaderboard",
         headers=("run", "difference", "interval", "level", "p", "on average"),
         rows=tuple(
-            (verdict.runs[model].marked, *difference_cells(verdict.board.to_baseline[model]))
+            (verdict.runs[model].marked, *difference_cells(verdict.leaderboard.to_baseline[model]))
             for model in verdict.order
             if model != base
         ),
@@ -170,7 +199,7 @@ def against(verdict: Verdict) -> Grid:
 
 
 def sources(verdict: Verdict) -> Grid:
-    """Say where each run was read from."""
+    """Tabulate data, protocol, fits, settings and folder of each run."""
     rows = [
         (
             run.marked,
@@ -201,5 +230,115 @@ def sources(verdict: Verdict) -> Grid:
     )
 
 
-def _bounds(board: Board, model: int) -> str:
+def _bounds(board: Leaderboard, model: int) -> str:
     return interval(float(board.lo[model]), float(board.hi[model]))
+
+
+def shares(verdict: Verdict) -> Grid:
+    """Tabulate for what share of users each run is better than each other."""
+    order = verdict.order
+    rows = [
+        (
+            verdict.runs[a].marked,
+            *("" if a == b else percent(float(verdict.superiority[a, b])) for b in order),
+        )
+        for a in order
+    ]
+    shade = [
+        [0.0, *(0.0 if a == b else _zero(1 - 2 * verdict.superiority[a, b]) for b in order)]
+        for a in order
+    ]
+    return Grid(
+        key="superiority",
+        title="For how many users",
+        caption="Share of users for whom the run of the row is better than that of the column; "
+        "ties count half",
+        headers=("better than", *(verdict.runs[b].name for b in order)),
+        rows=tuple(rows),
+        shade=shade,
+    )
+
+
+def rank_grid(verdict: Verdict) -> Grid:
+    """Tabulate mean ranks."""
+    found = verdict.mean_ranks
+    order = sorted(range(len(verdict.runs)), key=lambda n: (math.isnan(found[n]), found[n]))
+    return Grid(
+        key="ranks",
+        title="Mean ranks",
+        caption="Over users, 1 is best, ties share theirs; by how much is disregarded",
+        headers=("run", "mean rank"),
+        rows=tuple((verdict.runs[m].marked, number(float(found[m]), 3)) for m in order),
+    )
+
+
+def strata_grid(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[Stratum]) -> Grid:
+    """Tabulate differences to the baseline by strata of one fact."""
+    column = {run: position for position, run in enumerate(found.runs)}
+    models = [n for n in verdict.order if n in column and n != verdict.baseline]
+    rows, below, shade = [], [], []
+    largest = max((abs(float(s.gap[column[m]])) for s in strata for m in models), default=0.0)
+    for model in models:
+        at = column[model]
+        rows.append((verdict.runs[model].marked, *(signed(s.gap[at]) for s in strata)))
+        below.append(["", *(_small(s, at) for s in strata)])
+        shade.append([0.0, *(_shade(s, at, largest) for s in strata)])
+    counts = ("share of reviews", *(percent(s.share) for s in strata))
+    base = verdict.runs[verdict.baseline].name
+    return Grid(
+        key=f"where_{fact.name}",
+        title=fact.title,
+        caption=f"Mean difference in {found.score} to {base} per review, each user's reviews "
+        f"together counting once; 99 % intervals over {found.over}, each of one "
+        "stratum alone; coloured where the interval excludes 0",
+        headers=("run", *(s.label for s in strata)),
+        rows=(counts, *rows),
+        shade=[[0.0] * (len(strata) + 1), *shade],
+        below=[["", *(_over(s, found.over) for s in strata)], *below],
+    )
+
+
+def extremes(verdict: Verdict) -> Grid:
+    """Tabulate the users for whom each run differs most from the baseline."""
+    rows = []
+    for model in verdict.order:
+        if model == verdict.baseline:
+            continue
+        found = verdict.extremes[model]
+        best, worst = (
+            ", ".join(f"{user}\N{NO-BREAK SPACE}({signed(gap)})" for user, gap in users) or "none"
+            for users in (found.gains, found.losses)
+        )
+        rows.append((verdict.runs[model].marked, best, worst))
+    base = verdict.runs[verdict.baseline].name
+    return Grid(
+        key="users",
+        title="Users who differ most",
+        caption=f"Largest differences to {base} in each direction: user (difference)",
+        headers=("run", "better for", "worse for"),
+        rows=tuple(rows),
+        text=3,
+    )
+
+
+def _zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else float(value)
+
+
+def _small(stratum: Stratum, at: int) -> str:
+    """Format the interval of a stratum, if it has one."""
+    lo, hi = float(stratum.lo[at]), float(stratum.hi[at])
+    return "" if math.isnan(lo) else interval(lo, hi, 3)
+
+
+def _over(stratum: Stratum, noun: str) -> str:
+    """Format the number of users, or cards, of a stratum."""
+    return f"{stratum.n_clusters:,} {noun if stratum.n_clusters > 1 else noun.removesuffix('s')}"
+
+
+def _shade(stratum: Stratum, at: int, largest: float) -> float:
+    """Return the shade of a difference, by its size; 0 unless the interval excludes 0."""
+    lo, hi = float(stratum.lo[at]), float(stratum.hi[at])
+    if not largest or not (lo > 0 or hi < 0):
+        return 0.0
+    return float(stratum.gap[at]) / largest

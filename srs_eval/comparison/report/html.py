@@ -1,4 +1,4 @@
-"""A comparison as one page: everything inside the file, nothing fetched, fit to print."""
+"""A comparison as one self-contained HTML page, in light and dark, and for print."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from srs_eval.comparison.report.grid import Grid
-from srs_eval.comparison.report.grids import grids
-from srs_eval.comparison.report.plots import differences_figure, where_figure
+from srs_eval.comparison.report.grids import Grid, grids
+from srs_eval.comparison.report.plots import differences_figure, strata_figure
 from srs_eval.comparison.report.words import facts_of, figure_note, headline, remarks
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.plots.style import annotate, house_style
@@ -31,31 +30,38 @@ _SECTIONS = (
     ("Runs", ("runs",)),
 )
 _STYLE = """
-:root { color-scheme: light; }
+:root { color-scheme: light dark; --text: #1f2328; --page: #fff; --muted: #57606a;
+  --line: #d0d7de; --thin: #eaeef2; --bold: #f0f6fc; --link: #0969da; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --text: #e6edf3; --page: #0d1117; --muted: #9198a1;
+    --line: #3d444d; --thin: #262c36; --bold: #151f2e; --link: #4493f8; }
+}
 body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
-  color: #1f2328; background: #fff; max-width: 1080px; margin: 0 auto; padding: 24px 32px 64px; }
+  color: var(--text); background: var(--page);
+  max-width: 1080px; margin: 0 auto; padding: 24px 32px 64px; }
 h1 { font-size: 26px; margin: 0 0 4px; }
-h2 { font-size: 20px; margin: 44px 0 8px; padding-bottom: 4px; border-bottom: 1px solid #d0d7de; }
+h2 { font-size: 20px; margin: 44px 0 8px; padding-bottom: 4px;
+  border-bottom: 1px solid var(--line); }
 h3 { font-size: 16px; margin: 26px 0 2px; }
 p.lead { font-size: 18px; margin: 12px 0; }
-p.caption, p.facts, ul.notes, footer { color: #57606a; font-size: 13.5px; }
+p.caption, p.facts, ul.notes, footer { color: var(--muted); font-size: 13.5px; }
 p.caption { margin: 0 0 8px; max-width: 115ch; }
 nav a { margin-right: 18px; }
-a { color: #0969da; text-decoration: none; }
+a { color: var(--link); text-decoration: none; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 8px; text-align: right; vertical-align: top; white-space: nowrap; }
-th { font-weight: 600; border-bottom: 2px solid #d0d7de; vertical-align: bottom; }
-td { border-bottom: 1px solid #eaeef2; }
+th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
+td { border-bottom: 1px solid var(--thin); }
 td.text, th.text { text-align: left; }
 td.wide { white-space: normal; min-width: 16em; overflow-wrap: anywhere; }
-td small { display: block; color: #57606a; font-size: 10.5px; }
-tr.bold td { font-weight: 650; background: #f0f6fc; }
+td small { display: block; color: var(--muted); font-size: 10.5px; }
+tr.bold td { font-weight: 650; background: var(--bold); }
 figure { margin: 16px 0; }
-img { max-width: 100%; height: auto; }
+img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
 .scatters { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 12px; }
 .scatters figure { margin: 0; }
-footer { margin-top: 48px; border-top: 1px solid #d0d7de; padding-top: 12px; }
+footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px; }
 @media print {
   body { max-width: none; padding: 0; font-size: 11px; }
   nav { display: none; }
@@ -73,7 +79,7 @@ def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
     Parameters
     ----------
     command : str
-        What was typed, to be written at the end.
+        Command line, for the end of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with whole_file(folder / HTML) as partial:
@@ -82,7 +88,7 @@ def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
 
 
 def page(verdict: Verdict, *, command: str = "") -> str:
-    """Make the page."""
+    """Format the page."""
     tables = list(grids(verdict))
     body: list[str] = []
     contents: list[str] = []
@@ -103,7 +109,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
             "<!DOCTYPE html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            # Nothing may be fetched, whatever a name holds.
+            # Nothing is fetched, whatever the names of runs hold.
             '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
             "style-src 'unsafe-inline'; img-src data:\">",
             '<link rel="icon" href="data:,">',
@@ -123,14 +129,14 @@ def page(verdict: Verdict, *, command: str = "") -> str:
 
 
 def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
-    """Every figure but the scatters: section, what it shows, and the figure."""
+    """Yield section, description and figure of every figure but the scatter plots."""
     if len(verdict.runs) < 2:
         return
     base = verdict.runs[verdict.baseline].name
     differences = _noted(verdict, differences_figure(verdict), verdict.order)
     yield "Against the baseline", f"Differences to {base}", differences
     shown = next((model for model in verdict.order if model != verdict.baseline), None)
-    drawn = None if shown is None else where_figure(verdict, shown)
+    drawn = None if shown is None else strata_figure(verdict, shown)
     if shown is not None and drawn is not None:
         name = verdict.runs[shown].name
         noted = _noted(verdict, drawn, [shown, verdict.baseline])
@@ -138,18 +144,18 @@ def figures(verdict: Verdict) -> Iterator[tuple[str, str, Figure]]:
 
 
 def _noted(verdict: Verdict, figure: Figure, models: Sequence[int]) -> Figure:
-    """Explain below a figure the marks of the runs it shows."""
+    """Explain the marks of the runs below a figure."""
     annotate(figure, figure_note(verdict, models))
     return figure
 
 
 def _figures(verdict: Verdict, section: str) -> list[str]:
-    return [_image(figure, alt) for where, alt, figure in figures(verdict) if where == section]
+    return [_image(figure, alt) for of, alt, figure in figures(verdict) if of == section]
 
 
 def _scatters(verdict: Verdict) -> list[str]:
     """Draw each run against the baseline, one dot for each user."""
-    if verdict.board.n_users < 2:
+    if verdict.leaderboard.n_users < 2:
         return []
     models = [model for model in verdict.order if model != verdict.baseline]
     base = verdict.baseline
@@ -215,14 +221,13 @@ def _class(name: str) -> str:
 
 
 def _tint(strength: float) -> str:
-    """Mix a colour with white: blue in favour, vermilion against; both apart for everyone."""
-    full = (0, 114, 178) if strength < 0 else (213, 94, 0)
-    share = 0.6 * min(abs(strength), 1.0) ** 0.7
-    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in full)
+    """Return a translucent colour: blue in favour, vermilion against, safe for colour blindness."""
+    colour = "0 114 178" if strength < 0 else "213 94 0"
+    return f"rgb({colour} / {0.6 * min(abs(strength), 1.0) ** 0.7:.3f})"
 
 
 def _image(figure: Figure, alt: str) -> str:
-    """Put a figure into the page, as a picture of its own that shares no names with others."""
+    """Embed a figure as an SVG image of its own, whose ids cannot clash with others."""
     out = io.BytesIO()
     with house_style():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})

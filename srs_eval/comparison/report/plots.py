@@ -1,4 +1,4 @@
-"""The figures of a comparison: differences, and where models differ."""
+"""The figures of a comparison: differences to the baseline, overall and by stratum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from srs_eval.plots.style import (
 def differences_figure(verdict: Verdict) -> Figure:
     """Draw the mean paired difference of every run to the baseline, with its interval."""
     models = [model for model in verdict.order if model != verdict.baseline]
-    board, base = verdict.board, verdict.baseline
+    board, base = verdict.leaderboard, verdict.baseline
     with house_style():
         figure = new_figure(7.2, 0.9 + 0.3 * max(len(models), 1))
         axes = figure.add_subplot()
@@ -52,9 +52,9 @@ def differences_figure(verdict: Verdict) -> Figure:
     return figure
 
 
-def where_figure(verdict: Verdict, model: int) -> Figure | None:
-    """Draw in which reviews a run differs from the baseline; None without predictions."""
-    found = verdict.where
+def strata_figure(verdict: Verdict, model: int) -> Figure | None:
+    """Draw the differences of a run to the baseline by stratum; None without predictions."""
+    found = verdict.strata
     if found is None or model not in found.runs or not found.facts:
         return None
     at = found.runs.index(model)
@@ -96,7 +96,7 @@ def _draw_strata(axes: Axes, fact: Fact, strata: tuple[Stratum, ...], at: int) -
 
 
 def _colour(gap: float, lo: float, hi: float, sign: float) -> str:
-    """Blue where the run is better than the baseline, vermilion where worse, else grey."""
+    """Return blue where the run is better than the baseline, vermilion where worse, else grey."""
     if math.isnan(lo) or lo <= 0 <= hi:
         return MUTED
     return BLUE if sign * gap < 0 else VERMILION

@@ -1,4 +1,4 @@
-"""A comparison in words: who predicts best, what was compared, and what to keep in mind."""
+"""A comparison in words: headline, facts, remarks, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -7,47 +7,40 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from srs_eval.comparison.board import Board
+from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.fit_counts import explained_counts
-from srs_eval.results.run import TRAITS, UNLIKE, Run
+from srs_eval.results.run import INELIGIBLE, TRAITS, Run
+from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import number
 
-# Below, intervals of a model that fails for a few users hold the mean too seldom.
-ENOUGH_USERS = 10
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
     "not significantly different": "Not significantly different on average",
     "identical": "The same scores",
-    "better": "Better on average, but not by the same rules",
+    "better": "Better on average, but not eligible for best",
     "unknown": "Without a test",
 }
 _DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero": "near 0 is better"}
 
 
 def headline(verdict: Verdict) -> str:
-    """Say who predicts best, on average and for how many users, in a few sentences."""
-    return board_headline(verdict.board, verdict.runs, verdict.metric)
-
-
-def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
-    """Say how every run compares with the leader."""
-    names = [run.name for run in runs]
-    unlike = any(set(run.traits) & set(UNLIKE) for run in runs)
-    rivals = "the models that play by the same rules" if unlike else ""
+    """Summarise in a few sentences which run predicts best, on average and for most users."""
+    board, names = verdict.leaderboard, [run.name for run in verdict.runs]
     if board.best < 0:
-        return f"No run has a {metric}."
+        return f"No run has a {verdict.metric}."
     if len(names) == 1:
-        return f"{names[0]}: {metric} {number(board.mean[0])}. Nothing to compare it with."
-    leader = board.to_best[board.best].average.verdict
-    place = f"leads {rivals}"
-    if leader == "best":
-        place = f"predicts best of {rivals}" if unlike else "predicts best"
+        mean = number(board.mean[0])
+        return f"{names[0]}: {verdict.metric} {mean}. Nothing to compare it with."
+    rivals = "" if all(run.is_eligible for run in verdict.runs) else " the eligible models"
+    place = f"leads{rivals}"
+    if board.to_best[board.best].average.verdict == "best":
+        place = f"predicts best{rivals and ' of'}{rivals}"
     mean = number(float(board.mean[board.best]))
-    said = [f"{names[board.best]} {place.strip()} ({metric} {mean})."]
+    said = [f"{names[board.best]} {place} ({verdict.metric} {mean})."]
     for answer, words in _GROUPS.items():
         group = [m for m in board.order if board.to_best[m].average.verdict == answer]
         if group:
@@ -56,8 +49,8 @@ def board_headline(board: Board, runs: Sequence[Run], metric: str) -> str:
     return " ".join(said)
 
 
-def _for_users(board: Board, model: int) -> str:
-    """Say for how many users the leader is better than a model, if there are several."""
+def _for_users(board: Leaderboard, model: int) -> str:
+    """Format for how many users a model is better or worse than the leader."""
     standing = board.to_best[model]
     counts, total = standing.counts, sum(standing.counts)
     if total < 2 or standing.average.verdict == "identical":
@@ -72,13 +65,13 @@ def _for_users(board: Board, model: int) -> str:
 
 
 def few_users(users: int) -> str:
-    """Warn of means over a few users; empty from ten users on."""
+    """Return a warning about means over few users; "" if there are enough, or only one."""
     return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
 
 
 def facts_of(verdict: Verdict) -> str:
-    """Say what was compared, on what."""
-    paired, board = verdict.paired, verdict.board
+    """Describe the data and the terms of the comparison."""
+    paired, board = verdict.paired, verdict.leaderboard
     data = ", ".join(dict.fromkeys(run.data for run in verdict.runs if run.data))
     protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
     by = f", protocol {protocol}" if protocol else ""
@@ -93,13 +86,14 @@ def facts_of(verdict: Verdict) -> str:
 
 
 def remarks(verdict: Verdict) -> list[str]:
-    """Everything a reader has to know beside the numbers."""
+    """List everything a reader has to know beside the numbers."""
     said = [*verdict.notes, *mark_notes(verdict.paired.every_run)]
-    users = verdict.board.n_users
+    board = verdict.leaderboard
+    users = board.n_users
     if users == 1:
         said.append(
             "One user: intervals are over its cards and days, and say nothing of other users"
-            if np.isfinite(verdict.board.lo).any()
+            if np.isfinite(board.lo).any()
             else "One user: intervals need saved predictions, and log_loss or brier"
         )
     elif few_users(users):
@@ -113,7 +107,7 @@ def remarks(verdict: Verdict) -> list[str]:
 def mark_notes(runs: Sequence[Run]) -> list[str]:
     """Explain the marks of the names of runs, with the counts of fits behind them."""
     traits = [
-        f"{mark} {meaning}{'; never called the best' if trait in UNLIKE else ''}"
+        f"{mark} {meaning}{'; not eligible for best' if trait in INELIGIBLE else ''}"
         for trait, (mark, meaning) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
@@ -122,7 +116,7 @@ def mark_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
-    """Explain the marks of the runs in a figure, and name the runs that they stand for."""
+    """Explain the marks of the runs in a figure, and name their duplicates."""
     runs = [verdict.runs[model] for model in models]
     twins = [one for one in verdict.paired.duplicates if any(one.twin is run for run in runs)]
     notes = mark_notes([*runs, *(one.run for one in twins)])
@@ -130,7 +124,7 @@ def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
 
 
 def signed(value: float) -> str:
-    """Print a difference with its sign; 0 has none, and a dash stands for no number."""
+    """Format a difference with its sign; a dash stands for NaN."""
     if math.isnan(value):
         return "-"
     shown = f"{value:+z.4f}"
@@ -138,7 +132,7 @@ def signed(value: float) -> str:
 
 
 def p_text(value: float) -> str:
-    """Print a p-value, such that it is below 0.01 in print exactly if it is."""
+    """Format a p-value, below 0.01 in print exactly if it is below 0.01."""
     if math.isnan(value):
         return "-"
     if value < 1e-12:
@@ -148,19 +142,19 @@ def p_text(value: float) -> str:
 
 
 def level_text(answer: Answer) -> str:
-    """Print the level of an interval, which is higher the more comparisons it allows for."""
+    """Format the level of an interval, which is higher the more comparisons there are."""
     if math.isnan(answer.lo):
         return "-"
     return f"{100 * answer.level:.{2 if answer.factor > 1 else 0}f} %".replace("100.00", ">99.99")
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Print a share in per cent."""
+    """Format a share in percent."""
     return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def share_interval(lo: float, hi: float) -> str:
-    """Print the interval of a share, with the digits that show on which side of 50 % it is."""
+    """Format the interval of a share, with enough digits to show its side of 50 %."""
     digits = 1
     while digits < 6 and 0.5 in (round(lo, digits + 2), round(hi, digits + 2)):
         digits += 1

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 import yaml
 
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
-from srs_eval.comparison.leaderboard import leaderboards
-from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import figures, page
+from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.comparison.selection import (
     chosen_on_test_rows,
     selection_notes,
     sweeps_settings,
 )
-from srs_eval.comparison.verdict import judge
 from srs_eval.errors import ConfigError
 from srs_eval.results.fit_counts import MARK, FitCounts, explained_counts
 from srs_eval.results.run import Run, load_run, with_own_names
@@ -31,7 +30,7 @@ TEXTS = (terminal_text, markdown, latex, page)
 
 
 def judged(*folders, **options):
-    return judge(pair(with_own_names(map(load_run, folders))), **options)
+    return compare([load_run(folder) for folder in folders], **options)
 
 
 @pytest.fixture
@@ -93,7 +92,9 @@ def test_a_model_under_two_names_counts_once_and_is_said_to_be_identical(fell_ba
         assert "identical to fsrs6" in form(verdict)
         assert "14 of 15 fits fell back" in form(verdict)
     without = judged(fell_back[0], fell_back[2])
-    for found, expected in zip(verdict.board.to_best, without.board.to_best, strict=True):
+    for found, expected in zip(
+        verdict.leaderboard.to_best, without.leaderboard.to_best, strict=True
+    ):
         assert found.average == expected.average or np.isnan(found.average.p_value)
     assert verdict.mean_ranks.tolist() == without.mean_ranks.tolist()
     rows = list(csv.DictReader(io.StringIO(csv_text(verdict))))
@@ -125,7 +126,7 @@ def test_counts_of_fits_that_a_run_does_not_say_are_not_0(make_run):
 
 
 def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
-    (text,) = leaderboards(list(fell_back))
+    (text,) = sweep_texts(list(fell_back))
     assert "group §" in text
     assert "group: 14 of 15 fits fell back, 2 did not converge" in text
     assert "group makes the same predictions as fsrs6; both count as one" in text
@@ -135,7 +136,7 @@ def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
 
 def test_runs_of_one_name_are_told_apart_in_the_leaderboard_of_a_sweep(make_run):
     first = make_run("avg", folder="0_avg")
-    (text,) = leaderboards([first, shutil.copytree(first, first.parent / "1_avg")])
+    (text,) = sweep_texts([first, shutil.copytree(first, first.parent / "1_avg")])
     assert "avg (1_avg) makes the same predictions as avg (0_avg)" in text
 
 
@@ -175,7 +176,7 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
 def test_one_user_without_predictions_is_told_of_no_intervals(tmp_path):
     scores = [{"log_loss": np.array([loss])} for loss in (0.1, 0.2)]
     runs = [Run(name, tmp_path, {1: ""}, {1: 9}, of) for name, of in zip("ab", scores, strict=True)]
-    said = terminal_text(judge(pair(runs)))
+    said = terminal_text(compare(runs))
     assert "2 runs" in said
     assert "intervals are over its cards" not in said
     assert "intervals need saved predictions" in said
@@ -212,7 +213,7 @@ def test_settings_of_one_algorithm_on_test_rows_are_warned_of_with_a_command(mak
     verdict = judged(*folders)
     for form in TEXTS:
         assert "protocol=validation" in form(verdict), form.__name__
-        assert "protocol=validation" in leaderboards(folders)[0]
+        assert "protocol=validation" in sweep_texts(folders)[0]
     assert as_json(verdict)["options_compared_on"] == "test_rows"
 
 

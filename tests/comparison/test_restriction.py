@@ -14,12 +14,12 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import page
-from srs_eval.comparison.strata import where
-from srs_eval.comparison.verdict import boards_of_runs, judge
+from srs_eval.comparison.strata import stratify
+from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.predictions import rows_fingerprint
-from srs_eval.results.run import load_run, with_own_names
 from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.run import load_run, with_own_names
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {
@@ -88,7 +88,7 @@ def test_every_output_says_in_numbers_what_was_compared(overlapping):
         "that all runs scored; scores of 2 users were computed anew from saved predictions"
     )
     assert paired.notes == (said,)
-    verdict = judge(paired)
+    verdict = Verdict(paired, "log_loss", "lower")
     assert as_json(verdict)["notes"][0] == said
     assert as_json(verdict)["reviews"] == len(merged(*overlapping))
     assert all(said in make(verdict) for make in (terminal_text, markdown, latex, csv_text, page))
@@ -96,7 +96,7 @@ def test_every_output_says_in_numbers_what_was_compared(overlapping):
 
 def test_parts_of_the_reviews_are_of_those_in_common_too(overlapping):
     common = merged(*overlapping)
-    found = where(intersected(*overlapping), 0, "brier")
+    found = stratify(intersected(*overlapping), 0, "brier")
     (strata,) = [part for fact, part in found.facts if fact.name == "lapses"]
     assert sum(stratum.n_reviews for stratum in strata) == len(common)
     squares = [(common[f"p{number}"] - common.recalled) ** 2 for number in (0, 1)]
@@ -112,7 +112,7 @@ def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
         make_run("a", [12], rows={12: slice(0, 900)}),
         make_run("b", [12], rows={12: slice(500, None)}, blur=1),
     )
-    board = boards_of_runs(intersected(*folders), "log_loss", "lower")[0]
+    board = Verdict(intersected(*folders), "log_loss", "lower").leaderboard
     common = merged(*folders)
     losses = [log_loss(common.recalled, common[p]) for p in ("p0", "p1")]
     np.testing.assert_allclose(board.mean, losses)
@@ -126,7 +126,7 @@ def test_one_user_is_compared_review_by_review_on_those_in_common(make_run):
 
 def test_one_user_left_of_several_has_an_interval_of_its_own(make_run):
     folders = make_run("a", [12, 1]), make_run("b", [12], blur=1)
-    board = boards_of_runs(intersected(*folders), "log_loss", "lower")[0]
+    board = Verdict(intersected(*folders), "log_loss", "lower").leaderboard
     (of_several, of_one) = zip(board.lo, board.hi, strict=True)
     assert of_one == (0.1, 0.9)
     assert 0.1 < of_several[0] < board.mean[0] < of_several[1] < 0.9
@@ -138,7 +138,7 @@ def test_another_log_is_refused_by_user_and_review_even_when_asked(make_run):
     ours, theirs = (file[file.user == 4].recalled.to_numpy() for file in files)
     in_both = min(len(ours), len(theirs))
     first = np.flatnonzero(ours[:in_both] != theirs[:in_both])[0] + 1
-    told = f"a and b are of different logs: of user 4 .* outcomes, first at review {first} "
+    told = f"a and b are of different logs: for user 4 .* outcomes, first at review {first} "
     with pytest.raises(ConfigError, match=told):
         intersected(*folders)
 
@@ -149,7 +149,9 @@ def test_reviews_of_other_cards_or_days_are_not_in_common(overlapping, column, t
     changed = pd.read_parquet(place)
     changed.loc[(changed.user == 4) & (changed.row == 60), column] += 1
     pq.write_table(pa.Table.from_pandas(changed), place)
-    with pytest.raises(ConfigError, match=f"of user 4 they have other {told}, first at review 61 "):
+    with pytest.raises(
+        ConfigError, match=f"for user 4 they have different {told}, first at review 61 "
+    ):
         intersected(*overlapping)
 
 
@@ -161,7 +163,7 @@ def test_users_without_a_review_in_common_are_left_out_and_named(make_run):
     paired = intersected(*folders)
     assert set(paired.users) == set(range(1, 13)) - {3, 7}
     assert "Restricted to 10 users of 12" in paired.notes[0]
-    assert paired.notes[1].endswith("scored by all runs: users 3, 7")
+    assert paired.notes[1].endswith("users 3, 7")
 
 
 def test_nothing_in_common_at_all_is_an_error(make_run):
@@ -169,7 +171,7 @@ def test_nothing_in_common_at_all_is_an_error(make_run):
         make_run("a", [1, 2], rows={1: slice(0, 9), 2: slice(0, 9)}),
         make_run("b", [1, 2], rows={1: slice(9, None), 2: slice(9, None)}),
     )
-    with pytest.raises(ConfigError, match="there is no user of whom all runs"):
+    with pytest.raises(ConfigError, match="there is no user for whom all runs"):
         intersected(*folders)
 
 
@@ -184,7 +186,7 @@ def test_without_predictions_only_users_scored_alike_are_left_and_that_is_said(o
     (overlapping[1] / "predictions.parquet").unlink()
     paired = intersected(*overlapping)
     assert set(paired.users) == set(range(1, 13)) - {4, 5}
-    assert "b kept no predictions: users of whom runs scored different" in paired.notes[1]
+    assert "b kept no predictions" in paired.notes[1]
     with pytest.raises(ConfigError) as refused:
         pair([load_run(folder) for folder in overlapping])
     assert "reviews of 10 users" in str(refused.value).splitlines()[-1]
@@ -253,7 +255,7 @@ def test_metrics_that_predictions_do_not_tell_are_of_the_other_users_only(overla
     assert np.isnan(found[of_common]).all()
     assert (found[~of_common] == 0.25).all()
     assert paired.notes[1] == (
-        "Saved predictions do not tell temporal_rise, which are of the other users only"
+        "Saved predictions do not give temporal_rise, which are of the other users only"
     )
 
 

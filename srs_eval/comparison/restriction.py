@@ -1,7 +1,7 @@
-"""Reviews in common: what every run scored of a user of whom they did not all score the same.
+"""Restrict runs to the reviews they all scored.
 
-They are found in the predictions that runs have kept, one user after the other, so that never
-more than one user of each run is in memory.
+Common reviews are found in saved predictions, user by user: no more than one user of each run is
+in memory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from srs_eval.results.saved_predictions import (
     require_same_rows,
 )
 
-# What a review is, whoever predicts it. Two logs that differ here are not the same log.
+# Columns that do not depend on the run. Logs that differ in one of them are different logs.
 _SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
-# What metrics go by beside it. Protocols may count them differently; one count serves all runs.
+# Other inputs of metrics. Protocols may count them differently; those of one run serve all runs.
 _FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """Runs with the scores that some of their users have on the reviews in common.
+    """Runs with new scores of some users, computed on the reviews in common.
 
     Attributes
     ----------
     runs : tuple of Run
-        With other scores, digests and numbers of reviews of those users.
+        Runs with new scores, digests and numbers of reviews of those users.
     users : tuple of users
-        Those of whom there are reviews in common.
+        Users with reviews in common.
     without : tuple of users
-        Those of whom there are none.
+        Users without.
     lost : tuple of str
-        Metrics that some run has and that saved predictions do not tell.
+        Metrics of some run that cannot be computed from saved predictions.
     """
 
     runs: tuple[Run, ...]
@@ -55,7 +55,7 @@ class Restricted:
 
 @dataclass(slots=True)
 class _Rescored:
-    """What a run scored on the reviews in common, user by user."""
+    """Scores of a run on the reviews in common, by user."""
 
     digests: dict[User, str] = field(default_factory=dict)
     reviews: dict[User, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _Rescored:
         self.scores[user] = panel.score(predictions)
 
     def put_into(self, run: Run) -> Run:
-        """Replace what the run scored of these users; metrics that are not known are NaN."""
+        """Replace the scores of these users; metrics that cannot be computed are NaN."""
         scores = {name: column.copy() for name, column in run.scores.items()}
         place = {user: number for number, user in enumerate(run.rows)}
         for user, found in self.scores.items():
@@ -82,19 +82,19 @@ class _Rescored:
 
 
 def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
-    """Score users anew on the reviews that all runs scored.
+    """Compute the scores of users on the reviews that all runs scored.
 
     Parameters
     ----------
     runs : sequence of Run
-        All of them must have kept their predictions.
+        Runs with saved predictions.
     users : sequence of users
-        Whom all of them scored.
+        Users that all runs scored.
 
     Raises
     ------
     ConfigError
-        If runs are of different logs, or a run's predictions are not those of its scores.
+        If runs are of different logs, or if predictions and scores of a run do not match.
     """
     panel = default_panel()
     files = [OwnPredictions(run) for run in runs]
@@ -119,19 +119,19 @@ def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
 def same_reviews(
     files: Sequence[OwnPredictions], user: User, *, restricted: bool
 ) -> list[Predictions]:
-    """Read what runs predicted of a user, each for the same reviews in the same order.
+    """Read the predictions of a user by each run, for the same reviews in the same order.
 
     Parameters
     ----------
     files : sequence of OwnPredictions
         One for each run.
     restricted : bool
-        Whether only reviews in common count; otherwise there must not be any others.
+        Whether to select the reviews in common; otherwise any other review is an error.
 
     Raises
     ------
     ConfigError
-        If the runs do not hold their own predictions, or not of the same reviews.
+        If predictions and scores of a run do not match, or runs have different reviews.
     """
     runs = [file.run for file in files]
     found = [file.read(user) for file in files]
@@ -152,12 +152,12 @@ def same_reviews(
 
 
 def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
-    """Select the reviews of a user that all runs predicted, in order of their rows.
+    """Select the reviews of a user that all runs predicted, ordered by row.
 
     Raises
     ------
     ConfigError
-        If a run predicted a review twice, or if a review in common is not the same one.
+        If a run predicted a review twice, or if a common review differs between runs.
     """
     for run, one in zip(runs, of_runs, strict=True):
         _require_one_prediction(run, one)
@@ -169,7 +169,7 @@ def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predi
 
 
 def _own(file: OwnPredictions, user: User) -> Predictions:
-    """Read predictions of a user; refuse those that the run's scores are not of."""
+    """Read predictions of a user, and check that they match the scores of the run."""
     found = file.read(user)
     if found is None or rows_fingerprint(found) != file.run.rows[user]:
         raise not_its_own(file.run, user)
@@ -182,31 +182,31 @@ def _require_one_prediction(run: Run, predictions: Predictions) -> None:
     if len(twice):
         raise ConfigError(
             f"{run.place / PREDICTIONS}: {run.name} scored review {predictions.row[twice[0]] + 1} "
-            f"of user {predictions.users[0]} in more than one fold, so it cannot be said by which "
-            "prediction to compare it"
+            f"of user {predictions.users[0]} in more than one fold, so it has no single "
+            "prediction to compare"
         )
 
 
 def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predictions) -> None:
-    for name, told in _SAME.items():
+    for name, noun in _SAME.items():
         ours, theirs = getattr(first, name), getattr(other, name)
         if ours is None or theirs is None or not (ours != theirs).any():
             continue
         row = first.row[np.flatnonzero(ours != theirs)[0]]
         raise ConfigError(
-            f"{first_run.name} and {run.name} are of different logs: of user {first.users[0]} "
-            f"they have other {told}, first at review {row + 1} of the log, so that no reviews "
-            "are in common"
+            f"{first_run.name} and {run.name} are of different logs: for user {first.users[0]} "
+            f"they have different {noun}, first at review {row + 1} of the log, so they have no "
+            "reviews in common"
         )
 
 
 def _with_facts_of(first: Predictions, predictions: Predictions) -> Predictions:
-    """Take the facts that metrics sort reviews by from one run, so that all are sorted alike."""
+    """Take the columns that metrics group reviews by from one run, to group all runs alike."""
     return replace(predictions, **{name: getattr(first, name) for name in _FACTS})
 
 
 def _lost(runs: Sequence[Run], rescored: Sequence[_Rescored]) -> tuple[str, ...]:
-    """Name the metrics that users had and that none of them has on the reviews in common."""
+    """List the metrics that some run had and that no user has on the reviews in common."""
     lost: dict[str, None] = {}
     for run, found in zip(runs, rescored, strict=True):
         users = list(found.scores)

@@ -1,0 +1,131 @@
+"""Compare runs: pair them on the same reviews, and judge them by one metric."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from srs_eval.comparison.pairing import Paired, pair
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import default_panel
+from srs_eval.nouns import Better, User
+from srs_eval.results.run import Run, protocols, with_own_names
+
+# In units of a constant learned from the training reviews, which depend on the protocol.
+_BY_TRAINING = ("normalized_entropy_train",)
+
+
+def compare(
+    runs: Sequence[Run],
+    *,
+    metric: str = "log_loss",
+    baseline: str | None = None,
+    yardsticks: Sequence[Run] = (),
+    intersect: bool = False,
+    users: Sequence[User] | None = None,
+    notes: Sequence[str] = (),
+) -> Verdict:
+    """Compare runs on the same reviews by one metric.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs to compare. Runs of the same name are distinguished by protocol or folder.
+    metric : str
+        Any metric of the runs with a better direction. Runs without it are listed without a
+        score.
+    baseline : str, optional
+        Name, algorithm or folder of the run that the others are compared with; the first run by
+        default.
+    yardsticks : sequence of Run
+        Published runs to list beside the others. They may have more users.
+    intersect : bool
+        Compare on the reviews that all runs scored, instead of raising an error where they
+        differ. Without saved predictions, compare on the users for whom all runs scored the same
+        reviews.
+    users : sequence of users, optional
+        Compare on these users only; all users of the runs by default.
+    notes : sequence of str
+        Remarks on the runs, for every output.
+
+    Raises
+    ------
+    ConfigError
+        If the runs differ in users or reviews; if no run has the metric, or it has no better
+        direction; if it depends on the protocol and there are several; or if no single run has
+        the name of the baseline.
+    """
+    named = with_own_names([*runs, *yardsticks])
+    paired = pair(
+        named[: len(runs)], named[len(runs) :], intersect=intersect, users=users, notes=notes
+    )
+    _check_metric(metric, paired)
+    number = 0 if baseline is None else _baseline(paired, baseline)
+    return Verdict(paired, metric, directions(paired.runs)[metric], number)
+
+
+def directions(runs: Sequence[Run]) -> dict[str, Better]:
+    """Return the metrics of the runs that can be compared, with their better direction."""
+    known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in default_panel()}}
+    held = dict.fromkeys(name for run in runs for name in run.scores)
+    return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
+
+
+def find_run(runs: Sequence[Run], wanted: str) -> int:
+    """Return the number of the run with a name, an algorithm or a folder.
+
+    Raises
+    ------
+    ConfigError
+        If there is none or more than one.
+    """
+    names = [run.name for run in runs]
+    places = [run.place.resolve() for run in runs]
+    ways: tuple[tuple[object, Sequence[object]], ...] = (
+        (wanted, names),
+        (wanted, [str(run.summary.get("label", "")) for run in runs]),
+        (wanted, [str(run.summary.get("algo", "")) for run in runs]),
+        (wanted, [place.name for place in places]),
+        (Path(wanted).expanduser().resolve(), places),
+    )
+    for value, values in ways:
+        if values.count(value) == 1:
+            return values.index(value)
+    close = difflib.get_close_matches(wanted, names, 1)
+    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    raise ConfigError(f"baseline={wanted}: no unique run with this name; {advice}")
+
+
+def _baseline(paired: Paired, wanted: str) -> int:
+    """Find the baseline; a duplicate stands for its twin."""
+    run = paired.every_run[find_run(paired.every_run, wanted)]
+    twin = next((one.twin for one in paired.duplicates if one.run is run), run)
+    return next(number for number, other in enumerate(paired.runs) if other is twin)
+
+
+def _check_metric(metric: str, paired: Paired) -> None:
+    runs = paired.runs
+    ranked, held = sorted(directions(runs)), sorted({name for run in runs for name in run.scores})
+    if metric not in held:
+        close = difflib.get_close_matches(metric, held, 1)
+        meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(held)}"
+        raise ConfigError(f"metric={metric}: no run has it; {meant}")
+    if metric not in ranked:
+        raise ConfigError(
+            f"metric={metric}: its better direction is unknown; choose one of {', '.join(ranked)}"
+        )
+    several = protocols(runs)
+    if metric in _BY_TRAINING and len(several) > 1:
+        raise ConfigError(
+            f"metric={metric}: it is in units of a constant learned from each protocol's own "
+            "training reviews, so that the same predictions have different scores under each of "
+            f"{', '.join(several)}; metric=normalized_entropy depends on the scored reviews alone"
+        )
+    infinite = np.flatnonzero(np.isinf(paired.scores(metric)).any(axis=0))
+    if len(infinite):
+        place = runs[int(infinite[0])].place
+        raise ConfigError(f"{place}: {metric} of a user is infinite; scores are finite or NaN")

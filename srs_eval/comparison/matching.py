@@ -1,0 +1,147 @@
+"""Which users of several runs have the same scored reviews, and how the others differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from srs_eval.nouns import User
+from srs_eval.results.run import Run
+from srs_eval.results.saved_predictions import has_predictions
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Scored reviews of several runs, matched user by user.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        All runs.
+    own : tuple of Run
+        Those of them that are not yardsticks.
+    users : tuple of users
+        Users to match.
+    """
+
+    runs: tuple[Run, ...]
+    own: tuple[Run, ...]
+    users: tuple[User, ...]
+
+    @property
+    def by_digest(self) -> bool:
+        """Whether all runs have digests of the reviews; otherwise their number has to do."""
+        return all(run.has_digests for run in self.runs)
+
+    @cached_property
+    def same(self) -> frozenset[User]:
+        """Users for whom all runs scored the same reviews."""
+        return frozenset(shared_users(self.runs, self.users))
+
+    @cached_property
+    def different(self) -> list[User]:
+        """The other users."""
+        return [user for user in self.users if user not in self.same]
+
+    def restrictable(self) -> list[User]:
+        """List the other users whose common reviews can be found in saved predictions."""
+        if not (self.by_digest and all(map(has_predictions, self.runs))):
+            return []
+        return self.scored_by_all(self.different)
+
+    def scored_by_all(self, users: Sequence[User]) -> list[User]:
+        """Select the users that every run scored."""
+        return [user for user in users if all(user in run.rows for run in self.runs)]
+
+    def refusal(self) -> str:
+        """Explain why the runs cannot be compared, and what ``intersect=true`` would leave."""
+        lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
+        lines += [f"  - {line}" for line in self.differences()]
+        left = [self._fewest_reviews(list(self.same))] if self.same else []
+        if restrictable := self.restrictable():
+            more = " more" if self.same else ""
+            left.append(f"at most {self._fewest_reviews(restrictable)}{more}")
+        if left:
+            lines.append(f"  intersect=true compares them on {' and on '.join(left)}")
+        return "\n".join(lines)
+
+    def differences(self) -> list[str]:
+        """Describe how each run differs from the reviews that most runs scored."""
+        lines = []
+        for run in self.runs:
+            incomplete = set(run.incomplete)
+            lost = [user for user in self.different if user in incomplete]
+            absent = [u for u in self.different if u not in run.rows and u not in incomplete]
+            if lost:
+                lines.append(f"{run.name} has a failed fold of {named_users(lost)}")
+            if absent:
+                lines.append(f"{run.name} did not score {named_users(absent)}")
+            lines += self._other_reviews(run)
+        return lines
+
+    def _other_reviews(self, run: Run) -> list[str]:
+        other = [
+            user
+            for user in self.different
+            if user in run.rows and self._identity(run, user) != self._usual(user)
+        ]
+        if not other:
+            return []
+        first, usual = other[0], self._usual(other[0])
+        like = next(one for one in (*self.own, *self.runs) if self._identity(one, first) == usual)
+        return [
+            f"{run.name} scored other reviews than {like.name} of {named_users(other)}: "
+            f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, "
+            f"{'by digest' if self.by_digest else 'by number'}"
+        ]
+
+    def _identity(self, run: Run, user: User) -> object:
+        return run.rows.get(user) if self.by_digest else run.reviews.get(user)
+
+    def _usual(self, user: User) -> object:
+        """Return the reviews that most runs scored; the first of equally frequent ones."""
+        scored = [run for run in self.own if user in run.rows] or self.runs
+        found = [self._identity(run, user) for run in scored if user in run.rows]
+        return max(found, key=found.count)
+
+    def _fewest_reviews(self, users: Sequence[User]) -> str:
+        """Count users, and the reviews of each in the run that scored fewest of them."""
+        fewest = sum(min(run.reviews[user] for run in self.runs) for user in users)
+        return f"{fewest:,} review{'' if fewest == 1 else 's'} of {counted_users(len(users))}"
+
+
+def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
+    """List the users for whom all runs scored the same reviews.
+
+    Parameters
+    ----------
+    users : sequence of users, optional
+        Users to choose from; those of the first run by default.
+    """
+    by_digest = all(run.has_digests for run in runs)
+    reviews = [run.rows if by_digest else run.reviews for run in runs]
+    first = reviews[0]
+    return [
+        user
+        for user in (first if users is None else users)
+        if user in first and all(other.get(user) == first[user] for other in reviews[1:])
+    ]
+
+
+def named_users(users: Sequence[User]) -> str:
+    """Name some users in a sentence."""
+    return f"user{'s' if len(users) > 1 else ''} {listed(users)}"
+
+
+def listed(names: Sequence[object]) -> str:
+    """List the first names and count the others."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(map(str, names[:_NAMED])) + more
+
+
+def counted_users(users: int) -> str:
+    """Write a number of users."""
+    return "1 user" if users == 1 else f"{users:,} users"
