@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
     from srs_eval.nouns import Algorithm as Algorithm
-    from srs_eval.nouns import MemoryModel as MemoryModel
     from srs_eval.plots import plot_bins as plot_bins
     from srs_eval.plots import plot_calibration as plot_calibration
     from srs_eval.plots import plot_corp as plot_corp
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Algorithm",
-    "MemoryModel",
     "__version__",
     "algorithm",
     "check_algorithm",
@@ -62,7 +60,6 @@ __all__ = [
 
 _HOME = {
     "Algorithm": "srs_eval.nouns",
-    "MemoryModel": "srs_eval.nouns",
     "algorithm": "srs_eval.api.inputs",
     "check_algorithm": "srs_eval.checks",
     "compare": "srs_eval.api.comparing",

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from srs_eval.api.show import as_html
 from srs_eval.comparison import compare as comparing
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.report.files import terminal_text, tidy, write_files
 from srs_eval.comparison.report.grids import leaderboard
-from srs_eval.comparison.report.html import write_html
 from srs_eval.comparison.report.words import facts_of, headline, remarks
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results import Result
 from srs_eval.results.run import Run, run_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -43,8 +40,6 @@ class Comparison:
         differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
         begins so) and means of other metrics.
         """
-        import pandas as pd  # slow to import, and not needed to evaluate
-
         rows = [row for row in tidy(self.verdict) if row["weighting"] == "users"]
         return pd.DataFrame(rows).drop(columns=["weighting", "notes"]).set_index("run")
 
@@ -61,6 +56,8 @@ class Comparison:
         OSError
             If the folder cannot be written to.
         """
+        from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
+
         path = Path(folder).expanduser()
         page = write_html(self.verdict, path, command="srs_eval.compare")
         return [*write_files(self.verdict, path), page]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from srs_eval.api.by_value import ProcessesByValue
 from srs_eval.api.inputs import AlgorithmLike, DataLike, gathered
 from srs_eval.api.result import RunResult
 from srs_eval.compute.interface import Compute
@@ -123,7 +124,7 @@ def load(folder: str | Path) -> RunResult:
 
 def compute_with(workers: int | None) -> Compute:
     """Return where users are evaluated: in this process, or in several others."""
-    return Serial() if workers == 1 else Processes(workers)
+    return Serial() if workers == 1 else ProcessesByValue(Processes(workers))
 
 
 def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any] | None:
@@ -133,12 +134,8 @@ def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any] | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
         from tqdm.auto import tqdm
-        from tqdm.std import tqdm as plain
 
-    # Outside notebooks no bar where nobody watches it grow.
-    watched = None if issubclass(tqdm, plain) and "notebook" not in _modules(tqdm) else False
-    return partial(tqdm, desc=what, unit=unit, leave=False, disable=watched)
-
-
-def _modules(kind: type) -> str:
-    return " ".join(base.__module__ for base in kind.__mro__)
+    in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
+    # Elsewhere there is no bar where nobody watches it grow.
+    disable = False if in_notebook else None
+    return partial(tqdm, desc=what, unit=unit, leave=False, disable=disable)

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.api.evaluating import bar, compute_with
@@ -24,9 +25,6 @@ from srs_eval.exporting.formats import HandOver
 from srs_eval.nouns import REVIEW_COLUMNS, CurveModel, Fit, IntArray, Reviews, Source, User
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ANY_RATING = 3
 _PARAMETERS_SHOWN = 5
@@ -65,8 +63,6 @@ class FittedModels:
     @property
     def parameters(self) -> pd.DataFrame:
         """One row per user, one column per learned parameter, in the algorithm's order."""
-        import pandas as pd  # slow to import, and not needed to evaluate
-
         rows = [fit.parameters for fit in self._fits]
         return pd.DataFrame(rows, index=pd.Index(self.users, name="user"))
 
@@ -94,8 +90,6 @@ class FittedModels:
         FitSkipped
             If the protocol has nothing to score in a log.
         """
-        import pandas as pd
-
         parts = []
         for log in self._logs(data, options):
             fitted = self._fitted(log.user)
@@ -141,8 +135,6 @@ class FittedModels:
         FitError
             If there is no model of a user.
         """
-        import pandas as pd
-
         asked = np.atleast_1d(np.asarray(days, np.float64))
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
             raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")

@@ -263,15 +263,17 @@ def _columns_inside(data: object, arguments: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _content(given: object) -> dict[str, Any]:
-    """Return the class of an object and its arguments, as far as they are plain values."""
+    """Return the class of an object and its arguments, if they are plain and not the default."""
     kind = type(given)
     found: dict[str, Any] = {TARGET: f"{kind.__module__}.{kind.__qualname__}"}
     try:
-        names = list(inspect.signature(kind).parameters)
+        parameters = inspect.signature(kind).parameters
     except (TypeError, ValueError):  # written in C
-        names = []
-    for name in names:
+        return found
+    for name, parameter in parameters.items():
         value = getattr(given, name, object)
+        if value is parameter.default:
+            continue
         if isinstance(value, tuple | list):
             value = list(value) if all(isinstance(part, _PLAIN) for part in value) else object
         if isinstance(value, (*_PLAIN, list)):
