@@ -316,3 +316,32 @@ from srs_eval import compare
 assert compare is srs_eval.compare is srs_eval.api.comparing.compare
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SCRIPT = """
+import numpy as np, srs_eval as se
+
+class Rate(se.Algorithm):
+    def fit(self, reviews, rows, rng):
+        return Model(float(reviews.recalled[rows].mean()))
+
+class Model:
+    def __init__(self, p):
+        self.parameters = (p,)
+    def predict(self, reviews, rows):
+        return np.full(len(rows), self.parameters[0])
+
+data = {"data": "synthetic", "users": 2, "size_scale": 0.05, "workers": 2}
+assert se.evaluate(Rate(), panel="quick", **data).facts.failed == 0
+assert type(se.fit(Rate(), **data).by_user[1].model) is Model
+print("once")
+"""
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
+    done = subprocess.run(words, input=SCRIPT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")

@@ -36,7 +36,7 @@ class ProcessesByValue:
         self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
         """Yield each user's result as it is done."""
-        found = self.processes.map(_ByValue(work), users, on_crash=on_crash, tick=tick)
+        found = self.processes.map(_Work(work), users, on_crash=on_crash, tick=tick)
         while True:
             with _main_hidden():
                 result: Any = next(found, _END)
@@ -45,21 +45,31 @@ class ProcessesByValue:
             yield result
 
 
-class _ByValue:
-    """Work that is pickled with the classes of ``__main__`` that it needs."""
+class _Work:
+    """Work that is pickled, as its results are, with the classes of ``__main__`` they need."""
 
     def __init__(self, work: Any) -> None:
         self._work = work
 
     def __call__(self, user: User, tick: Tick = lambda: None) -> Any:
-        return self._work(user, tick)
+        return _Pickled(self._work(user, tick))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (cloudpickle.dumps(self._work),)
 
 
-def _restored(content: bytes) -> _ByValue:
-    return _ByValue(cloudpickle.loads(content))
+class _Pickled:
+    """A value that is what it was once it is unpickled."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cloudpickle.loads, (cloudpickle.dumps(self._value),)
+
+
+def _restored(content: bytes) -> _Work:
+    return _Work(cloudpickle.loads(content))
 
 
 @contextmanager
