@@ -17,6 +17,7 @@ import pytest
 from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, summary_of
 
 from srs_eval.config.settings import GROUPS
+from srs_eval.tracking.sections import HEADLINE
 
 BREAKS = """
 import numpy as np
@@ -177,15 +178,20 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> 
         assert words in done.out
     assert str(here.folder / "out" / "summary.json") in done.out
     summary = summary_of(here.folder / "out")
+    metrics = summary["metrics"]
     rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
-    for name, metric in summary["metrics"].items():
-        if name.startswith(("confusion", "threshold")) or metric["lo"] is None:
-            continue
-        low, high = f"{metric['lo']:z.4f}", f"{metric['hi']:z.4f}"
-        assert f"[{low}, {high}]" in rows[name]
+    for name in (*HEADLINE, "threshold_bias_at_0_9"):
+        row = metrics[name]
         numbers = re.sub(r"\[.*?\]| - ", " ", rows[name]).split()
-        means = [f"{metric[key]:z.4f}" for key in ("mean_users", "mean_reviews", "pooled")]
-        assert numbers[-5:] == [*means, str(metric["n_users"]), f"{metric['n_effective']:.1f}"]
+        floor = metrics.get(f"{name}_floor")
+        means = [f"{one['mean_users']:z.4f}" for one in (row, floor) if one is not None]
+        assert numbers[-len(means) - 1 :] == [*means, str(row["n_users"])]
+        if row["lo"] is not None:
+            assert f"[{row['lo']:z.4f}, {row['hi']:z.4f}]" in rows[name]
+    others = [name for name in metrics if name.startswith("confusion") or "temporal" in name]
+    assert others
+    assert not set(others) & set(rows)
+    assert max(len(rows[name]) for name in HEADLINE) <= 100
     assert f"{summary['reviews']:,}" in done.out
 
 

@@ -33,7 +33,9 @@ from srs_eval.errors import ConfigError
 from srs_eval.exporting.fitted import Fitted
 from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
 from srs_eval.nouns import Fit, Reviews
-from srs_eval.results.files import load_fits, write_fits
+from srs_eval.results import load
+from srs_eval.results.files import FITS, write_table
+from srs_eval.results.tables import fits_table
 
 LONGEST = 36500
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,7 +78,8 @@ def copied(run: Path, tmp_path: Path) -> Callable[..., Path]:
         (folder / ".hydra").mkdir(parents=True)
         for name in ("summary.json", "scores.parquet"):
             (folder / name).write_bytes((run / name).read_bytes())
-        write_fits(folder, [change(fit) for fit in load_fits(run)])
+        fits = [change(fit) for fit in load(run).fitted]
+        write_table(folder / FITS, fits_table(fits))
         config = (run / ".hydra" / "config.yaml").read_text("utf-8").replace(old, new)
         (folder / ".hydra" / "config.yaml").write_text(config, "utf-8")
         return folder
@@ -84,7 +87,7 @@ def copied(run: Path, tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
-def fitted(parameters: tuple[float, ...], kind: str = "fsrs6.Fsrs6", **about: Any) -> Fitted:
+def fitted(parameters: tuple[float, ...], kind: str = "fsrs.fsrs6.Fsrs6", **about: Any) -> Fitted:
     fit = Fit("ann", 4, "ok", n_train=500, n_test=100, parameters=parameters)
     options = {"_target_": f"srs_eval.algorithms.{kind}", **about}
     return Fitted(fit, 4, "made_up", "srs_benchmark", "nothing", options)
@@ -170,10 +173,10 @@ def in_py_fsrs(
 @pytest.mark.parametrize(
     ("parameters", "kind", "equations", "retention"),
     [
-        (FSRS6, "fsrs6.Fsrs6", Fsrs6Equations(), 0.9),
-        (random_parameters(1), "fsrs6.Fsrs6", Fsrs6Equations(), 0.8),
-        (random_parameters(2), "fsrs_rs.FsrsRs", Fsrs6Equations(), 0.95),
-        (FSRS5, "fsrs5.Fsrs5", Fsrs5Equations(), 0.85),
+        (FSRS6, "fsrs.fsrs6.Fsrs6", Fsrs6Equations(), 0.9),
+        (random_parameters(1), "fsrs.fsrs6.Fsrs6", Fsrs6Equations(), 0.8),
+        (random_parameters(2), "fsrs.fsrs_rs.FsrsRs", Fsrs6Equations(), 0.95),
+        (FSRS5, "fsrs.fsrs5.Fsrs5", Fsrs5Equations(), 0.85),
     ],
 )
 def test_py_fsrs_says_and_does_what_the_model_says(
@@ -197,7 +200,7 @@ def test_py_fsrs_says_and_does_what_the_model_says(
 
 def test_a_same_day_hard_is_where_fsrs_5_differs_in_apps() -> None:
     history = [(0, 4), (0, 2)]
-    made = for_py_fsrs(fitted(FSRS5, "fsrs5.Fsrs5"))
+    made = for_py_fsrs(fitted(FSRS5, "fsrs.fsrs5.Fsrs5"))
     assert any("same-day Hard" in note for note in made.notes)
     content = {**json.loads(made.text), "learning_steps": [], "enable_fuzzing": False}
     _, (_, ahead) = in_py_fsrs(fsrs.Scheduler.from_json(json.dumps(content)), [history])
@@ -286,7 +289,7 @@ def test_a_list_for_anki_comes_with_what_to_do_and_what_to_know(
 ) -> None:
     assert command([str(run), "to=anki", "user=2"]) == 0
     said = capsys.readouterr()
-    last = max((fit for fit in load_fits(run) if fit.user == 2), key=lambda fit: fit.fold)
+    last = max((fit for fit in load(run).fitted if fit.user == 2), key=lambda fit: fit.fold)
     assert said.out == ", ".join(f"{number:.4f}" for number in last.parameters) + "\n"
     assert '"FSRS parameters"' in said.err
     assert f"{last.n_test:,} after them" in said.err
@@ -303,7 +306,7 @@ def test_a_file_for_py_fsrs_is_read_by_the_line_that_is_said(
     (line,) = [line for line in said.out.splitlines() if line.startswith("use")]
     found: dict[str, Any] = {}
     exec(line.removeprefix("use").strip(), found)
-    (fit,) = [fit for fit in load_fits(run) if (fit.user, fit.fold) == (1, 2)]
+    (fit,) = [fit for fit in load(run).fitted if (fit.user, fit.fold) == (1, 2)]
     assert found["scheduler"].parameters == fit.parameters
 
 
@@ -318,7 +321,7 @@ def test_what_is_printed_for_py_fsrs_comes_with_a_line_that_works_once_it_is_in_
     (tmp_path / "scheduler.json").write_text(said.out, "utf-8")
     found: dict[str, Any] = {}
     exec(code, found)
-    last = max((fit for fit in load_fits(run) if fit.user == 1), key=lambda fit: fit.fold)
+    last = max((fit for fit in load(run).fitted if fit.user == 1), key=lambda fit: fit.fold)
     assert found["scheduler"].parameters == last.parameters
 
 
@@ -329,7 +332,7 @@ def test_a_folder_for_py_fsrs_comes_with_a_line_that_reads_one_of_its_files(
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
     found: dict[str, Any] = {}
     exec(line.removeprefix("use").strip(), found)
-    fits = [fit for fit in load_fits(run) if fit.user == 1]
+    fits = [fit for fit in load(run).fitted if fit.user == 1]
     assert found["scheduler"].parameters == max(fits, key=lambda fit: fit.fold).parameters
 
 
@@ -338,7 +341,7 @@ def test_plain_json_says_where_the_numbers_come_from(
 ) -> None:
     assert command([str(run), "to=json", "user=1"]) == 0
     content = json.loads(capsys.readouterr().out)
-    fit = [fit for fit in load_fits(run) if fit.user == 1][-1]
+    fit = [fit for fit in load(run).fitted if fit.user == 1][-1]
     assert content["parameters"] == list(fit.parameters)
     assert len(content["standard_errors"]) == 21
     told = (content["algorithm"], content["version"], content["user"], content["fold"])
@@ -423,12 +426,17 @@ def test_what_a_fit_is_worth_is_said(
 @pytest.mark.parametrize(
     ("kind", "numbers", "to", "said"),
     [
-        ("fsrs7.Fsrs7", 34, "anki", "FSRS-7 is read by no scheduler yet"),
-        ("hlr.Hlr", 3, "py_fsrs", "is no version of FSRS"),
-        ("fsrs45.Fsrs45", 17, "py_fsrs", "FSRS-4.5 is no special case"),
-        ("fsrs4.Fsrs4", 17, "py_fsrs", "FSRS v4 is no special case"),
-        ("fsrs6.Fsrs6", 19, "anki", "has 21 parameters, and this fit has 19"),
-        ("fsrs6.Fsrs6", 21, "py_fsrs", "py-fsrs would refuse it: parameter 0 is 0, not in 0.001"),
+        ("fsrs.fsrs7.Fsrs7", 34, "anki", "FSRS-7 is read by no scheduler yet"),
+        ("half_life.hlr.Hlr", 3, "py_fsrs", "is no version of FSRS"),
+        ("fsrs.fsrs45.Fsrs45", 17, "py_fsrs", "FSRS-4.5 is no special case"),
+        ("fsrs.fsrs4.Fsrs4", 17, "py_fsrs", "FSRS v4 is no special case"),
+        ("fsrs.fsrs6.Fsrs6", 19, "anki", "has 21 parameters, and this fit has 19"),
+        (
+            "fsrs.fsrs6.Fsrs6",
+            21,
+            "py_fsrs",
+            "py-fsrs would refuse it: parameter 0 is 0, not in 0.001",
+        ),
         ("baselines.Avg", 0, "json", "keeps no parameters"),
     ],
 )
@@ -440,7 +448,7 @@ def test_what_no_app_reads_is_refused_with_the_reason(
 
 
 def test_numbers_that_no_app_reads_are_still_there_as_json() -> None:
-    made = for_anyone(fitted((*FSRS7[:33], float("nan")), "fsrs7.Fsrs7"))
+    made = for_anyone(fitted((*FSRS7[:33], float("nan")), "fsrs.fsrs7.Fsrs7"))
     assert "FSRS-7 is read by no scheduler yet" in made.notes
     content = json.loads(made.text)
     assert content["parameters"] == [*FSRS7[:33], None]
@@ -450,19 +458,19 @@ def test_numbers_that_no_app_reads_are_still_there_as_json() -> None:
 @pytest.mark.parametrize(
     ("kind", "numbers"),
     [
-        *(("fsrs6.Fsrs6", n) for n in (17, 19, 34, 35)),
-        *(("fsrs_rs.FsrsRs", n) for n in (17, 19, 34, 35)),
-        ("fsrs7.Fsrs7", 35),
-        ("fsrs7_withdrawn.Fsrs7Withdrawn", 34),
-        ("fsrs5.Fsrs5", 21),
-        ("fsrs45.Fsrs45", 19),
-        ("fsrs4.Fsrs4", 19),
+        *(("fsrs.fsrs6.Fsrs6", n) for n in (17, 19, 34, 35)),
+        *(("fsrs.fsrs_rs.FsrsRs", n) for n in (17, 19, 34, 35)),
+        ("fsrs.fsrs7.Fsrs7", 35),
+        ("fsrs.fsrs7_withdrawn.Fsrs7Withdrawn", 34),
+        ("fsrs.fsrs5.Fsrs5", 21),
+        ("fsrs.fsrs45.Fsrs45", 19),
+        ("fsrs.fsrs4.Fsrs4", 19),
     ],
 )
 @pytest.mark.parametrize("to", FORMATS)
 def test_parameters_of_another_version_are_refused(kind: str, numbers: int, to: str) -> None:
-    read = not kind.startswith("fsrs7")
-    if to == "json" or (read and not (to == "py_fsrs" and "4" in kind)):
+    read = "fsrs7" not in kind
+    if to == "json" or (read and not (to == "py_fsrs" and "fsrs4" in kind)):
         said = f"parameters, and this fit has {numbers}: it is of another version"
     else:
         said = "is read by no scheduler yet|is no special case|of another version"
@@ -473,11 +481,11 @@ def test_parameters_of_another_version_are_refused(kind: str, numbers: int, to: 
 @pytest.mark.parametrize(
     ("kind", "equations"),
     [
-        ("fsrs45.Fsrs45", Fsrs45Equations()),
-        ("fsrs5.Fsrs5", Fsrs5Equations()),
-        ("fsrs6.Fsrs6", Fsrs6Equations()),
-        ("fsrs7.Fsrs7", Fsrs7Equations()),
-        ("fsrs7_withdrawn.Fsrs7Withdrawn", Fsrs7WithdrawnEquations()),
+        ("fsrs.fsrs45.Fsrs45", Fsrs45Equations()),
+        ("fsrs.fsrs5.Fsrs5", Fsrs5Equations()),
+        ("fsrs.fsrs6.Fsrs6", Fsrs6Equations()),
+        ("fsrs.fsrs7.Fsrs7", Fsrs7Equations()),
+        ("fsrs.fsrs7_withdrawn.Fsrs7Withdrawn", Fsrs7WithdrawnEquations()),
     ],
 )
 def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(
@@ -503,7 +511,7 @@ def test_an_interval_that_is_never_reached_is_null() -> None:
     assert found["good"] == pytest.approx(FSRS6[2])
 
 
-@pytest.mark.parametrize("kind", ["fsrs4.Fsrs4", "fsrs45.Fsrs45"])
+@pytest.mark.parametrize("kind", ["fsrs.fsrs4.Fsrs4", "fsrs.fsrs45.Fsrs45"])
 def test_old_versions_go_to_anki_with_a_warning(kind: str) -> None:
     made = for_anki(fitted((1.0,) * 17, kind))
     assert any("turns them into FSRS-6 itself" in note for note in made.notes)

@@ -14,6 +14,7 @@ import pytest
 from commands import QUIET, apart
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
+from saved import load_predictions
 
 from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.combined.ensemble import Ensemble
@@ -30,7 +31,9 @@ from srs_eval.errors import ConfigError
 from srs_eval.mlflow_plugins.curves_of_cards import CurvesOfCards
 from srs_eval.nouns import Fit, Part, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results.files import load_fits, load_predictions, write_fits
+from srs_eval.results import load
+from srs_eval.results.files import FITS, read_table, write_table
+from srs_eval.results.tables import fits_table, read_fits
 
 PRESETS = ("hard words", "easy words")
 COLUMNS = {
@@ -84,7 +87,7 @@ def log(table: Path) -> Reviews:
 
 
 def last_fit(run: Path) -> Fit:
-    return max(load_fits(run), key=lambda fit: fit.fold)
+    return max(load(run).fitted, key=lambda fit: fit.fold)
 
 
 def options_of(run: Path) -> Any:
@@ -241,7 +244,7 @@ def test_parts_that_do_not_fit_are_refused(options: dict[str, Any], parts: list[
 
 def test_fits_without_parts_are_read_as_before(tmp_path: Path) -> None:
     fits = (Fit(1, 0, "ok", parameters=(0.5,)), Fit(2, 0, "failed", reason="no"))
-    write_fits(tmp_path, fits)
+    write_table(tmp_path / FITS, fits_table(fits))
     table = pq.read_table(tmp_path / "fits.parquet")
     pq.write_table(table.drop_columns(["parts"]), tmp_path / "fits.parquet")
-    assert load_fits(tmp_path) == fits
+    assert read_fits(read_table(tmp_path / FITS)) == fits

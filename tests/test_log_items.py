@@ -7,14 +7,12 @@ import pytest
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import score_evaluations
+from srs_eval.experiment.description import targets
+from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.log_items import (
     _from_anywhere,
-    _targets,
     facts_after,
     facts_before,
-    run_tags,
 )
 from srs_eval.experiment.plan import make_plan
 from srs_eval.metrics.panel import default_panel
@@ -30,6 +28,7 @@ from srs_eval.tracking.items import (
     Value,
 )
 from srs_eval.tracking.nothing import NoTracker
+from srs_eval.tuning.identity import sweep_id
 
 CONTENT = {
     "algo": {"_target_": "x", "rate": 0.1},
@@ -69,10 +68,9 @@ def run(tmp_path, logs_of):
         plan = make_plan(
             built, CONTENT, choices, usual={}, folder=tmp_path, sweep_folder=sweep_folder
         )
-        work = EvaluateUser(source, algorithm, plan.protocol, seed=1, curves=5)
-        evaluation = score_evaluations([work(user) for user in source.users()], plan.panel)
-        after = facts_after(plan, evaluation, "abc", figures or {})
-        return plan, evaluation, list(facts_before(plan)), list(after)
+        result = evaluate(plan.experiment)
+        after = facts_after(plan, result, figures or {})
+        return plan, result, list(facts_before(plan.about)), list(after)
 
     return build
 
@@ -91,53 +89,53 @@ def test_settings_and_tags_are_known_before_anything_is_fitted(run):
     assert params["algo.rate"] == 0.1
     assert params["data.users"] == "[1, 2]"
     tags = {item.name: item.value for item in of_kind(Tag, before)}
-    assert tags == run_tags(plan)
+    assert tags == plan.about.tags
     assert tags["paper"] == "1"
     assert tags["online"] == "true"
     assert tags["protocol"] == "srs_benchmark"
-    assert tags["config_hash"] == plan.config_hash
+    assert tags["config_hash"] == plan.about.tags["config_hash"]
     assert "sweep_id" not in tags
     assert all(isinstance(value, str) for value in tags.values())
 
 
 def test_runs_of_a_sweep_can_be_found_together(run):
     plan, *_ = run(Average(), 1, sweep_folder=Path("some/sweep"))
-    assert run_tags(plan)["sweep_id"] == plan.sweep_id
+    assert plan.about.tags["sweep_id"] == sweep_id(Path("some/sweep"))
 
 
 def test_every_metric_is_a_number_in_a_section(run):
-    plan, evaluation, _, after = run(Average(), 1, 2, 3, 4, 5)
+    plan, result, _, after = run(Average(), 1, 2, 3, 4, 5)
     found = values(after)
-    for metric in plan.panel:
+    for metric in plan.experiment.panel:
         names = [name for name in found if name.split("/")[1] == metric.name]
         assert len([name for name in names if not name.startswith("pooled/")]) == 1
-    assert found["test/log_loss"] == evaluation.summary["log_loss"].mean_users
-    assert found["pooled/log_loss"] == evaluation.summary["log_loss"].pooled
+    assert found["test/log_loss"] == result.facts.metrics["log_loss"].mean_users
+    assert found["pooled/log_loss"] == result.facts.metrics["log_loss"].pooled
     assert found["users/log_loss_low"] <= found["test/log_loss"] <= found["users/log_loss_high"]
     assert found["users/n"] == 5
-    assert found["users/reviews"] == evaluation.reviews_scored
+    assert found["users/reviews"] == result.facts.reviews
     assert found["users/failed"] == 0
 
 
 def test_only_users_without_a_failure_are_counted_as_scored(run):
-    _, evaluation, _, after = run(FailsForUser2(), 1, 2, 3)
+    _, result, _, after = run(FailsForUser2(), 1, 2, 3)
     found = values(after)
     assert (found["users/n"], found["users/failed"]) == (2, 5)
-    assert found["users/reviews"] == evaluation.reviews_scored
+    assert found["users/reviews"] == result.facts.reviews
     (dataset,) = of_kind(DatasetInfo, after)
-    assert (dataset.users, dataset.reviews) == (2, evaluation.reviews_scored)
+    assert (dataset.users, dataset.reviews) == (2, result.facts.reviews)
     (text,) = of_kind(Description, after)
-    assert f"{evaluation.reviews_scored:,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
+    assert f"{result.facts.reviews:,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
         text.markdown
     )
 
 
 def test_the_description_can_be_read(run):
-    _, evaluation, _, after = run(MovingAverage(), 1)
+    _, result, _, after = run(MovingAverage(), 1)
     (text,) = of_kind(Description, after)
     assert text.markdown.startswith("**chosen")
     assert "goes on learning while it is tested" in text.markdown
-    assert f"| log_loss | {evaluation.summary['log_loss'].mean_users:.4f} |" in text.markdown
+    assert f"| log_loss | {result.facts.metrics['log_loss'].mean_users:.4f} |" in text.markdown
     assert "99 % over cards" in text.markdown
     assert text.markdown.endswith("a note")
     assert "nan" not in text.markdown
@@ -178,7 +176,7 @@ def test_the_class_of_every_part_is_named_in_lists_too():
         "panel": {"metrics": {"one": {"_target_": "d.D"}}},
         "data": {"users": [1, 2], "path": "e.E"},
     }
-    assert sorted(_targets(options)) == ["a.A", "b.B", "c.C", "d.D"]
+    assert sorted(targets(options)) == ["a.A", "b.B", "c.C", "d.D"]
 
 
 def test_paths_of_logs_are_written_in_full_and_other_texts_as_they_are(tmp_path, monkeypatch):

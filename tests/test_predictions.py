@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import (
     concatenate,
-    of_user,
     reviews_fingerprint,
     rows_fingerprint,
     select,
@@ -53,24 +52,11 @@ def test_parts_of_a_user_are_joined_by_name():
 def test_curves_go_with_their_users():
     joined = concatenate([predicted("a", [1, 2]), predicted("b", [5, 6], curves=2)])
     assert joined.curves.user.tolist() == [1, 1]
-    assert of_user(joined, "b").curves.user.tolist() == [0, 0]
-    assert len(of_user(joined, "a").curves.p) == 0
 
 
 def test_facts_that_a_part_lacks_are_lacking():
     joined = concatenate([predicted(1, [1]), predicted(2, [1], facts=False)])
     assert joined.elapsed_days is None
-
-
-def test_one_user_comes_out_as_it_went_in():
-    parts = [predicted(name, [1, 4], p=p, curves=1) for name, p in (("a", 0.2), (7, 0.3))]
-    joined = concatenate(parts)
-    for part in parts:
-        found = of_user(joined, part.users[0])
-        assert found.users == part.users
-        for name in ("user", "fold", "row", "card", "p", "recalled", "elapsed_days"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(part, name))
-        np.testing.assert_array_equal(found.curves.p, part.curves.p)
 
 
 def test_rows_are_selected_by_number_or_mask():

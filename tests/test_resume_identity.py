@@ -15,8 +15,8 @@ from srs_eval.commands.run import command
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import ScoredUser, score_user
-from srs_eval.experiment.cohort import _done_before
-from srs_eval.experiment.plan import Plan
+from srs_eval.experiment.evaluate import done_before
+from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import User
@@ -40,16 +40,9 @@ def kept(tmp_path: Path) -> FinishedUsers:
     return finished
 
 
-class Planned:
-    """As much of a plan as finding finished users needs."""
-
-    def __init__(self, source: Logs) -> None:
-        self.source = source
-
-
 def done(kept: FinishedUsers, logs: Logs) -> list[User]:
-    plan: Plan = Planned(logs)  # type: ignore[assignment]
-    return list(_done_before(plan, kept, list(logs.users())))
+    experiment = Experiment(Average(), logs, SrsBenchmark(), Panel([LogLoss()]))
+    return list(done_before(experiment, list(logs.users()), kept))
 
 
 def test_finished_users_whose_log_is_the_same_are_taken_over(kept: FinishedUsers) -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from saved import result_from
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -12,7 +13,6 @@ from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import (
     EvaluateAndScore,
-    score_evaluations,
     score_user,
     summarise_users,
 )
@@ -71,48 +71,55 @@ class Kept:
         return np.full(len(rows), self.p)
 
 
+def status_count(result, status):
+    """Count fits of a status, which the summary counts too where it is not ok."""
+    count = sum(fit.status == status for fit in result.fitted)
+    assert status == "ok" or count == getattr(result.facts, status)
+    return count
+
+
 @pytest.fixture
 def scored(logs_of):
     def run(algorithm, *users):
         source = logs_of(*users)
         work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=20)
         evaluations = [work(user) for user in source.users()]
-        return evaluations, score_evaluations(evaluations, PANEL)
+        return evaluations, result_from(evaluations, PANEL)
 
     return run
 
 
 def test_each_user_is_scored_by_the_panel(scored):
     evaluations, evaluation = scored(Fsrs6(), 1, 2, 3)
-    assert evaluation.scores.users == (1, 2, 3)
-    assert evaluation.scores.names == PANEL.names
-    for row, result in zip(evaluation.scores.values, evaluations, strict=True):
+    assert evaluation.by_user.users == (1, 2, 3)
+    assert evaluation.by_user.names == PANEL.names
+    for row, result in zip(evaluation.by_user.values, evaluations, strict=True):
         assert row.tolist() == list(PANEL.score(result.predictions).values())
     sizes = [len(result.predictions) for result in evaluations]
-    assert evaluation.scores.reviews.tolist() == sizes
+    assert evaluation.by_user.reviews.tolist() == sizes
 
 
 def test_the_summary_can_be_had_from_the_scores_alone(scored):
     _, evaluation = scored(Fsrs6(), 1, 2, 3, 4, 5)
-    values, weights = evaluation.scores.values, evaluation.scores.reviews
+    values, weights = evaluation.by_user.values, evaluation.by_user.reviews
     for column, (name, metric) in enumerate(zip(PANEL.names, PANEL, strict=True)):
-        summary = evaluation.summary[name]
+        summary = evaluation.facts.metrics[name]
         assert summary.mean_users == pytest.approx(values[:, column].mean())
         assert summary.mean_reviews == pytest.approx(np.average(values[:, column], weights=weights))
         expected = clipped(mean_of_users(values[:, column]).interval(), bounds_of(metric))
         assert (summary.lo, summary.hi) == pytest.approx(expected)
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.n_users == 5
-    assert evaluation.interval_over == "users"
+    assert evaluation.facts.interval_over == "users"
 
 
 def test_pooled_is_the_panel_of_all_predictions_together(scored):
     evaluations, evaluation = scored(Fsrs6(), 1, 2, 3)
     everything = concatenate([result.predictions for result in evaluations])
-    pooled = {name: summary.pooled for name, summary in evaluation.summary.items()}
+    pooled = {name: summary.pooled for name, summary in evaluation.facts.metrics.items()}
     assert pooled == pytest.approx(PANEL.score(everything), abs=1e-6, nan_ok=True)
     # Log loss is a mean over reviews, so that weighing users by them is pooling.
-    summary = evaluation.summary["log_loss"]
+    summary = evaluation.facts.metrics["log_loss"]
     assert summary.mean_reviews == pytest.approx(summary.pooled)
 
 
@@ -124,17 +131,15 @@ def test_without_pooling_no_predictions_are_asked_for(scored):
     def together():
         raise AssertionError("nobody needs them")
 
-    found = summarise_users(users, panel, together)
+    found = summarise_users(users, panel, together).metrics
     for name in ("log_loss", "brier"):  # means over reviews follow from the users' scores
-        pooled = evaluation.summary[name].pooled
-        assert found.summary[name].pooled == pytest.approx(pooled, rel=1e-12)
+        pooled = evaluation.facts.metrics[name].pooled
+        assert found[name].pooled == pytest.approx(pooled, rel=1e-12)
     for name in ("auc", "rmse_bins"):
-        assert np.isnan(found.summary[name].pooled)
-    for name, summary in evaluation.summary.items():
-        assert found.summary[name].mean_users == summary.mean_users
-        assert (found.summary[name].lo, found.summary[name].hi) == (summary.lo, summary.hi)
-    assert found.fits == evaluation.fits
-    assert found.data_fingerprint == evaluation.data_fingerprint
+        assert np.isnan(found[name].pooled)
+    for name, summary in evaluation.facts.metrics.items():
+        assert found[name].mean_users == summary.mean_users
+        assert (found[name].lo, found[name].hi) == (summary.lo, summary.hi)
 
 
 def test_users_whose_predictions_were_put_away_give_the_same_numbers(scored):
@@ -145,7 +150,8 @@ def test_users_whose_predictions_were_put_away_give_the_same_numbers(scored):
         PANEL,
         lambda: [user.predictions for user in users],
     )
-    assert repr(found) == repr(evaluation)
+    assert repr(found.metrics) == repr(evaluation.facts.metrics)
+    assert repr(found.scores) == repr(evaluation.by_user)
 
 
 def test_work_that_scores_at_once_gives_what_scoring_gives(scored, logs_of):
@@ -159,48 +165,51 @@ def test_work_that_scores_at_once_gives_what_scoring_gives(scored, logs_of):
 
 def test_a_user_with_a_fallback_is_complete(scored):
     _, evaluation = scored(FallsBackAt(2, 1), 1, 2)
-    assert (evaluation.count("fallback"), evaluation.count("ok")) == (1, 9)
-    assert evaluation.users_scored == 2
-    assert not np.isnan(evaluation.scores.values).any()
+    assert (status_count(evaluation, "fallback"), status_count(evaluation, "ok")) == (1, 9)
+    assert evaluation.facts.users == 2
+    assert not np.isnan(evaluation.by_user.values).any()
 
 
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored):
     _, evaluation = scored(FailsAt(2, 3, FitError("it diverged")), 1, 2, 3)
-    assert evaluation.count("failed") == 1
-    assert evaluation.count("ok") == 14
-    assert evaluation.scores.users == (1, 2, 3)
-    assert np.isnan(evaluation.scores.values[1]).all()
-    assert not np.isnan(evaluation.scores.values[[0, 2]]).any()
-    assert evaluation.scores.reviews[1] == 0
-    assert evaluation.users_scored == 2
+    assert status_count(evaluation, "failed") == 1
+    assert status_count(evaluation, "ok") == 14
+    assert evaluation.by_user.users == (1, 2, 3)
+    assert np.isnan(evaluation.by_user.values[1]).all()
+    assert not np.isnan(evaluation.by_user.values[[0, 2]]).any()
+    assert evaluation.by_user.reviews[1] == 0
+    assert evaluation.facts.users == 2
     _, without = scored(Average(), 1, 3)
-    assert evaluation.summary["log_loss"].n_users == 2
-    assert evaluation.summary["log_loss"].mean_users == without.summary["log_loss"].mean_users
-    assert evaluation.summary["log_loss"].pooled == without.summary["log_loss"].pooled
+    assert evaluation.facts.metrics["log_loss"].n_users == 2
+    assert (
+        evaluation.facts.metrics["log_loss"].mean_users
+        == without.facts.metrics["log_loss"].mean_users
+    )
+    assert evaluation.facts.metrics["log_loss"].pooled == without.facts.metrics["log_loss"].pooled
 
 
 @pytest.mark.parametrize("fold", [0, 4])
 def test_a_user_with_a_skipped_fold_is_not_in_the_means_either(scored, fold):
     _, evaluation = scored(FailsAt(1, fold, FitSkipped("too few")), 1, 2)
-    assert evaluation.count("skipped") == 1
-    assert evaluation.scores.users == (1, 2)
-    assert np.isnan(evaluation.scores.values[0]).all()
-    assert evaluation.users_scored == 1
+    assert status_count(evaluation, "skipped") == 1
+    assert evaluation.by_user.users == (1, 2)
+    assert np.isnan(evaluation.by_user.values[0]).all()
+    assert evaluation.facts.users == 1
 
 
 def test_a_user_who_was_skipped_altogether_has_no_row(scored, make_log):
     _, evaluation = scored(Average(), 1, make_log(user=2, cards=1), 3)
-    assert evaluation.scores.users == (1, 3)
-    assert evaluation.count("skipped") == 1
-    assert evaluation.count("failed") == 0
-    assert evaluation.summary["log_loss"].n_users == 2
+    assert evaluation.by_user.users == (1, 3)
+    assert status_count(evaluation, "skipped") == 1
+    assert status_count(evaluation, "failed") == 0
+    assert evaluation.facts.metrics["log_loss"].n_users == 2
 
 
 def test_a_single_user_gets_intervals_over_cards(scored):
     evaluations, evaluation = scored(Fsrs6(), 1)
-    assert evaluation.interval_over == "cards and days"
+    assert evaluation.facts.interval_over == "cards and days"
     expected = single_user_intervals(PANEL, evaluations[0].predictions)
-    for name, summary in evaluation.summary.items():
+    for name, summary in evaluation.facts.metrics.items():
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.lo < summary.mean_users < summary.hi
         assert summary.mean_users == summary.mean_reviews == summary.pooled
@@ -208,8 +217,8 @@ def test_a_single_user_gets_intervals_over_cards(scored):
 
 def test_a_single_user_beside_skipped_ones_is_a_single_user(scored, make_log):
     _, evaluation = scored(Fsrs6(), 1, make_log(user=2, cards=1))
-    assert evaluation.interval_over == "cards and days"
-    assert not np.isnan(evaluation.summary["log_loss"].lo)
+    assert evaluation.facts.interval_over == "cards and days"
+    assert not np.isnan(evaluation.facts.metrics["log_loss"].lo)
 
 
 def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
@@ -217,29 +226,29 @@ def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
     _, other = scored(Fsrs6(), 2, 1)
     _, without = scored(FailsAt(2, 0, FitError("no")), 1, 2)
     _, fewer = scored(Average(), 1)
-    assert one.scores.fingerprint == other.scores.fingerprint
-    assert len({e.scores.fingerprint for e in (one, without, fewer)}) == 3
-    assert without.scores.rows == (one.scores.rows[0], "")
-    assert len(set(one.scores.rows)) == 2
+    assert one.facts.rows_fingerprint == other.facts.rows_fingerprint
+    assert len({e.facts.rows_fingerprint for e in (one, without, fewer)}) == 3
+    assert without.by_user.rows == (one.by_user.rows[0], "")
+    assert len(set(one.by_user.rows)) == 2
 
 
 def test_one_user_left_of_two_has_no_interval(scored):
     """Over cards it would look more certain than the failure of the other allows."""
     _, evaluation = scored(FailsAt(2, None, FitError("no")), 1, 2)
-    assert evaluation.interval_over == "users"
-    assert np.isnan(evaluation.summary["log_loss"].lo)
-    assert not np.isnan(evaluation.summary["log_loss"].mean_users)
+    assert evaluation.facts.interval_over == "users"
+    assert np.isnan(evaluation.facts.metrics["log_loss"].lo)
+    assert not np.isnan(evaluation.facts.metrics["log_loss"].mean_users)
 
 
 @pytest.mark.parametrize("status", ["failed", "skipped"])
 def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status):
     fits = [Fit(user, -1, status, "why") for user in (1, 2)]
     results = [UserEvaluation(fit.user, (fit,), None, ReviewLog(5)) for fit in fits]
-    evaluation = score_evaluations(results, PANEL)
-    assert evaluation.fits == tuple(fits)
-    assert (evaluation.users_scored, evaluation.reviews_scored) == (0, 0)
+    evaluation = result_from(results, PANEL)
+    assert evaluation.fitted == tuple(fits)
+    assert (evaluation.facts.users, evaluation.facts.reviews) == (0, 0)
     assert evaluation.reviews_read == 10
-    for summary in evaluation.summary.values():
+    for summary in evaluation.facts.metrics.values():
         assert summary.n_users == 0
         assert np.isnan(summary.mean_users)
         assert np.isnan(summary.pooled)
@@ -250,8 +259,8 @@ def test_facts_of_the_logs_are_added_up():
         UserEvaluation(1, (), None, ReviewLog(5, {"cards": 2, "manual": 1}, "aa")),
         UserEvaluation(2, (), None, ReviewLog(7, {"manual": 4}, "bb")),
     ]
-    evaluation = score_evaluations(results, PANEL)
+    evaluation = result_from(results, PANEL)
     assert evaluation.reviews_read == 12
-    assert evaluation.left_out == {"cards": 2, "manual": 5}
-    other = score_evaluations(results[:1], PANEL)
-    assert evaluation.data_fingerprint != other.data_fingerprint
+    assert evaluation.facts.left_out == {"cards": 2, "manual": 5}
+    other = result_from(results[:1], PANEL)
+    assert evaluation.facts.data_fingerprint != other.facts.data_fingerprint

@@ -1,4 +1,4 @@
-"""The command line: from words to a configuration, from a configuration to jobs."""
+"""The command line: arguments to a configuration, a configuration to jobs."""
 
 from __future__ import annotations
 
@@ -42,24 +42,21 @@ _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 
 @dataclass
 class _Command:
-    """What the current command has started.
-
-    Hydra tells a callback, and us nothing.
-    """
+    """The folder and the state of the current command, which Hydra tells a callback only."""
 
     folder: Path | None = None
     is_sweep: bool = False
-    told: set[str] = field(default_factory=set)
+    printed: set[str] = field(default_factory=set)
     claims: ExitStack = field(default_factory=ExitStack)
     status: int = 0
-    tells_its_end: bool = False
+    reports_its_end: bool = False
 
 
 _command = _Command()
 
 
 def started() -> Path | None:
-    """Folder of what the current command has started, if it came so far."""
+    """Return the folder of the current command, if it has one yet."""
     return _command.folder
 
 
@@ -129,7 +126,7 @@ def job(cfg: DictConfig) -> float:
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     here = Path.cwd()
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
-    _tell_once(option_files.hidden(choices, folders))
+    _print_once(option_files.hidden(choices, folders))
 
     def plan() -> Plan:
         # options that were swept over may differ from those the command began with
@@ -151,7 +148,7 @@ def job(cfg: DictConfig) -> float:
             trial=trial,
         )
 
-    _command.tells_its_end = True
+    _command.reports_its_end = True
     done = attempt(
         plan,
         label=choices["algo"],
@@ -159,16 +156,16 @@ def job(cfg: DictConfig) -> float:
         sweep_folder=sweep_folder,
         metric="log_loss" if trial is None else trial.metric,
     )
-    _command.tells_its_end = False
+    _command.reports_its_end = False
     _command.status = max(_command.status, done.exit_status)
     return done.value
 
 
-def _tell_once(texts: Sequence[str]) -> None:
-    """Say what no job of the command has said before."""
+def _print_once(texts: Sequence[str]) -> None:
+    """Print texts that no job of the command has printed before."""
     for text in texts:
-        if text not in _command.told:
-            _command.told.add(text)
+        if text not in _command.printed:
+            _command.printed.add(text)
             complain(text)
 
 
@@ -249,13 +246,13 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
 def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
     _command.folder, _command.is_sweep = None, False
-    _command.told, _command.status, _command.tells_its_end = set(), 0, False
+    _command.printed, _command.status, _command.reports_its_end = set(), 0, False
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
     )(job)
     status = 0
     try:
-        with _as_hydra_reads_it(words), option_files.also_in(folders):
+        with _hydra_arguments(words), option_files.also_in(folders):
             refused = refused_before(given.overrides, folders) if _runs(given) else []
             if refused:
                 return _not_understood(refused)
@@ -281,12 +278,12 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     except RuntimeError as error:  # of a launcher: jobs record their own
         if not _command.is_sweep:
             raise
-        told = str(error).strip().partition("\n")[0]
-        complain(f"the launcher lost a job: {type(error).__name__}: {told}")
+        reason = str(error).strip().partition("\n")[0]
+        complain(f"the launcher lost a job: {type(error).__name__}: {reason}")
         status = 1
     if stopping.is_requested():
         status = stopping.exit_status()
-        if not _command.tells_its_end:
+        if not _command.reports_its_end:
             complain("interrupted")
     folder, status = started(), max(status, _command.status)
     if folder is not None and not folder.is_dir():
@@ -306,8 +303,8 @@ def _runs(given: Namespace) -> bool:
 
 
 @contextmanager
-def _as_hydra_reads_it(words: list[str]) -> Iterator[None]:
-    """Put the words where Hydra looks for them, and have it raise its errors."""
+def _hydra_arguments(words: list[str]) -> Iterator[None]:
+    """Pass arguments to Hydra by `sys.argv`, and have it raise its errors."""
     before, sys.argv = sys.argv, [*sys.argv[:1], *words]
     full_error = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra would print its own account of an error and exit; with this it tells us instead.

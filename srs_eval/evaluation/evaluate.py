@@ -1,4 +1,4 @@
-"""How an algorithm is evaluated on one user: split, fit, predict, nothing else.
+"""The evaluation of an algorithm on one user: split, fit, predict, nothing else.
 
 Everything srs_eval reports rests on this loop::
 
@@ -57,13 +57,13 @@ from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
 _CURVE_TIMES = 16
 _CURVES = 1
 
-# Is told of each step of a fit, counted from 1, and what would be predicted after it.
+# Callback(step, predictions) after each training step, counted from 1.
 Watch = Callable[[int, Predictions], None]
 
 
 @dataclass(frozen=True, slots=True)
 class UserEvaluation:
-    """What came of one user.
+    """Result for one user.
 
     Attributes
     ----------
@@ -147,9 +147,9 @@ class EvaluateUser:
     curves : int
         At most so many forgetting curves are kept per user.
     watch : callable, optional
-        Is told of every step of a fit that can be made in steps, and of the predictions after it,
-        which have no forgetting curves; the time that takes is the fit's. It ends the evaluation
-        by raising `Pruned`, and changes nothing else that comes of the user.
+        Callback(step, predictions) after each step of a fit that can be made in steps, without
+        forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
+        raising `Pruned`, and changes nothing else in the result.
     """
 
     source: Source
@@ -177,7 +177,7 @@ class EvaluateUser:
         with _thread_pools(len(sys.modules)).limit(limits=1):
             for fold in task.folds:
                 fit, predictions, model = self._fold(task, fold, cuts, previous)
-                # What took the place of a fit was not learned, and is nothing to go on from.
+                # A fallback was not learned, so the next fit does not start from it.
                 previous = model if fit.status == "ok" else None
                 fits.append(fit)
                 parts += [predictions] if predictions is not None else []
@@ -250,7 +250,7 @@ class EvaluateUser:
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
         p = np.array(model.predict(cuts.after(fold.test), fold.test.copy()))
-        _refuse_improbable("predictions", p, (len(fold.test),), task, fold, fold.test)
+        _check_probabilities("predictions", p, (len(fold.test),), task, fold, fold.test)
         return _predictions(task, fold, p)
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
@@ -276,7 +276,7 @@ class EvaluateUser:
         weight = np.zeros((size, _CURVE_TIMES))
         weight[:, : len(times)] = weights
         curve = np.array(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
-        _refuse_improbable("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        _check_probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
         p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
         p[:, : len(times)] = curve
         return Curves(
@@ -334,7 +334,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
 
 
 def _failed(fit: Fit, error: Exception) -> Fit:
-    """Record a failure; what nobody announced keeps its traceback."""
+    """Record a failure; an error that is not of srs_eval keeps its traceback."""
     if isinstance(error, FitError) and fit.fold >= 0:
         where = f"user {fit.user}, fold {fit.fold}"
         reason = str(error) if where in str(error) else f"{where}: {error}"
@@ -345,21 +345,21 @@ def _failed(fit: Fit, error: Exception) -> Fit:
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 
 
-def _refuse_improbable(
+def _check_probabilities(
     what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
 ) -> None:
-    """Refuse what is not a probability for each of `rows`, naming user, fold and review."""
+    """Raise `FitError` unless there is a probability for each of `rows`."""
     where = f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
         raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
     if p.dtype not in (np.float32, np.float64):
         raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
-    improbable = ~((p >= 0) & (p <= 1))
-    if improbable.any():
-        first = tuple(np.argwhere(improbable)[0])
+    outside = ~((p >= 0) & (p <= 1))
+    if outside.any():
+        first = tuple(np.argwhere(outside)[0])
         row = task.log_row[rows[first[0]]]
         raise FitError(
-            f"{where}: {improbable.sum()} of {p.size} {what} are no probabilities, "
+            f"{where}: {outside.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
         )
 

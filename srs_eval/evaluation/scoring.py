@@ -26,7 +26,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ScoredUser:
-    """What came of one user, and how it scored.
+    """Result for one user, with its scores.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ScoredUser:
         return self.rows != ""
 
     def put_away(self) -> ScoredUser:
-        """Let go of the predictions; what is left is small."""
+        """Return the same without predictions, which is small."""
         return replace(self, predictions=None)
 
 

@@ -1,4 +1,4 @@
-"""A job whose end is on record, however it ends."""
+"""Run a job and record its outcome, including failures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from srs_eval.text.console import complain, shell
 
 
 class Attempt(NamedTuple):
-    """How a job went.
+    """Outcome of a job, for Hydra and for a search.
 
     Attributes
     ----------
     value : float
         Mean of the metric over users; NaN where there is none.
     exit_status : int
-        What the command returns for it.
+        Exit status of the command.
     """
 
     value: float
@@ -45,19 +45,19 @@ def attempt(
     sweep_folder: Path | None = None,
     metric: str = "log_loss",
 ) -> Attempt:
-    """Plan and run one job, leaving ``job.json`` in its folder.
+    """Plan and run one job, and record its outcome as ``job.json`` in its folder.
 
-    Whatever goes wrong is told and recorded, so that the next job of a sweep is run all the
-    same: in a line if a person can mend it, else with its traceback.
+    Every error is printed and recorded, so that the next job of a sweep runs: in a line
+    if the user can mend it, else with its traceback.
 
     Parameters
     ----------
     label : str
-        What the job is called until its plan says it better.
+        Label of the job until it is planned.
     sweep_folder : Path, optional
         Folder of all jobs, if this is one of several.
     metric : str
-        What to return.
+        Metric to return.
 
     Raises
     ------
@@ -73,16 +73,16 @@ def attempt(
     outcome = JobOutcome(label, "interrupted", "stopped before its end", 1)
     with claimed:
         write_outcome(folder, outcome)
-        told, done = "", None
+        shown, done = "", None
         try:
-            done, outcome, told = _carry_out(make_plan, label, folder)
+            done, outcome, shown = _carry_out(make_plan, label, folder)
         except (KeyboardInterrupt, SystemExit):
-            told = "interrupted"
+            shown = "interrupted"
             raise
         finally:
             is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
-            if told:
-                complain(told + _what_is_kept(folder, sweep_folder))
+            if shown:
+                complain(shown + _what_is_kept(folder, sweep_folder))
         if outcome.exit_status == 0 and is_recorded:
             return Attempt(_mean(done, metric), 0)
         return Attempt(math.nan, max(outcome.exit_status, 1))
@@ -101,23 +101,23 @@ def _carry_out(
         return None, JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:
         status, message = 2, str(error)
-        told = message
+        shown = message
     except SrsEvalError as error:
         stopping.check()  # an import that was interrupted fails in ways of its own
-        told = message = str(error)
+        shown = message = str(error)
     except OSError as error:
-        told = message = f"{error.strerror or error}: {error.filename or folder}"
+        shown = message = f"{error.strerror or error}: {error.filename or folder}"
     except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
         stopping.check()  # an import that was interrupted fails in ways of its own
         message = f"{type(error).__name__}: {error}"
-        told = f"unexpected error\n{traceback.format_exc().rstrip()}"
+        shown = f"unexpected error\n{traceback.format_exc().rstrip()}"
     else:
         return done.result, done.outcome, ""
-    return None, JobOutcome(label, "failed", message, status), told
+    return None, JobOutcome(label, "failed", message, status), shown
 
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
-    """Say how to go on without doing again what is done, if anything is."""
+    """Return how to resume the run, if any user is finished."""
     if not any((folder / USERS).glob(f"*/{FINISHED}")):
         return ""
     where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
@@ -129,7 +129,7 @@ def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
 
 
 def _record(folder: Path, outcome: JobOutcome) -> bool:
-    """Write the outcome down; where that cannot be, say so instead."""
+    """Write the outcome; where that cannot be, print why."""
     try:
         write_outcome(folder, outcome)
     except OSError as error:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
+
+from tqdm import tqdm
 
 from srs_eval.compute import stopping
 from srs_eval.compute.interface import Compute
@@ -18,7 +20,7 @@ from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.experiment.watching import Watch, report_means, step_callback
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit, Predictions, User
+from srs_eval.nouns import Fit, User
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.results.fit_counts import reason_of
 from srs_eval.results.partial import FinishedUsers
@@ -26,18 +28,7 @@ from srs_eval.results.predicted import InMemory, Predicted
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 
-
-class Bar(Protocol):
-    """A progress bar, such as tqdm's."""
-
-    n: float
-
-    def update(self, n: float = 1) -> Any:
-        """Move the bar on."""
-
-
-# Makes a progress bar out of `total` and `initial`: such as `tqdm.auto.tqdm`.
-Progress = Callable[..., AbstractContextManager[Bar]]
+_NO_BAR = partial(tqdm, disable=True)
 
 
 class Store(Protocol):
@@ -47,24 +38,7 @@ class Store(Protocol):
         """Keep a user, counted in the order of the source."""
 
     def predicted(self, users: Sequence[User]) -> Predicted:
-        """Return the predictions that are kept of users, all of them in order."""
-
-
-class MemoryStore:
-    """Keeps predictions in memory."""
-
-    def __init__(self) -> None:
-        self._predictions: dict[User, Predictions] = {}
-
-    def save(self, number: int, scored: ScoredUser) -> None:
-        """Keep a user, counted in the order of the source."""
-        if scored.predictions is not None:
-            self._predictions[scored.user] = scored.predictions
-
-    def predicted(self, users: Sequence[User]) -> Predicted:
-        """Return the predictions that are kept of users, all of them in order."""
-        kept = self._predictions
-        return InMemory({user: kept[user] for user in users if user in kept})
+        """Return the predictions of users that are kept, in the order given."""
 
 
 def evaluate(
@@ -74,7 +48,7 @@ def evaluate(
     compute: Compute | None = None,
     store: Store | None = None,
     done: Mapping[User, ScoredUser] | None = None,
-    progress: Progress | None = None,
+    progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
 ) -> Result:
     """Evaluate an algorithm on users; nothing is printed, written or logged.
@@ -92,7 +66,7 @@ def evaluate(
     done : mapping of user to ScoredUser, optional
         Users whom the store has already.
     progress : callable, optional
-        Makes a progress bar over fits, such as `tqdm.auto.tqdm`.
+        Makes the progress bar over fits, such as `tqdm.auto.tqdm`; none is shown by default.
     watch : Watch, optional
         Is called with the metric of a search while the evaluation goes on.
 
@@ -104,7 +78,7 @@ def evaluate(
         If `watch` raises it.
     """
     users = checked_users(experiment.source) if users is None else list(users)
-    store = MemoryStore() if store is None else store
+    store = InMemory() if store is None else store
     scored = _evaluate_users(
         experiment, users, compute or Serial(), store, dict(done or {}), progress, watch
     )
@@ -181,7 +155,7 @@ def _evaluate_users(
     compute: Compute,
     store: Store,
     done: dict[User, ScoredUser],
-    progress: Progress | None,
+    progress: Callable[..., tqdm[Any]],
     watch: Watch | None,
 ) -> list[ScoredUser]:
     """Evaluate every user that is not yet done; predictions are kept in the store alone."""
@@ -200,7 +174,7 @@ def _evaluate_users(
         watched=on_step is not None,
     )
     folds = experiment.protocol.folds
-    with _bar(progress, total=len(users) * folds, initial=len(done) * folds) as bar:
+    with progress(total=len(users) * folds, initial=len(done) * folds) as bar:
 
         def tick(*step: Any) -> None:
             stopping.check()
@@ -219,17 +193,6 @@ def _evaluate_users(
             if on_step is None:
                 reported = report_means(watch, experiment.panel, users, done, reported)
     return [done[user] for user in users]
-
-
-class _NoBar:
-    n = 0.0
-
-    def update(self, n: float = 1) -> None:
-        """Show nothing."""
-
-
-def _bar(progress: Progress | None, *, total: int, initial: int) -> AbstractContextManager[Bar]:
-    return nullcontext(_NoBar()) if progress is None else progress(total=total, initial=initial)
 
 
 def _crashed(panel: Panel, user: User, reason: str) -> ScoredUser:

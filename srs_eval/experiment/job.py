@@ -32,7 +32,7 @@ from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
-# No bar where nobody watches it grow.
+# No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 

@@ -131,7 +131,7 @@ def describe(plan: Plan, result: Result) -> str:
 
 
 def _reader(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a reader was built of so that it can be built again from another folder."""
+    """Return the options of a source so that it can be built again from another folder."""
     path = options.get("path")
     return {**options, "path": _from_anywhere(path)} if isinstance(path, str) else dict(options)
 
@@ -157,7 +157,7 @@ def _counts(result: Result) -> Iterator[Item]:
 
 
 def _against(against: AgainstBaseline) -> Iterator[Item]:
-    """Name the section by the algorithm it is about, so that no chart mixes two baselines."""
+    """Yield the comparison in a section per baseline, so that no chart mixes two of them."""
     about = f"vs_{against.baseline.summary['algo']}"
     for percent in against.percents:
         yield Value(f"{about}/{percent.metric}_percent", percent.difference)
@@ -180,7 +180,7 @@ def _metrics_table(
 
 
 def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
-    """Take an even sample of users, from the first to the last."""
+    """Return the headline metrics of an even sample of users."""
     size = min(len(scores.users), _USERS_SHOWN)
     shown = np.linspace(0, len(scores.users) - 1, size).round().astype(np.int64)
     return {
@@ -195,7 +195,7 @@ def _users_table(scores: Scores) -> dict[str, Sequence[object]]:
 
 
 def _fits_table(fits: Sequence[Fit]) -> dict[str, Sequence[object]]:
-    """Take the last fit of an even sample of users; each parameter is a column."""
+    """Return the last fit of an even sample of users; each parameter is a column."""
     last = list({fit.user: fit for fit in fits}.values())
     size = min(len(last), _USERS_SHOWN)
     sample = [last[n] for n in np.linspace(0, len(last) - 1, size).round().astype(np.int64)]

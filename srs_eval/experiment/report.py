@@ -1,24 +1,28 @@
-"""What the command prints of one run."""
+"""What the command prints about one run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
 from srs_eval.experiment.plan import Plan
-from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.metrics.threshold import STATISTICS, Confusion, ThresholdBias
+from srs_eval.metrics.threshold import Confusion, ThresholdBias
 from srs_eval.nouns import Fit, Metric
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.console import facts, interval, number, table
+from srs_eval.tracking.sections import HEADLINE
 
 ENOUGH_REVIEWS = 100
 ENOUGH_OF_A_KIND = 10
 
+# The default retention of schedulers.
+_RETENTION = 0.9
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
 _TITLES = {"ok": "note"}
@@ -63,7 +67,7 @@ def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
     if users and not brief:
         lines += ["", _panel_table(panel, result)]
         lines += [few_users(users)] if few_users(users) else []
-        lines += ["", _confusion_table(panel, result.facts.metrics)]
+        lines += ["", *_in_words(result), _elsewhere(panel)]
     return "\n".join(lines).rstrip()
 
 
@@ -128,58 +132,71 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
     return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
 
 
-def _panel_table(panel: Panel, result: Result) -> str:
-    shown = [
-        (metric, result.facts.metrics[metric.name])
+def _shown(panel: Panel) -> list[Metric]:
+    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
+    builtin = set(full_panel().names)
+    biases = [metric for metric in panel if isinstance(metric, ThresholdBias)]
+    near = min(biases, key=lambda bias: abs(bias.threshold - _RETENTION), default=None)
+    return [
+        metric
         for metric in panel
-        if metric.section != Confusion.section
+        if metric.name in HEADLINE
+        or metric == near
+        or (metric.name not in builtin and not isinstance(metric, ThresholdBias | Confusion))
     ]
-    over = f"99 % over {result.facts.interval_over}"
-    if len(result.by_user.users) == 1:
-        rows = [[*_of_user(metric, summary)] for metric, summary in shown]
-        return table(rows, ["metric", "better", "score", over], text=2)
-    rows = [[*_of_user(metric, summary), *_of_all(summary)] for metric, summary in shown]
-    headers = ["metric", "better", "mean over users", over]
-    headers += ["over reviews", "pooled", "99 % of pooled", "users", "effective"]
-    return table(rows, headers, text=2)
 
 
-def _of_user(metric: Metric, summary: MetricSummary) -> Iterator[str]:
-    """Write down what is known of the typical user."""
-    yield metric.name
-    yield _ARROWS[metric.better]
-    yield number(summary.mean_users)
-    yield interval(summary.lo, summary.hi)
+def _panel_table(panel: Panel, result: Result) -> str:
+    """Return the metrics that are shown, with intervals and what chance gives a perfect model."""
+    metrics, n_users = result.facts.metrics, len(result.by_user.users)
+    rows = []
+    for metric in _shown(panel):
+        row, floor = metrics[metric.name], metrics.get(f"{metric.name}_floor")
+        cells = [metric.name, _ARROWS[metric.better], number(row.mean_users)]
+        cells += [interval(row.lo, row.hi), "" if floor is None else number(floor.mean_users)]
+        rows.append(cells if n_users == 1 else [*cells, f"{row.n_users:,}"])
+    headers = ["metric", "better", "score" if n_users == 1 else "mean over users"]
+    headers += [f"99 % over {result.facts.interval_over}", "by chance"]
+    return table(rows, headers if n_users == 1 else [*headers, "users"], text=2)
 
 
-def _of_all(summary: MetricSummary) -> Iterator[str]:
-    """Write down what is known of reviews, and of how many users they are."""
-    yield number(summary.mean_reviews)
-    yield number(summary.pooled)
-    yield interval(summary.pooled_lo, summary.pooled_hi)
-    yield f"{summary.n_users:,}"
-    yield f"{summary.n_effective:,.1f}"
-
-
-def _confusion_table(panel: Panel, summary: Mapping[str, MetricSummary]) -> str:
-    """Means over users of what is known at each threshold, a row for each."""
-    rates = {(m.threshold, m.statistic): m.name for m in panel if isinstance(m, Confusion)}
-    biases = {m.threshold: m.name for m in panel if isinstance(m, ThresholdBias)}
-    rows = [
-        [
-            f"{threshold:g}",
-            *(_mean(summary, rates.get((threshold, statistic))) for statistic in STATISTICS),
-            _mean(summary, biases.get(threshold)),
-        ]
-        for threshold in sorted({threshold for threshold, _ in rates} | set(biases))
+def _in_words(result: Result) -> list[str]:
+    """Return in words how good the model is, as far as the panel has the metrics."""
+    metrics = result.facts.metrics
+    ratio, smece, floor = (
+        metrics.get(name) for name in ("normalized_entropy", "smece", "smece_floor")
+    )
+    if ratio is None or math.isnan(ratio.mean_users):
+        return []
+    said = (
+        f"{result.facts.label} has {100 * ratio.mean_users:.0f} % of the log loss of predicting "
+        f"the share of recalls{_significance(ratio)}"
+    )
+    if smece is None or floor is None or math.isnan(smece.mean_users):
+        return [f"{said}."]
+    return [
+        f"{said}.",
+        f"Its calibration error is {number(smece.mean_users)}, where a perfectly calibrated model "
+        f"would show {number(floor.mean_users)} by chance.",
     ]
-    return table(rows, ["recalled if p >=", *STATISTICS, "bias nearby"]) if rows else ""
 
 
-def _mean(summary: Mapping[str, MetricSummary], name: str | None) -> str:
-    return "-" if name is None else number(summary[name].mean_users, 3)
+def _significance(ratio: MetricSummary) -> str:
+    """Return whether a ratio differs from 1 significantly; "" without an interval."""
+    if math.isnan(ratio.lo):
+        return ""
+    if ratio.lo <= 1 <= ratio.hi:
+        return ": not significantly different"
+    return f": significantly {'better' if ratio.hi < 1 else 'worse'}"
+
+
+def _elsewhere(panel: Panel) -> str:
+    shown = {metric.name for metric in _shown(panel)}
+    more = sum(name.removesuffix("_floor") not in shown for name in panel.names)
+    other = f"{more} more metrics, pooled values" if more else "Pooled values"
+    return f"{other} and thresholds: summary.json. Each user: scores.parquet."
 
 
 def places(names: Mapping[str, str | None]) -> str:
-    """Say where things are, leaving out what there is not."""
+    """Format places, leaving out those that are None."""
     return facts({name: place for name, place in names.items() if place})

@@ -1,4 +1,4 @@
-"""What a search is told of an evaluation while it goes on."""
+"""Report a metric to a search while an evaluation goes on."""
 
 from __future__ import annotations
 

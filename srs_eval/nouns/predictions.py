@@ -1,4 +1,4 @@
-"""Joining predictions of folds and users, selecting from them, and naming their rows."""
+"""Concatenate and select predictions, and compute digests of their rows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def reviews_fingerprint(reviews: Reviews) -> str:
 
 
 def join_curves(parts: Sequence[Curves]) -> Curves | None:
-    """Put forgetting curves under each other; None if there are none."""
+    """Concatenate forgetting curves; None if there are none."""
     if not parts:
         return None
     return Curves(

@@ -32,7 +32,7 @@ _DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, Recurs
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Name the file that cannot be read, and say why in one line.
+    """Turn errors of readers into one line that names the file.
 
     Raises
     ------

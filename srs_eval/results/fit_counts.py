@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from srs_eval.nouns import Fit, FitStatus
 
-# Keys of a run's summary, and what tables say of such fits.
+# Keys of a run's summary, and how tables call such fits.
 _SAID = {
     "fallback": "fell back",
     "failed": "failed",

@@ -114,7 +114,7 @@ def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Put small tables together, a few at a time."""
+    """Concatenate small tables into row groups."""
     group: list[pa.Table] = []
     for part in parts:
         group.append(part)

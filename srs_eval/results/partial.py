@@ -31,7 +31,7 @@ _NAMES = {files.PREDICTIONS: _PREDICTIONS, files.CURVES: _CURVES}
 
 @dataclass(frozen=True, slots=True)
 class FinishedUsers:
-    """What is kept of each user as soon as it is done.
+    """The result of each user, kept as soon as the user is done.
 
     So a run can be continued, and never more than a few users are in memory. The files are
     made to be written and read quickly, not to stay.
@@ -213,7 +213,7 @@ def _from_json(content: Mapping[str, Any]) -> ScoredUser:
 
 
 def _write(file: Path, table: pa.Table) -> None:
-    """Write a table quickly rather than small; halves are told by the file that comes last."""
+    """Write a table quickly rather than small; `FINISHED`, written last, marks it whole."""
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with (
         pa.OSFile(str(file), "wb") as sink,

@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.nouns import PREDICTION_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import select
 from srs_eval.results.files import CURVES, PREDICTIONS, reading
@@ -40,6 +42,10 @@ class Predicted(ABC):
         """Whether there is anything to read."""
         return bool(self.users)
 
+    def reopened(self) -> Predicted:
+        """Return the same predictions, with files of their own that close after use."""
+        return self
+
     def __iter__(self) -> Iterator[Predictions]:
         """Go through the predictions of all users."""
         return self.of(self.users)
@@ -64,8 +70,8 @@ class Predicted(ABC):
 class InMemory(Predicted):
     """Predictions of users that are all in memory."""
 
-    def __init__(self, predictions: Mapping[User, Predictions]) -> None:
-        self._of_users = predictions
+    def __init__(self, predictions: Mapping[User, Predictions] = MappingProxyType({})) -> None:
+        self._of_users = dict(predictions)
 
     @property
     def users(self) -> Sequence[User]:
@@ -75,6 +81,15 @@ class InMemory(Predicted):
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Return the predictions of one user, with forgetting curves; None if there are none."""
         return self._of_users.get(user)
+
+    def save(self, number: int, scored: ScoredUser) -> None:
+        """Keep the predictions of a user, counted in the order of the source."""
+        if scored.predictions is not None:
+            self._of_users[scored.user] = scored.predictions
+
+    def predicted(self, users: Sequence[User]) -> InMemory:
+        """Return the predictions of users that are kept, in the order given."""
+        return InMemory({user: kept[user] for user in users if user in (kept := self._of_users)})
 
 
 class SavedPredictions(Predicted):
@@ -106,6 +121,10 @@ class SavedPredictions(Predicted):
     def are_kept(self) -> bool:
         """Whether there is a file of predictions, which is not opened to tell."""
         return (self._folder / PREDICTIONS).is_file()
+
+    def reopened(self) -> SavedPredictions:
+        """Return the same predictions, of which no file is open yet."""
+        return SavedPredictions(self._folder)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in order of their rows; None if there are none."""

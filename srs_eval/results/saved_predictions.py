@@ -1,4 +1,4 @@
-"""Predictions of a run as those its scores are of, and scored review by review."""
+"""Predictions that are checked against the scores of their run, and losses by review."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from srs_eval.nouns import FloatArray, Predictions, ProperScore, User
 from srs_eval.results.files import PREDICTIONS
 from srs_eval.results.run import Run
 
-# Scores that are a mean over reviews, so that it can be said where models differ.
+# Metrics that are a mean of a loss of each review.
 PER_REVIEW: dict[str, ProperScore] = {"log_loss": LogLoss(), "brier": Brier()}
 # Predictions may be single precision, and sums be taken in another order.
 _CLOSE = 1e-5
@@ -28,6 +28,8 @@ class OwnPredictions:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        # runs outlive comparisons, and many of them must not keep their files open
+        self._predicted = None if run.predicted is None else run.predicted.reopened()
         self._scores = {
             name: dict(zip(run.rows, run.scores[name].tolist(), strict=True))
             for name in PER_REVIEW
@@ -42,7 +44,7 @@ class OwnPredictions:
         ConfigError
             If the file cannot be read.
         """
-        return None if self.run.predicted is None else self.run.predicted.read(user, curves=False)
+        return None if self._predicted is None else self._predicted.read(user, curves=False)
 
     def check(self, predictions: Predictions) -> None:
         """Make sure that predictions of a user have the scores of the run.
@@ -68,7 +70,7 @@ def losses(predictions: Predictions, metric: str) -> FloatArray:
 
 
 def scored_by(metric: str) -> str:
-    """Name the score of single reviews that stands for a metric."""
+    """Return the name of the score of single reviews that stands for a metric."""
     return metric if metric in PER_REVIEW else "log_loss"
 
 
@@ -104,7 +106,7 @@ def _require_scores(run: Run, predictions: Predictions, scores: Mapping[str, flo
 
 
 def not_its_own(run: Run, user: User) -> ConfigError:
-    """Say that the predictions and the scores in a folder are not of the same run."""
+    """Return the error that predictions and scores in a folder belong to different runs."""
     return ConfigError(
         f"{run.place / PREDICTIONS}: the predictions of user {user} are not of the reviews that "
         "scores.parquet is about; the files are of different runs"

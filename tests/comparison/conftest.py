@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from saved import write_predictions
 
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
@@ -90,7 +91,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         )
         together = concatenate(parts)
         assert together is not None
-        files.write_predictions(place, together)
+        write_predictions(place, together)
         files.write_table(place / files.SCORES, tables.scores_table(scores))
         content = {
             "algo": label,

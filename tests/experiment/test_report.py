@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from saved import result_from
 
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
-from srs_eval.evaluation.scoring import score_evaluations
-from srs_eval.experiment.report import scores_text, told
+from srs_eval.experiment.report import result_text
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit, Predictions
+from srs_eval.results.fit_counts import reason_of
 
 PANEL = Panel([LogLoss()])
 
@@ -19,7 +20,7 @@ def said(*fits):
         UserEvaluation(user, tuple(fit for fit in fits if fit.user == user), None, ReviewLog())
         for user in users
     ]
-    return scores_text(PANEL, score_evaluations(evaluations, PANEL)).splitlines()
+    return result_text(result_from(evaluations, PANEL), PANEL).splitlines()
 
 
 def test_every_status_is_counted():
@@ -50,20 +51,20 @@ def test_of_many_reasons_some_are_said():
 
 
 def test_user_and_fold_are_named_once():
-    assert told(Fit(3, 2, "failed", "user 3, fold 2: no")) == "user 3, fold 2: no"
-    assert told(Fit(3, 2, "failed", "no")) == "user 3, fold 2: no"
-    assert told(Fit(3, 2, "failed", "user 3: no")) == "user 3, fold 2: no"
-    assert told(Fit(3, -1, "skipped", "user 3: no")) == "user 3: no"
-    assert told(Fit(3, -1, "skipped", "user 33: no")) == "user 3: user 33: no"
-    assert told(Fit(3, 0, "failed")) == "user 3, fold 0"
+    assert reason_of(Fit(3, 2, "failed", "user 3, fold 2: no")) == "user 3, fold 2: no"
+    assert reason_of(Fit(3, 2, "failed", "no")) == "user 3, fold 2: no"
+    assert reason_of(Fit(3, 2, "failed", "user 3: no")) == "user 3, fold 2: no"
+    assert reason_of(Fit(3, -1, "skipped", "user 3: no")) == "user 3: no"
+    assert reason_of(Fit(3, -1, "skipped", "user 33: no")) == "user 3: user 33: no"
+    assert reason_of(Fit(3, 0, "failed")) == "user 3, fold 0"
 
 
 def test_a_user_that_is_a_file_is_not_named_again():
     reason = "logs/ann.colpkg: there are no reviews in it"
-    assert told(Fit("ann", -1, "failed", reason)) == reason
+    assert reason_of(Fit("ann", -1, "failed", reason)) == reason
     several = "ann.colpkg:\n  - one\n  - two"
-    assert told(Fit("ann", -1, "failed", several)) == several
-    assert told(Fit("ben", -1, "failed", reason)) == f"user ben: {reason}"
+    assert reason_of(Fit("ann", -1, "failed", several)) == several
+    assert reason_of(Fit("ben", -1, "failed", reason)) == f"user ben: {reason}"
 
 
 def test_reviews_that_could_not_be_read_are_not_counted():
@@ -92,10 +93,10 @@ def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, 
     )
     log = ReviewLog(reviews, notes=("a remark",))
     user = UserEvaluation("ann", (Fit("ann", 0, "ok"),), predictions, log)
-    evaluation = score_evaluations([user], PANEL)
-    assert evaluation.forgotten == forgotten
-    assert evaluation.notes == (("ann", "a remark"),)
-    text = scores_text(PANEL, evaluation)
+    result = result_from([user], PANEL)
+    assert result.facts.forgotten == forgotten
+    assert result.facts.notes == ("user ann: a remark",)
+    text = result_text(result, PANEL)
     assert ("Too few reviews" in text) != enough
     assert "note: user ann: a remark" in text
 

@@ -7,13 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from same import assert_same
+from saved import load_predictions
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
-from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
+from srs_eval.evaluation.scoring import EvaluateAndScore, Scores, score_user
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
@@ -21,7 +22,7 @@ from srs_eval.metrics.temporal import Temporal
 from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.results import files
+from srs_eval.results import Result, Summary, files, save
 from srs_eval.results.partial import FinishedUsers
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
@@ -50,13 +51,19 @@ def failed(user=4, reason="why"):
     return score_user(UserEvaluation(user, (fit,), None, ReviewLog(3)), PANEL)
 
 
+def gather(kept, users, folder):
+    """Save a result of which only the predictions matter."""
+    nobody = Scores((), np.zeros(0, np.int64), (), (), np.zeros((0, 0)))
+    save(Result(Summary(), nobody, (), kept.predicted(users)), folder)
+
+
 def test_finished_users_come_back_without_their_predictions(kept, scored):
     for number, result in enumerate(scored(7, "ann")):
         log = ReviewLog(result.log.reviews, {"cards": 2}, result.log.fingerprint)
         result = replace(result, log=log)
         kept.save(number, result)
         assert kept.load(number, result.user) == result.put_away()
-        (predictions,) = kept.predictions([number])
+        predictions = kept.predicted([7, "ann"]).read(result.user)
         assert_same(predictions, result.predictions)
 
 
@@ -81,7 +88,7 @@ def test_failed_and_skipped_users_are_finished_too(kept):
     kept.save(0, result)
     assert kept.load(0, 4) == replace(result, values=kept.load(0, 4).values)
     assert np.isnan(kept.load(0, 4).values).all()
-    assert list(kept.predictions([0])) == []
+    assert list(kept.predicted([4])) == []
 
 
 def test_a_user_who_was_not_finished_is_done_again(kept, scored):
@@ -92,7 +99,7 @@ def test_a_user_who_was_not_finished_is_done_again(kept, scored):
     assert kept.load(0, 1) is None
     kept.save(0, failed(1, "crash"))
     assert kept.load(0, 1).fits == failed(1, "crash").fits
-    assert list(kept.predictions([0])) == []
+    assert list(kept.predicted([1])) == []
 
 
 def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):
@@ -100,10 +107,10 @@ def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):
     for number in (2, 0, 1):
         kept.save(number, results[number])
     kept.save(3, failed())
-    kept.gather(range(4), tmp_path)
+    gather(kept, [3, 1, 2, 4], tmp_path)
     expected = concatenate([result.predictions for result in results])
-    assert_same(files.load_predictions(tmp_path), expected)
-    for predictions, result in zip(kept.predictions(range(4)), results, strict=True):
+    assert_same(load_predictions(tmp_path), expected)
+    for predictions, result in zip(kept.predicted([3, 1, 2, 4]), results, strict=True):
         assert_same(predictions, result.predictions)
 
 
@@ -113,22 +120,22 @@ def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tm
     single = replace(one.predictions, p=one.predictions.p.astype(np.float32))
     kept.save(0, replace(one, predictions=single))
     kept.save(1, ann)
-    kept.gather(range(2), tmp_path)
+    gather(kept, [1, "ann"], tmp_path)
     expected = concatenate([replace(single, users=("1",)), ann.predictions])
     assert expected.p.dtype == np.float64
-    assert_same(files.load_predictions(tmp_path), expected)
+    assert_same(load_predictions(tmp_path), expected)
 
 
 def test_users_of_few_reviews_share_a_row_group(kept, scored, tmp_path):
     for number, result in enumerate(scored(1, 2, 3)):
         kept.save(number, result)
-    kept.gather(range(3), tmp_path)
+    gather(kept, [1, 2, 3], tmp_path)
     assert pq.ParquetFile(tmp_path / files.PREDICTIONS).num_row_groups == 1
 
 
 def test_where_nothing_was_predicted_nothing_is_gathered(kept, tmp_path):
     kept.save(0, failed())
-    kept.gather(range(1), tmp_path)
+    gather(kept, [4], tmp_path)
     assert not (tmp_path / files.PREDICTIONS).exists()
 
 
@@ -172,9 +179,9 @@ def test_what_was_kept_of_a_user_and_is_gone_is_an_error(kept, scored, tmp_path,
         kept.save(number, result)
     (kept.folder / "000001" / name).unlink()
     with pytest.raises(SrsEvalError, match="another program has changed"):
-        kept.gather(range(2), tmp_path)
+        gather(kept, [1, 2], tmp_path)
     with pytest.raises(SrsEvalError, match="another program has changed"):
-        list(kept.predictions([1]))
+        kept.predicted([1, 2]).read(2)
 
 
 def test_fewer_rows_than_were_kept_are_an_error(kept, scored, tmp_path):
@@ -187,5 +194,5 @@ def test_fewer_rows_than_were_kept_are_an_error(kept, scored, tmp_path):
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
     with pytest.raises(SrsEvalError, match="another program has changed"):
-        kept.gather(range(2), tmp_path)
+        gather(kept, [1, 2], tmp_path)
     assert not (tmp_path / files.PREDICTIONS).exists()

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from same import assert_same
+from saved import load_predictions, write_predictions
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
@@ -57,41 +58,41 @@ def predicted(evaluated):
 @pytest.mark.parametrize("users", [(1,), (7, 3), ("ann", "ben"), ("10", "9")])
 def test_predictions_come_back_as_they_were(predicted, tmp_path, users):
     predictions = predicted(*users)
-    files.write_predictions(tmp_path, predictions)
-    assert_same(files.load_predictions(tmp_path), predictions)
+    write_predictions(tmp_path, predictions)
+    assert_same(load_predictions(tmp_path), predictions)
 
 
 def test_users_of_both_kinds_come_back_as_text(predicted, tmp_path):
     predictions = predicted(1, "ann")
-    files.write_predictions(tmp_path, predictions)
-    assert_same(files.load_predictions(tmp_path), replace(predictions, users=("1", "ann")))
+    write_predictions(tmp_path, predictions)
+    assert_same(load_predictions(tmp_path), replace(predictions, users=("1", "ann")))
 
 
 def test_single_precision_comes_back_as_single_precision(predicted, tmp_path):
     predictions = predicted(1)
     predictions = replace(predictions, p=predictions.p.astype(np.float32))
-    files.write_predictions(tmp_path, predictions)
-    assert_same(files.load_predictions(tmp_path), predictions)
+    write_predictions(tmp_path, predictions)
+    assert_same(load_predictions(tmp_path), predictions)
 
 
 def test_without_curves_and_facts_there_are_none(predicted, tmp_path):
     predictions = predicted(1, algorithm=MovingAverage())
     bare = replace(predictions, elapsed_days=None, nth_review=None, lapses=None)
-    files.write_predictions(tmp_path, bare)
+    write_predictions(tmp_path, bare)
     assert not (tmp_path / files.CURVES).exists()
-    assert_same(files.load_predictions(tmp_path), bare)
+    assert_same(load_predictions(tmp_path), bare)
 
 
 def test_curves_of_some_users_only_stay_with_their_users(predicted, tmp_path):
     with_curves = predicted(1, 2)
     without = predicted(5, algorithm=MovingAverage())
     predictions = concatenate([without, with_curves])
-    files.write_predictions(tmp_path, predictions)
-    assert_same(files.load_predictions(tmp_path), predictions)
+    write_predictions(tmp_path, predictions)
+    assert_same(load_predictions(tmp_path), predictions)
 
 
 def test_anybody_can_read_the_predictions(predicted, tmp_path):
-    files.write_predictions(tmp_path, predicted("ann"))
+    write_predictions(tmp_path, predicted("ann"))
     table = pq.read_table(tmp_path / files.PREDICTIONS)
     assert table.column_names == [
         *("user", "fold", "row", "card", "p", "recalled"),
@@ -100,14 +101,12 @@ def test_anybody_can_read_the_predictions(predicted, tmp_path):
     assert set(table["user"].to_pylist()) == {"ann"}
 
 
-def test_fits_come_back_with_parameters_and_traceback(tmp_path):
-    files.write_fits(tmp_path, FITS)
-    assert files.load_fits(tmp_path) == FITS
+def test_fits_come_back_with_parameters_and_traceback():
+    assert tables.read_fits(tables.fits_table(FITS)) == FITS
 
 
-def test_fits_none_of_which_has_parameters_come_back(tmp_path):
-    files.write_fits(tmp_path, FITS[1:])
-    assert files.load_fits(tmp_path) == FITS[1:]
+def test_fits_none_of_which_has_parameters_come_back():
+    assert tables.read_fits(tables.fits_table(FITS[1:])) == FITS[1:]
 
 
 def test_scores_have_a_row_for_each_user_and_a_column_for_each_metric():

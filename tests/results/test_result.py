@@ -1,0 +1,135 @@
+"""A result in memory and the same from its folder."""
+
+from dataclasses import MISSING, fields, replace
+
+import numpy as np
+import pytest
+from same import assert_same
+from saved import load_predictions
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.summary import MetricSummary
+from srs_eval.nouns import Curves, Predictions
+from srs_eval.nouns.predictions import concatenate, read_only, select
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import Summary, files, load, save
+from srs_eval.results.predicted import InMemory
+
+FSRS6 = Fsrs6(fit="default")
+
+
+@pytest.fixture
+def result(logs_of):
+    panel = Panel([LogLoss(), Brier()])
+    source = logs_of(3, 1)
+    return evaluate(Experiment(FSRS6, source, SrsBenchmark(), panel, curves_per_user=12))
+
+
+def every_column(user, seed):
+    """Predictions with a value in every field there is."""
+    rng, n = np.random.default_rng(seed), 7
+    kinds = {"recalled": rng.random(n) < 0.5, "row": np.arange(n)}
+    floats = ("p", "elapsed_days", "train_rate")
+    columns = {
+        f.name: kinds.get(f.name, rng.random(n) if f.name in floats else rng.integers(0, 9, n))
+        for f in fields(Predictions)
+        if f.name not in ("users", "user", "curves")
+    }
+    grid = rng.random((2, 3))
+    curves = Curves(np.zeros(2, int), np.zeros(2, int), np.arange(2), grid.cumsum(1), grid, grid)
+    return Predictions(users=(user,), user=np.zeros(n, np.int64), curves=curves, **columns)
+
+
+def test_no_column_is_forgotten_anywhere(result, tmp_path):
+    parts = {user: every_column(user, user) for user in (5, 2)}
+    assert not any(getattr(parts[5], f.name) is None for f in fields(Predictions))
+    save(replace(result, predicted=InMemory(parts)), tmp_path)
+    for user, part in parts.items():
+        assert_same(load(tmp_path).predicted.read(user), part)
+    together = concatenate(list(parts.values()))
+    assert_same(load_predictions(tmp_path), together)
+    assert_same(read_only(select(together, slice(None))), together)
+    for f in fields(Predictions):
+        if isinstance(getattr(together, f.name), np.ndarray):
+            assert len(getattr(select(together, slice(3)), f.name)) == 3
+
+
+def test_no_field_of_a_summary_is_forgotten(tmp_path):
+    row = MetricSummary(0.5, 1.0, 2.0, 0.1, 0.9, 3, 2.5, np.nan, 1.0)
+    changed = {
+        f.name: {"str": "x", "int": 7, "bool": True, "float": 0.5}[f.type]
+        for f in fields(Summary)
+        if f.default is not MISSING and f.type in ("str", "int", "bool", "float")
+    }
+    summary = Summary(
+        **changed,
+        metrics={"log_loss": row},
+        thresholds=({"threshold": 0.9, "tp": np.nan},),
+        left_out={"manual": 2},
+        notes=("a",),
+        fit_notes=("b",),
+        tags={"config_hash": "c"},
+    )
+    assert not any(getattr(summary, f.name) == getattr(Summary(), f.name) for f in fields(Summary))
+    files.write_json(tmp_path / files.SUMMARY, summary.as_json())
+    again = Summary.from_json(files.read_json(tmp_path / files.SUMMARY))
+    assert repr(again) == repr(summary)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[], 3, {}, *({"label": "x", name: -1} for name in ("fits", "metrics", "tags", "notes"))],
+)
+def test_a_summary_that_is_something_else_is_refused(content, tmp_path):
+    (tmp_path / files.SUMMARY).write_text(str(content).replace("'", '"'))
+    with pytest.raises(ConfigError):
+        load(tmp_path)
+
+
+def test_what_was_saved_is_loaded(result, tmp_path):
+    saved = save(result.described("fsrs6", "fsrs6(fit=default)", "logs", {"a": "b"}), tmp_path)
+    again = load(tmp_path)
+    assert repr(again.facts) == repr(saved.facts)
+    assert again.facts.label == "fsrs6(fit=default)"
+    assert tuple(again.fitted) == result.fitted
+    assert (again.by_user.users, again.by_user.rows) == ((3, 1), result.by_user.rows)
+    np.testing.assert_array_equal(again.by_user.values, result.by_user.values)
+    for ours, theirs in zip(again.predicted, result.predicted, strict=True):
+        assert_same(ours, theirs)
+    assert again.folder == saved.folder == tmp_path
+    other = tmp_path / "other"
+    save(again, other)
+    for name in files.RESULTS:
+        assert (other / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_data_frames_show_what_the_values_are(result):
+    assert result.scores.index.tolist() == [3, 1]
+    assert result.scores["log_loss"].tolist() == result.by_user.values[:, 0].tolist()
+    assert result.summary.loc["brier", "mean_users"] == result.facts.metrics["brier"].mean_users
+    assert len(result.fits) == len(result.fitted) == 10
+    assert len(result.predictions) == result.facts.reviews
+    assert set(result.predictions["user"]) == {3, 1}
+
+
+def test_a_result_of_nothing_can_be_shown_and_saved(make_log, logs_of, tmp_path):
+    source = logs_of(make_log(cards=1))
+    nothing = evaluate(Experiment(Average(), source, SrsBenchmark(), default_panel()))
+    assert nothing.facts.users == 0
+    assert len(nothing.predictions) == len(nothing.scores) == 0
+    again = load(save(nothing, tmp_path).folder)
+    assert again.facts.skipped == 1
+    assert list(again.predicted) == []
+
+
+def test_curves_are_read_only_where_they_are_asked_for(result, tmp_path):
+    again = load(save(result, tmp_path).folder)
+    assert again.predicted.read(3).curves is not None
+    assert again.predicted.read(3, curves=False).curves is None
+    assert again.predicted.read("nobody") is None

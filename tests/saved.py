@@ -1,0 +1,47 @@
+"""Results from evaluations of single users, and predictions of several users in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from invented import Logs
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.evaluation.evaluate import UserEvaluation
+from srs_eval.evaluation.scoring import score_user
+from srs_eval.experiment.evaluate import result_of
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Algorithm, Predictions
+from srs_eval.nouns.predictions import concatenate
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import Result
+from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
+from srs_eval.results.predicted import InMemory, SavedPredictions
+from srs_eval.results.tables import curves_table, predictions_table
+
+
+def result_from(
+    evaluations: Sequence[UserEvaluation], panel: Panel, algorithm: Algorithm | None = None
+) -> Result:
+    """Score and summarise evaluations of users."""
+    experiment = Experiment(algorithm or Average(), Logs({}), SrsBenchmark(), panel)
+    kept = {e.user: e.predictions for e in evaluations if e.predictions is not None}
+    return result_of(experiment, [score_user(e, panel) for e in evaluations], InMemory(kept))
+
+
+def load_predictions(folder: Path) -> Predictions:
+    """Read the predictions of all users of a run."""
+    found = concatenate(list(SavedPredictions(folder)))
+    assert found is not None
+    return found
+
+
+def write_predictions(folder: Path, predictions: Predictions) -> None:
+    """Write predictions of any users as a run does."""
+    tables = {PREDICTIONS: predictions_table, CURVES: curves_table}
+    for name, table_of in tables.items():
+        table = table_of(predictions)
+        if table is not None:
+            write_reviews(folder / name, table.schema, [table])
