@@ -171,7 +171,7 @@ def loaded(workload: Workload) -> int:
 def line(
     workload: Workload, name: str, done: Measured[PeerFit], against: PeerFit | None
 ) -> tuple[object, ...]:
-    """Put what one peer needed for one workload into a line of the table."""
+    """Format the measurements of one peer and workload as a row of the table."""
     fit = done.result
     times = times_all = ""
     if against is not None:

@@ -1,4 +1,4 @@
-"""Put what benchmarks printed into their page.
+"""Copy the tables that benchmarks printed into their page.
 
     python benchmarks/engine.py | python benchmarks/publish.py engine
 

@@ -96,7 +96,7 @@ class Facts:
 
     @property
     def missing(self) -> list[str]:
-        """Name what a reader would look for in vain."""
+        """Return the documented facts that are missing."""
         said = {
             "what it reads": self.reads,
             "how many parameters it has": self.count,
@@ -180,7 +180,7 @@ def options() -> list[Option]:
 
 
 def table(every: list[Option]) -> str:
-    """Tell all options on a line each."""
+    """Format all options, one per line."""
     rows = []
     for option in every:
         facts = option.facts

@@ -48,11 +48,11 @@ class Josh:
 
     @property
     def location(self) -> str:
-        """Where it is."""
+        """Path of the file."""
         return str(self.path)
 
     def users(self) -> tuple[User, ...]:
-        """Name the user."""
+        """Return the user."""
         return ("josh",)
 
     def read(self, user: User) -> Reviews:
@@ -163,7 +163,7 @@ def _scores(
 
 
 def _together(codes: list[np.ndarray]) -> np.ndarray:
-    """Give clusters of different users different numbers."""
+    """Return cluster numbers that differ between users."""
     pairs = [
         np.column_stack([np.full(len(code), number), code]) for number, code in enumerate(codes)
     ]

@@ -107,7 +107,7 @@ class Browser:
         self.call("Page.addScriptToEvaluateOnNewDocument", source=TIDY)
 
     def __enter__(self) -> Self:
-        """Give the browser itself."""
+        """Return the connection to the browser."""
         return self
 
     def __exit__(
@@ -125,7 +125,7 @@ class Browser:
         self._profile.cleanup()
 
     def call(self, method: str, **arguments: object) -> dict[str, Any]:
-        """Give one command and wait for its answer."""
+        """Send one command and return its answer."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": arguments}
         if self._page is not None:
@@ -248,7 +248,7 @@ def take_picture_of_report(report: Path, folder: Path) -> None:
 def _of_experiment(
     browser: Browser, address: str, experiment_id: str, runs: list[dict[str, Any]], folder: Path
 ) -> None:
-    """Take pictures of many runs: in a list, and side by side."""
+    """Save screenshots of many runs: a list, and a comparison."""
     names = [run["info"]["run_name"] for run in runs]
     for file, mode in (("mlflow_run_list", "TABLE"), ("mlflow_charts", "CHART")):
         browser.open(f"{address}/{view_link(experiment_id, mode=mode)}", *names[:3])
@@ -266,7 +266,7 @@ def _of_experiment(
 def _of_run(
     browser: Browser, address: str, experiment_id: str, run: dict[str, Any], folder: Path
 ) -> None:
-    """Take pictures of one run: its page, a figure, a table."""
+    """Save screenshots of one run: its page, a figure, a table."""
     name = run["info"]["run_name"]
     place = f"{address}/#/experiments/{experiment_id}/runs/{run['info']['run_id']}"
     browser.open(f"{place}?{MENUS}", name)

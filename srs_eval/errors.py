@@ -1,4 +1,4 @@
-"""Everything that can go wrong on a user's side, as exceptions that say what to do."""
+"""Exceptions for errors that a user can correct; their messages say how."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ from collections.abc import Sequence
 
 
 class SrsEvalError(Exception):
-    """Base of all errors srs_eval raises on purpose; printed without a traceback."""
+    """Base class of the errors of srs_eval; printed without a traceback."""
 
 
 class ConfigError(SrsEvalError):
-    """An option, key or combination of options that cannot be run."""
+    """Options or arguments that cannot be used.
+
+    Parameters
+    ----------
+    *problems : str
+        One line each, at least one; the message has all of them.
+    """
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The problems, one line each."""
+        return tuple(line for problem in self.args for line in str(problem).split("\n"))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class FolderInUseError(SrsEvalError):
-    """An output folder that another command is writing to."""
+    """Another command is writing to the output folder."""
 
 
 class ReviewLogError(SrsEvalError):
-    """A review log that cannot be read, with every violation that was found.
+    """A review log is invalid; the error has every violation.
 
     Parameters
     ----------
     source : str
         The file, table or array that was read.
     violations : sequence of str
-        One line each: where (row, column), the value, and what was expected.
+        One line each: place (row, column), value, and expected value.
     hint : str, optional
-        What the person can do about it.
+        How to correct it.
     """
 
     def __init__(self, source: str, violations: Sequence[str], hint: str = "") -> None:
@@ -47,19 +61,19 @@ class ReviewLogError(SrsEvalError):
 
 
 class FitError(SrsEvalError):
-    """A fit that went wrong; recorded as failed for its user and fold, never replaced."""
+    """A fit failed; it is recorded for its user and fold, and never replaced."""
 
 
 class FitSkipped(SrsEvalError):
-    """A fit that cannot be made for a stated reason, such as too few training reviews."""
+    """A fit is impossible for a stated reason, such as too few training reviews."""
 
 
 class ScoreError(SrsEvalError):
-    """Predictions that cannot be scored: wrong shapes, NaN, or outside [0, 1]."""
+    """Predictions cannot be scored: wrong shapes, NaN, or outside [0, 1]."""
 
 
 class Pruned(Exception):
-    """A search would rather try something else: neither a failure nor a result; let it pass."""
+    """A search ends a trial early: neither a failure nor a result; do not catch it."""
 
 
 class TrackingError(SrsEvalError):

@@ -23,7 +23,7 @@ QUIET = ("tracking=none", "figures=false")
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a command."""
+    """Result of a command."""
 
     status: int
     out: str

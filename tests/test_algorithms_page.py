@@ -57,7 +57,7 @@ def test_facts_are_found_in_a_docstring():
     facts = made.Facts(
         """Something new.
 
-        Somebody (2024), *A Paper*, https://example.org. Reads elapsed time and ratings, those of
+        Author (2024), *A Paper*, https://example.org. Reads elapsed time and ratings, those of
         same-day reviews included; 12 parameters; not online. Published row, without same-day
         reviews: log loss 0.3456, RMSE(bins) 0.1.
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import math
 import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,7 +21,7 @@ import pytest
 from commands import QUIET, SMALL, Done, Here, apart, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
-from srs_eval.tracking.mlflow_session import MlflowSession
+from srs_eval.tracking.mlflow_tracker import MlflowTracker
 
 HEAD = "card,rating,day\n"
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
@@ -122,77 +119,6 @@ def test_outcomes_that_are_all_the_same_leave_some_metrics_undefined(
 # ---- logs with something wrong in them
 
 
-WRONG = [
-    ("1,7,0\n1,0,2\n2,3,3\n", ["row 1 has 7, row 2 has 0", "expected 1 (Again), 2 (Hard)"]),
-    ("1,good,0\n", ["row 1 has 'good'"]),
-    ("1,,0\n,3,2\n2,3,\n", ["rating: row 1", "card: row 2", "day: row 3"]),
-    ("1,nan,0\n", ["rating: row 1 has"]),
-    ("1,3,inf\n", ["day: row 1 has"]),
-]
-
-
-@pytest.mark.parametrize(("rows", "told"), WRONG)
-def test_impossible_values_are_told_with_file_row_and_column(
-    here: Here, rows: str, told: list[str]
-) -> None:
-    done = evaluated(here, HEAD + rows)
-    assert done.status == 1
-    assert "log.csv" in done.out
-    for text in told:
-        assert text in done.out
-    fits = columns_of(here.folder / "out" / "fits.parquet")
-    assert (fits["fold"], fits["status"]) == ([-1], ["failed"])
-
-
-def test_negative_intervals_are_told(here: Here) -> None:
-    text = "card,rating,day,gap\n1,3,1,-1\n1,3,5,-3\n1,3,9,4\n"
-    done = evaluated(here, text, "data.columns.elapsed_days=gap")
-    assert done.status == 1
-    assert "row 2 has -3; expected 0 or more" in done.out
-
-
-def test_days_that_run_backwards_are_told(here: Here) -> None:
-    done = evaluated(here, HEAD + "1,3,4\n1,2,2\n2,3,3\n")
-    assert done.status == 1
-    assert "day: row 2 has 2; expected no day before that of the row above" in done.out
-
-
-def test_times_that_run_backwards_are_put_in_order(here: Here) -> None:
-    rows = invented(lambda rng: 3 if rng.random() < 0.8 else 1).splitlines()[1:]
-    timed = []
-    for number, row in enumerate(rows):
-        card, rating, day = row.split(",")
-        timed.append(f"{card},{rating},{1_700_000_000 + 86_400 * int(day) + number}")
-    words = ["data.columns.time=day", "data.columns.day=null"]
-    found = []
-    for ordered in (timed, timed[::-1]):
-        done = evaluated(here, HEAD + "\n".join(ordered) + "\n", *words)
-        assert done.status == 0, done.text
-        found.append(columns_of(here.folder / "out" / "scores.parquet"))
-    assert found[0] == found[1]
-
-
-def test_duplicate_rows_are_told_with_the_way_to_drop_them(here: Here) -> None:
-    rows = invented(lambda rng: 3 if rng.random() < 0.8 else 1).splitlines()[1:]
-    stamped = [f"{row},{1_700_000_000 + 60 * n}" for n, row in enumerate(rows)]
-    text = "\n".join(["card,rating,day,at", *stamped, stamped[-1]]) + "\n"
-    words = ["data.columns.time=at", "data.columns.day=null"]
-    done = evaluated(here, text, *words)
-    assert done.status == 1
-    assert "has the card and time of an earlier row" in done.out
-    done = evaluated(here, text, *words, "data.duplicates=drop")
-    assert done.status == 0, done.text
-    assert "left out: 1 " in done.out
-
-
-def test_a_wrong_column_is_told_with_those_there_are(here: Here) -> None:
-    done = evaluated(here, "crad,rating,day\n1,3,0\n")
-    assert done.status == 1
-    assert "no column 'card'" in done.out
-    assert "did you mean 'crad'?" in done.out
-    assert "Columns: crad, rating, day." in done.out
-
-
 def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
     folder = here.folder / "logs"
     folder.mkdir()
@@ -211,52 +137,6 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
 
 
 # ---- files that are broken or absent
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("text.colpkg", b"no package", "is neither an Anki package nor a collection"),
-        ("empty.apkg", b"", "is empty (0 bytes)"),
-        ("bad.anki2", b"SQLite format 3\0" + b"\7" * 4000, "its database is damaged"),
-        ("cut.colpkg", b"", "is a damaged package, perhaps cut off"),
-        ("other.anki2", b"", "is a database but no Anki collection"),
-    ],
-)
-def test_a_broken_anki_file_is_told_and_left_as_it_was(
-    here: Here, name: str, content: bytes, told: str
-) -> None:
-    file = here.folder / name
-    file.write_bytes(content)
-    if name.startswith("cut"):
-        with zipfile.ZipFile(file, "w") as package:
-            package.writestr("collection.anki21", bytes(10_000))
-        file.write_bytes(file.read_bytes()[:5000])
-    if name.startswith("other"):
-        file.unlink()
-        database = sqlite3.connect(file)
-        database.execute("create table something (id)")
-        database.commit()
-        database.close()
-    before = hashlib.sha256(file.read_bytes()).digest()
-    done = here("algo=avg", "data=anki", f"data.path={name}", *QUIET, "hydra.run.dir=out")
-    assert done.status == 1
-    assert told in done.out
-    assert name in done.out
-    assert "Traceback" not in done.text
-    assert hashlib.sha256(file.read_bytes()).digest() == before
-    assert {path.name for path in here.folder.iterdir()} == {name, "out"}
-
-
-@pytest.mark.parametrize("data", ["anki", "csv", "py_fsrs", "revlogs_10k"])
-def test_a_path_that_is_not_there_is_told_with_what_is_near(here: Here, data: str) -> None:
-    (here.folder / "collection.colpkg").touch()
-    words = [f"data={data}", "data.path=colection.colpkg"]
-    done = here("algo=avg", *words, *QUIET, "hydra.run.dir=out")
-    assert done.status == 1
-    assert "colection.colpkg: no such file or folder" in done.text
-    assert f"Did you mean {here.folder / 'collection.colpkg'}?" in done.text
-    assert "Traceback" not in done.text
 
 
 # ---- an output folder that cannot be written
@@ -343,9 +223,9 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
 def test_a_tracking_store_that_fails_half_way_loses_nothing(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, calls = MlflowSession.log, []
+    log, calls = MlflowTracker.log, []
 
-    def fails(self: MlflowSession, items: object) -> None:
+    def fails(self: MlflowTracker, items: object) -> None:
         calls.append(items)
         if len(calls) > 1:
             raise TrackingError("MLflow could not keep the results")
@@ -353,7 +233,7 @@ def test_a_tracking_store_that_fails_half_way_loses_nothing(
 
     words = ["algo=avg", *SMALL, "figures=false", "hydra.run.dir=out"]
     with monkeypatch.context() as patched:
-        patched.setattr(MlflowSession, "log", fails)
+        patched.setattr(MlflowTracker, "log", fails)
         done = here(*words)
     assert_kept(here.folder, done)
     assert "MLflow could not keep the results" in done.err

@@ -284,7 +284,7 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Her
     assert folders == ["0_avg", "1_sm2", "2_hlr"]
     jobs = re.findall(r"^(\d) +(\w+) +ok ", done.out, re.M)
     assert jobs == [("0", "avg"), ("1", "sm2"), ("2", "hlr")]
-    board = done.out[done.out.index("Means over users") :]
+    board = done.out[done.out.index("Each user counts once") :]
     assert board.count(" leads ") >= 1
     scores = {
         name: summary_of(here.folder / "out" / name)["metrics"]["log_loss"]["mean_users"]

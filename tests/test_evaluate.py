@@ -433,7 +433,7 @@ def test_the_order_of_users_changes_nothing(logs_of):
 
 
 def test_users_and_folds_and_seeds_draw_different_numbers(logs_of, make_log):
-    """Two users with the same log, so that only their names tell them apart."""
+    """Two users with the same log and different names."""
     source = logs_of(make_log(user=1), make_log(user=2))
 
     def drawn(seed, order):

@@ -25,7 +25,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
-from srs_eval.commands.export import ENDINGS, KEYS, command, understood
+from srs_eval.commands.export import ENDINGS, KEYS, command
 from srs_eval.commands.run import command as run_command
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.recurrent import RecurrentModel
@@ -528,26 +528,6 @@ def test_an_algorithm_without_parameters_is_refused(
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["to=ankii"], "did you mean to=anki?"),
-        (["to=csv"], "write to=anki, py_fsrs or json"),
-        (["to=anki", "usr=1"], "did you mean user=?"),
-        (["to=anki", "fold=last"], "folds are numbers"),
-        (["to=anki", "user="], "a value is missing"),
-        (["to=anki", "--verbose"], "no such flag"),
-        (["to=anki", "."], "name the folder of one run, not 2"),
-        ([], "say where the parameters go"),
-    ],
-)
-def test_a_mistake_is_met_with_what_was_probably_meant(
-    run: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command([str(run), *words]) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_a_folder_that_is_no_run_is_told_from_one(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -574,11 +554,6 @@ def test_what_cannot_be_written_is_said(
     (tmp_path / "taken").write_text("")
     assert command([str(run), "to=anki", "user=1", "out=taken/file.txt"]) == 1
     assert "taken" in capsys.readouterr().err
-
-
-def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    (tmp_path / "a=b").mkdir()
-    assert understood(["a=b", "to=json"]).run == Path("a=b")
 
 
 def test_help_names_every_key_and_loads_nothing_heavy() -> None:

@@ -1,4 +1,4 @@
-"""Fits that are watched step by step: the same scores, and an end as soon as somebody wants it."""
+"""Fits with a callback after each step: the same scores, and an early end on request."""
 
 from dataclasses import dataclass, replace
 

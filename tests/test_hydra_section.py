@@ -40,7 +40,7 @@ OVERLAYS = {
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a folder `c` of somebody's options."""
+    """A working directory with a folder `c` of untrusted options."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c" / "experiment").mkdir(parents=True)
     return tmp_path

@@ -151,11 +151,6 @@ def test_a_command_that_makes_no_sense_is_explained(
     assert said in capsys.readouterr().err
 
 
-def test_help_needs_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert new.command(["--help"]) == 0
-    assert "python -m srs_eval.new algo half_day" in capsys.readouterr().out
-
-
 def test_a_folder_that_cannot_be_written_is_said(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

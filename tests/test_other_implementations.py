@@ -36,7 +36,7 @@ PUBLISHED = {
 
 
 def table() -> dict[str, tuple[str, dict[int, str]]]:
-    """Version and what becomes of each number of parameters, by package."""
+    """Version and treatment of each number of parameters, by package."""
     text = (ROOT / "docs" / "export.md").read_text("utf-8")
     (block,) = text.split("<!-- other implementations -->")[1:2]
     lines = [line for line in block.splitlines() if line.startswith("|")]
@@ -63,7 +63,7 @@ def in_fsrs_rs(parameters: Sequence[float]) -> str:
 
 
 def in_anki(parameters: Sequence[float], folder: Path) -> str:
-    """Put parameters into a preset, and let Anki compute the state of a card after one review.
+    """Set parameters in a preset, and let Anki compute the state of a card after one review.
 
     A first Good leaves the first stability of Good. Difficulty shows whether FSRS-6 was made of
     the parameters: its first difficulty has another form before FSRS-5.

@@ -1,4 +1,4 @@
-"""From what became of each user to the numbers that are reported."""
+"""From the result of each user to the reported scores."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -129,7 +129,7 @@ def test_without_pooling_no_predictions_are_asked_for(scored):
     users = [score_user(one, panel).put_away() for one in evaluations]
 
     def together():
-        raise AssertionError("nobody needs them")
+        raise AssertionError("not needed")
 
     found = summarise_users(users, panel, together).metrics
     for name in ("log_loss", "brier"):  # means over reviews follow from the users' scores

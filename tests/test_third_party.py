@@ -1,4 +1,4 @@
-"""Options of other packages are found by srs_eval, wherever it runs, and by nobody else."""
+"""Options of other packages are found by srs_eval, in any folder, and by no other program."""
 
 from __future__ import annotations
 

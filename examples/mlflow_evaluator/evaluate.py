@@ -16,7 +16,7 @@ from srs_eval.data.synthetic import SyntheticUsers
 
 
 def reviews_of_one_user() -> pd.DataFrame:
-    """Tell what is known before each review of a simulated user, and how it turned out."""
+    """Return features known before each review of a simulated user, and its outcome."""
     source = SyntheticUsers(users=1, size_scale=0.05, seed=3)
     log = source.read(source.users()[0])
     facts = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Put what a run of the study printed into the pages that show it.
+"""Copy the leaderboard that a run of the study printed into the pages that show it.
 
 ``python -m srs_eval -m experiment=quick_start hydra.sweep.dir=FOLDER``, then
 ``python experiments/quick_start/publish.py FOLDER``.

@@ -1,7 +1,7 @@
-"""The search path that Hydra finds: options of other packages, for srs_eval alone.
+"""The search path plug-in that Hydra finds: options of other packages, for srs_eval only.
 
-Hydra loads this into every application of the environment, so that nothing happens, and nothing
-of srs_eval is imported, unless the options are those of srs_eval.
+Hydra loads this module in every application of the environment. It does nothing, and imports
+nothing of srs_eval, unless the application is srs_eval.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 _MAIN = "main"
 _BESIDE = Path(__file__).resolve().parents[2]
-# Where the options of srs_eval lie in a checkout, and in a wheel.
+# Folders of the options of srs_eval, in a checkout and in a wheel.
 _OURS = (_BESIDE / "conf", _BESIDE / "srs_eval" / "conf")
 
 
 class SrsEvalOptions(SearchPathPlugin):
-    """Look for options in the folders given by a person, in srs_eval, and in other packages."""
+    """Search for options in the user's folders, in srs_eval, and in other packages."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add the folders, unless another application is running."""

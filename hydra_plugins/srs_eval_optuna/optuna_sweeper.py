@@ -1,7 +1,7 @@
-"""The sweeper that Hydra finds: its options, and nothing heavy before it is used.
+"""The sweeper that Hydra finds, without heavy imports before it is used.
 
-Two options of the group ``hydra/sweeper`` are made known: ``resumable_optuna`` for any app, and
-``srs_eval_optuna`` with what belongs to srs_eval.
+It registers two options of the group ``hydra/sweeper``: ``resumable_optuna`` for any app, and
+``srs_eval_optuna`` with the settings of srs_eval.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from omegaconf import DictConfig, OmegaConf
 
 
 class OptunaSweeper(Sweeper):
-    """Try points of a space one after the other, each chosen by what came of those before.
+    """Run trials one after the other, each chosen by the results of the earlier ones.
 
     Parameters
     ----------
     params : dict of str to str
         Spaces by key, as in a sweep on the command line, which overrides them.
     command : str, optional
-        What the command that uses the best configuration begins with; None for this program.
+        Beginning of the command that uses the best configuration; None for this program.
     meaning : str
-        What the value of a trial is, for people; ``{metric}`` stands for its name.
+        Description of the value of a trial; ``{metric}`` stands for its name.
     search_only : sequence of str
-        First parts of keys that are for the search alone, and not for that command.
+        First parts of keys that the search uses and that command does not.
     at_end : str, optional
         Dotted name of a function to call with the `srs_eval.tuning.ending.Ending`.
     trial : dict, optional
-        Set by the search for each of its jobs, which read it there: see
+        Set by the search for each of its jobs: see
         `srs_eval.tuning.progress.RunningTrial`. None in the sweep itself.
     options
         The other options: see `srs_eval.tuning.options.SearchOptions`.
@@ -67,7 +67,7 @@ class OptunaSweeper(Sweeper):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Take what Hydra has composed."""
+        """Store the composed configuration."""
         self.sweep_config = config
         self.loader = hydra_context.config_loader
         self.job_launcher = Plugins.instance().instantiate_launcher(
@@ -77,11 +77,11 @@ class OptunaSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Search; return the parameters and the value of the best trial."""
         try:
-            import optuna  # noqa: F401 - only here: plain runs need not wait for it
+            import optuna  # noqa: F401 - only here: plain runs do not need it
         except ImportError as error:
             raise CompactHydraException(
                 "this sweep needs Optuna: pip install 'srs-eval[sweep]'\n"
-                "(grids do without: -m algo.epochs=5,10)"
+                "(grids do not need it: -m algo.epochs=5,10)"
             ) from error
         from srs_eval.tuning.command import run_search
         from srs_eval.tuning.space import SweepError
@@ -89,12 +89,12 @@ class OptunaSweeper(Sweeper):
         try:
             ending = run_search(self, arguments)
         except SweepError as error:
-            # Hydra shows this kind in a line, and all others with a traceback
+            # Hydra shows this exception on one line, and all others with a traceback
             raise CompactHydraException(str(error)) from error
         if ending is not None and self.at_end is not None and ending.found.ran:
             get_method(self.at_end)(ending)
         if ending is None or ending.found.complaint:
-            sys.exit(1)  # why has been said
+            sys.exit(1)  # the reason was printed
         return {**ending.best.params, "value": ending.best.value}
 
     @property
@@ -112,7 +112,7 @@ class OptunaSweeper(Sweeper):
         return self.loader.load_sweep_config(self.sweep_config, list(words))
 
     def launch(self, words: Sequence[str], number: int) -> Any:
-        """Run one job; it has failed if the launcher loses it."""
+        """Run one job; a job that the launcher loses has failed."""
         try:
             return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
         except RuntimeError as error:
@@ -121,13 +121,13 @@ class OptunaSweeper(Sweeper):
             return lost
 
     def save_config(self) -> None:
-        """Leave the configuration of the sweep in its folder, as Hydra's own sweeper does."""
+        """Save the configuration of the sweep in its folder, as Hydra's own sweeper does."""
         self.folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.sweep_config, self.folder / "multirun.yaml")
 
 
 def _as_typed() -> str:
-    """Write how this program was started, as a person would type it again in the same folder."""
+    """Return the command that started this program, as typed in the same folder."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     if spec is None or spec.name == "__main__":
         return f"python {shlex.quote(sys.argv[0])}"

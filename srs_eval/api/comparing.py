@@ -127,7 +127,7 @@ def compare(
         else:
             notes.append(f"{each.facts.label} scored no user and was left out")
     if not runs:
-        raise ConfigError("\n".join(notes) or "there are no results to compare")
+        raise ConfigError(*(notes or ["there are no results to compare"]))
     verdict = comparing.compare(
         runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes
     )

@@ -1,8 +1,7 @@
-"""The commands beside `python -m srs_eval`: words understood, mistakes told, how each ends."""
+"""Arguments, error messages and exit status of the commands other than `python -m srs_eval`."""
 
 from __future__ import annotations
 
-import difflib
 import io
 import sys
 import textwrap
@@ -15,37 +14,24 @@ from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 from srs_eval.text.local_paths import uri_problem
+from srs_eval.text.suggestion import suggestion
 
 _FLAGS = ("--help", "--version")
 _WIDTH = 76
 
 
-class NotUnderstood(ConfigError):
-    """A command line with mistakes, all of them told at once.
-
-    Parameters
-    ----------
-    problems : sequence of str
-        One line each, at least one.
-    """
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(problems))
-
-
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A command line, sorted.
+    """A parsed command line.
 
     Attributes
     ----------
     paths : tuple of Path
-        Words that are not of the form KEY=VALUE.
+        Arguments that are not of the form KEY=VALUE.
     options : mapping of str to str
-        Values of the keys that were given; of a key given twice, the last one.
+        Values by key; of a repeated key, the last value.
     problems : tuple of str
-        Everything that is wrong with it.
+        All errors in the command line.
     """
 
     paths: tuple[Path, ...]
@@ -54,7 +40,7 @@ class Words:
 
 
 def exit_with(command: Callable[[list[str]], int]) -> None:
-    """Run a command on the words that were typed, and exit with its status."""
+    """Run a command on `sys.argv`, and exit with its status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a user's name may not fit the terminal
     stopping.run(lambda: command(sys.argv[1:]))
@@ -69,24 +55,24 @@ def carry_out(
     advice: str = "lists the options",
     unwritten: str = "",
 ) -> int:
-    """Do what a command is for, or give help, and return the exit status.
+    """Run a command or print its help, and return the exit status.
 
     Parameters
     ----------
     do : callable
-        Does it and returns the exit status; what it raises is told.
+        Runs the command and returns the exit status; its exceptions are printed.
     program : str
-        What is typed to run the command.
+        How the command is typed.
     advice : str
-        What its ``--help`` does for someone who made a mistake.
+        What its ``--help`` shows, for error messages.
     unwritten : str
-        What cannot be written, if an operating system says that a file cannot be.
+        What the command writes, for errors of the operating system.
 
     Returns
     -------
     int
-        0 or 1 as `do` has it, 1 if something failed, 2 if the command was not understood, 130
-        if it was interrupted.
+        0 or 1 from `do`, 1 if something failed, 2 if the command was not understood, 130 if it
+        was interrupted.
     """
     if "--version" in words:
         say(f"srs_eval {version('srs-eval')}")
@@ -97,9 +83,8 @@ def carry_out(
     try:
         return do()
     except ConfigError as error:
-        for problem in error.problems if isinstance(error, NotUnderstood) else (str(error),):
+        for problem in (*error.args, f"{program} --help {advice}"):
             complain(problem)
-        complain(f"{program} --help {advice}")
         return 2
     except SrsEvalError as error:
         complain(str(error))
@@ -119,20 +104,20 @@ def sort_words(
     choices: Mapping[str, Sequence[str]],
     path_keys: Sequence[str] = (),
 ) -> Words:
-    """Tell paths from options, and find every word that is neither.
+    """Parse a command line into paths and options, and collect its errors.
 
     Parameters
     ----------
     keys : mapping of str to str
-        Keys there are, and what each is for; ``tags.KEY`` stands for every key that begins so.
+        Description of each key; ``tags.KEY`` stands for every key with that prefix.
     choices : mapping of str to sequence of str
-        The only values that some of them can have.
+        Allowed values of some keys.
     path_keys : sequence of str
-        Further keys, whose values are paths like words without a key.
+        Keys whose values are paths, like arguments without a key.
 
     Examples
     --------
-    >>> found = sort_words(["runs", "use=1"], {"user": "whose"}, choices={})
+    >>> found = sort_words(["runs", "use=1"], {"user": "the user"}, choices={})
     >>> found.problems
     ('use=1: no such key; did you mean user=?',)
     """
@@ -150,17 +135,19 @@ def sort_words(
             if key == "out" and uri_problem(value):
                 problems.append(f"{word}: {uri_problem(value)}")
         elif word.startswith("-"):
-            problems.append(f"{word}: no such flag{_meant(word, _FLAGS)}")
+            problems.append(f"{word}: no such flag{suggestion(word, _FLAGS, form='{}')}")
         elif sign and not path.exists():
-            meant = _meant(key, list(keys), "=") or f"; there are {', '.join(keys)}"
-            problems.append(f"{word}: no such key{meant}")
+            known = f"; there are {', '.join(keys)}"
+            problems.append(
+                f"{word}: no such key{suggestion(key, keys, form='{}=', otherwise=known)}"
+            )
         else:
             paths.append(path)
     return Words(tuple(paths), options, tuple(problems))
 
 
 def explained(keys: Mapping[str, str]) -> str:
-    """Lay out for a help page what keys are for."""
+    """Format the descriptions of keys for a help page."""
     return facts({f"  {key}=": textwrap.fill(text, _WIDTH) for key, text in keys.items()})
 
 
@@ -168,12 +155,8 @@ def _wrong_value(key: str, value: str, allowed: Sequence[str]) -> Iterator[str]:
     if not value:
         yield f"{key}=: a value is missing"
     elif allowed and value not in allowed:
-        first = f"{', '.join(allowed[:-1])} or " if len(allowed) > 1 else ""
-        close = difflib.get_close_matches(value, allowed, 1)
-        meant = f"did you mean {key}={close[0]}?" if close else f"write {key}={first}{allowed[-1]}"
+        listed = " or ".join([", ".join(allowed[:-1]), allowed[-1]][len(allowed) == 1 :])
+        meant = suggestion(
+            value, allowed, form=f"{key}={{}}", otherwise=f"; write {key}={listed}"
+        ).removeprefix("; ")
         yield f"{key}={value}: {meant}"
-
-
-def _meant(word: str, known: Sequence[str], ending: str = "") -> str:
-    close = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {close[0]}{ending}?" if close else ""

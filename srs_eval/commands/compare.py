@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from srs_eval.commands.arguments import (
-    NotUnderstood,
     carry_out,
     exit_with,
     explained,
@@ -118,7 +117,7 @@ def parse(words: Sequence[str]) -> Request:
     if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
-        raise NotUnderstood(problems)
+        raise ConfigError(*problems)
     return Request(found.paths, found.options)
 
 

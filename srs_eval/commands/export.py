@@ -1,4 +1,4 @@
-"""`python -m srs_eval.export`: the fitted parameters of a run, as schedulers read them."""
+"""`python -m srs_eval.export`: the fitted parameters of a run in the formats of schedulers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from srs_eval.commands.arguments import (
-    NotUnderstood,
-    carry_out,
-    exit_with,
-    explained,
-    sort_words,
-)
-from srs_eval.errors import SrsEvalError
+from srs_eval.commands.arguments import carry_out, exit_with, explained, sort_words
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
 if TYPE_CHECKING:
@@ -30,38 +24,38 @@ PROGRAM = "python -m srs_eval.export"
 ENDINGS = {"anki": ".txt", "py_fsrs": ".json", "json": ".json"}
 KEYS = {
     "to": "anki: the list for Anki's field \"FSRS parameters\"; py_fsrs: JSON for py-fsrs's "
-    "Scheduler.from_json; json: for anything else",
-    "user": "whose parameters (the only user's)",
-    "fold": "of which fold (the last one, which has learned from most)",
-    "out": "the file to write; a folder, as in out=parameters/, takes a file of each user "
-    "(standard output)",
+    "Scheduler.from_json; json: for other programs",
+    "user": "the user (by default the only one)",
+    "fold": "the fold (by default the last one, which has most training reviews)",
+    "out": "the file to write, or a folder, as in out=parameters/, for one file per user "
+    "(by default standard output)",
 }
-_HELP = f"""Hand the parameters that a run has fitted over to a scheduler; nothing is fitted again.
+_HELP = f"""Export the fitted parameters of a run to a scheduler; nothing is fitted again.
 
   {PROGRAM} outputs/2026-01-31/12-00-00 to=anki
   {PROGRAM} RUN to=py_fsrs user=7 out=scheduler.json
-  {PROGRAM} RUN to=json out=parameters/              a file of each user
+  {PROGRAM} RUN to=json out=parameters/              one file per user
 
-RUN is a folder with fits.parquet. Further words, KEY=VALUE:
+RUN is a folder with fits.parquet. Options, KEY=VALUE:
 
 """
 _HELP_END = """
 
-The parameters go to standard output or the file; what should be known of them to standard error.
-Flags: --help, --version. Exit status: 0 if parameters were handed over, 1 if the fit had failed,
-was skipped or cannot be written, 2 if the command was not understood or no scheduler reads it."""
+The parameters go to standard output or the file, notes about them to standard error.
+Flags: --help, --version. Exit status: 0 if parameters were exported, 1 if the fit failed, was
+skipped or cannot be written, 2 if the command was not understood or no scheduler reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command line asks for.
+    """The request of a command line.
 
     Attributes
     ----------
     run : Path
         Folder of the run.
     options : mapping of str to str
-        Values of the keys that were given.
+        Values by key.
     """
 
     run: Path
@@ -69,12 +63,12 @@ class Asked:
 
     @property
     def out(self) -> Path | None:
-        """Where the result goes; None is standard output."""
+        """Output file or folder; None is standard output."""
         return Path(self.options["out"]).expanduser() if "out" in self.options else None
 
     @property
     def out_is_folder(self) -> bool:
-        """Whether a file is written for each user."""
+        """Whether to write one file per user."""
         separators = tuple(filter(None, ("/", os.sep, os.altsep)))
         ends = self.options.get("out", "").endswith(separators)
         return self.out is not None and (ends or self.out.is_dir())
@@ -101,12 +95,12 @@ def command(words: Sequence[str]) -> int:
 
 
 def understood(words: Sequence[str]) -> Asked:
-    """Read a command line.
+    """Parse a command line.
 
     Raises
     ------
     ConfigError
-        Naming everything that is wrong with it, and what was probably meant.
+        With all errors in it, and suggestions.
     """
     found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)}, path_keys=("run",))
     problems = list(found.problems)
@@ -116,14 +110,14 @@ def understood(words: Sequence[str]) -> Asked:
     if not problems and len(runs) != 1:
         problems.append("name the folder of one run" + f", not {len(runs)}" * (len(runs) > 1))
     if not problems and "to" not in found.options:
-        problems.append(f"say where the parameters go: to={', '.join(ENDINGS)}")
+        problems.append(f"the format is missing: to={', '.join(ENDINGS)}")
     if problems:
-        raise NotUnderstood(problems)
+        raise ConfigError(*problems)
     return Asked(runs[0], found.options)
 
 
 def _export(asked: Asked) -> int:
-    """Hand over what was asked for, and return the exit status."""
+    """Export the parameters, and return the exit status."""
     # Heavy: not for --help and for mistakes.
     from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import FORMATS
@@ -150,7 +144,7 @@ def _export(asked: Asked) -> int:
 
 
 def _export_all(asked: Asked, run: RunFits) -> int:
-    """Write a file of each user, say of whom there is none, and return the exit status."""
+    """Write one file per user, report users without one, and return the exit status."""
     from srs_eval.exporting.formats import FORMATS
 
     to, folder = asked.options["to"], asked.out or Path()
@@ -189,7 +183,7 @@ def _write(place: Path, made: HandOver) -> None:
 
 
 def _file_name(user: User, to: str) -> str:
-    """Name a user's file; names with characters that files may not have are escaped."""
+    """Return the name of a user's file, with unsafe characters escaped."""
     return f"user_{quote(str(user), safe=' ')}{ENDINGS[to]}"
 
 

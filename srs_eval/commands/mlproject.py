@@ -1,8 +1,8 @@
-"""A command whose arguments come in one text, as those of MLproject do.
+"""A command whose arguments are in one string, as in MLproject.
 
 ``python -m srs_eval.commands.mlproject srs_eval "data=anki 'data.path=my cards.colpkg'"`` is
-``python -m srs_eval data=anki 'data.path=my cards.colpkg'``. Texts are split at spaces that are not
-quoted, and nothing else of a shell is done: no variables, no patterns, no further commands.
+``python -m srs_eval data=anki 'data.path=my cards.colpkg'``. Strings are split at unquoted spaces;
+other features of a shell are not supported: no variables, no patterns, no further commands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from srs_eval.text.console import complain
 
 
 def main() -> None:
-    """Run the module that the first word names, on the words in all texts that follow."""
+    """Run the module in the first argument on the arguments in all following strings."""
     module, *texts = sys.argv[1:]
     try:
         words = words_in(texts)
@@ -28,12 +28,12 @@ def main() -> None:
 
 
 def words_in(texts: Sequence[str]) -> list[str]:
-    """Split texts as a shell splits a command line, quotes and backslashes included.
+    """Split strings as a shell splits a command line, quotes and backslashes included.
 
     Raises
     ------
     ValueError
-        If a quotation is not closed.
+        If a quotation mark is not closed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`python -m srs_eval.new algo NAME [FOLDER]`: write a package with a memory model of your own."""
+"""`python -m srs_eval.new algo NAME [FOLDER]`: write a package with your own memory model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _KIND = "algo"
 _LONGEST_NAME = 30
 _WORDS_OF_YAML = {"null", "true", "false", "none", "yes", "no", "on", "off", "nan", "inf"}
 _TEMPLATES = Path(__file__).with_name("templates") / _KIND
-# What the file of the model calls by these names cannot be the model.
+# Names that the file of the model imports.
 _IMPORTED = {"ClassVar", "Fitted", "Maths", "ParameterSpace", "State", "Value"}
-# Templates have names of their own, so that no tool takes them for code. Keys are templates too.
+# Template files end in .txt, so that no tool treats them as code. Keys are templates too.
 _FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
@@ -32,39 +32,39 @@ _FILES = {
     "$package/conf/algo/$name.yaml": "option.yaml.txt",
     "tests/test_$name.py": "test.py.txt",
 }
-_HELP = f"""Write a package with a memory model, to be changed into the one you have in mind.
+_HELP = f"""Write a package with a memory model, which you then replace by yours.
 
   {PROGRAM} algo half_day            into the folder srs-half-day
-  {PROGRAM} algo half_day FOLDER     into FOLDER, which must be empty or not there
+  {PROGRAM} algo half_day FOLDER     into FOLDER, which must be empty or not exist
 
-Once it is installed (the commands are told), algo=half_day is an option of python -m srs_eval like
-any other, in --help, in completion and in algo=glob(*). The model is a page of plain maths, which
+Once it is installed (the command prints how), algo=half_day is an option of python -m srs_eval,
+listed in --help, in completion and in algo=glob(*). The model is a page of plain maths, which
 srs_eval compiles, differentiates and fits; its tests look for mistakes that a leaderboard would
-reward. Nothing that exists is overwritten.
+reward. Existing files are never overwritten.
 
 Exit status: 0 if the package was written, 1 if it could not be, 2 if the command was not
 understood."""
 
 
 def main() -> None:
-    """Run the command and exit: 0 written, 1 cannot be written, 2 not understood."""
+    """Run the command and exit."""
     exit_with(command)
 
 
 def command(words: list[str]) -> int:
-    """Write the package the words ask for, and return the exit status."""
+    """Run the command line `words` and return the exit status."""
     return carry_out(
         lambda: _write_package(words),
         words,
         program=PROGRAM,
         help_page=_HELP,
-        advice="says how it is used",
+        advice="shows how it is used",
         unwritten="the package",
     )
 
 
 def _write_package(words: list[str]) -> int:
-    """Write the files and say what comes next."""
+    """Write the files and print the next steps."""
     name, folder = _asked(words)
     texts = package_files(name)
     _expect_free(folder)
@@ -77,12 +77,12 @@ def _write_package(words: list[str]) -> int:
 
 
 def package_files(name: str) -> dict[str, str]:
-    """Return the files of a package with a model of this name: their places and texts.
+    """Return the files of a package with a model of this name: paths and contents.
 
     Raises
     ------
     ConfigError
-        If no option, package and module can be called that.
+        If the name cannot be that of an option, package and module.
     """
     _expect_good_name(name)
     words = {
@@ -126,7 +126,7 @@ def _asked(words: list[str]) -> tuple[str, Path]:
 
 
 def _expect_good_name(name: str) -> None:
-    """Refuse a name that Python, pip, Hydra or a person would take for something else."""
+    """Raise an error for a name that Python, pip or Hydra would misinterpret."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
         near = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
         near = near.strip("_0123456789").removeprefix("srs_")
@@ -140,7 +140,7 @@ def _expect_good_name(name: str) -> None:
         raise ConfigError(f"{name}: is a word of Python, YAML or srs_eval; how about {name}_model?")
     if name.startswith("srs_"):
         raise ConfigError(
-            f"{name}: the package is called srs_… anyway; how about {name.removeprefix('srs_')}?"
+            f"{name}: srs_ is added to the name; how about {name.removeprefix('srs_')}?"
         )
     if name in options(_KIND):
         raise ConfigError(f"{name}: there is already an {_KIND}={name}; how about my_{name}?")
@@ -164,7 +164,7 @@ def _next(name: str, folder: Path, places: list[str]) -> str:
     ]
     return "\n".join(
         [
-            f"{folder} now holds",
+            f"{folder} now contains",
             *(f"  {place}" for place in places),
             f"Write your model into {_package(name)}/model.py. It runs as it is:",
             *(f"  {line}" for line in commands),

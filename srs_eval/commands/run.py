@@ -126,7 +126,7 @@ def job(cfg: DictConfig) -> float:
     own = [Path(source.path) for source in sources if source.provider == option_files.OWN]
     here = Path.cwd()
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
-    _print_once(option_files.hidden(choices, folders))
+    _print_once(option_files.shadowed_options(choices, folders))
 
     def plan() -> Plan:
         # options that were swept over may differ from those the command began with
@@ -260,7 +260,7 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     except SystemExit as end:  # --help and the like, and a run that was asked to stop
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except (HydraException, OmegaConfBaseException) as error:
-        status = _not_understood([settings.explain(error, given.overrides, folders)])
+        status = _not_understood([settings.explain(error, given.overrides)])
     except (YAMLError, ValueError) as error:
         status = _not_understood(option_files.unreadable(folders) or [str(error)])
     except RecursionError:
@@ -304,7 +304,7 @@ def _runs(given: Namespace) -> bool:
 
 @contextmanager
 def _hydra_arguments(words: list[str]) -> Iterator[None]:
-    """Pass arguments to Hydra by `sys.argv`, and have it raise its errors."""
+    """Set `sys.argv` for Hydra, and make Hydra raise its errors."""
     before, sys.argv = sys.argv, [*sys.argv[:1], *words]
     full_error = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra would print its own account of an error and exit; with this it tells us instead.

@@ -55,11 +55,13 @@ def compare(
     Raises
     ------
     ConfigError
-        If the runs differ in users or reviews; if no run has the metric, or it has no better
-        direction; if it depends on the protocol and there are several; or if no single run has
-        the name of the baseline.
+        If there are no runs, or they differ in users or reviews; if no run has the metric, or it
+        has no better direction; if it depends on the protocol and there are several; or if no
+        single run has the name of the baseline.
     """
     named = with_own_names([*runs, *yardsticks])
+    if not named:
+        raise ConfigError("there are no runs to compare")
     paired = pair(
         named[: len(runs)], named[len(runs) :], intersect=intersect, users=users, notes=notes
     )

@@ -207,13 +207,13 @@ def _sums(
     if len(paired.users) == 1:
         cluster = np.unique(reviews.card, return_inverse=True)[1]
     clusters = int(cluster.max()) + 1
-    found = []
+    found: _Sums = []
     for fact in FACTS:
         values, size = fact.values(reviews), len(fact.labels)
         known = slice(None if values is not None else 0)  # no review if the fact was not saved
         stratum = 0 if values is None else fact.stratum(values)
         cell, cells, shape = (cluster * size + stratum)[known], clusters * size, (clusters, size)
-        counts = np.bincount(cell, minlength=cells).reshape(shape)
+        counts = np.bincount(cell, minlength=cells).reshape(shape).astype(np.int64)
         sums = [np.bincount(cell, gap[known], minlength=cells).reshape(shape) for gap in gaps]
         found.append((np.stack(sums, axis=2) / len(reviews), counts / len(reviews), counts))
     return found

@@ -15,8 +15,9 @@ from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.standing import Rules
 from srs_eval.comparison.strata import Strata, stratify
-from srs_eval.metrics.intervals import UNBOUNDED, bounds_of
+from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.summary import UNBOUNDED
 from srs_eval.nouns import Better, BoolArray, FloatArray, User
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM while a command runs: always heard, and an orderly end.
+"""Ctrl-C and SIGTERM: an orderly end of the running command.
 
-Python raises at whatever line it is. In a ``__del__``, in a callback of a weak reference or of C
-code the exception is printed and dropped, and the program goes on; here it is raised again.
+Python raises the exception of a signal in the current line. In a ``__del__``, in a callback of a
+weak reference or of C code the exception is printed and dropped; here it is raised again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
-# Programs that pass a signal on, such as runners of other programs, double the terminal's.
+# Programs that forward a signal send it a second time, after the terminal.
 _SECONDS_OF_ONE_REQUEST = 0.5
 _SECONDS_UNTIL_AGAIN = 0.01
 
 
 @dataclass
 class _Request:
-    """The signal that asks this process to stop; 0 if there is none."""
+    """The signal that requested this process to stop; 0 if there is none."""
 
     number: int = 0
     at: float = 0.0
@@ -33,7 +33,7 @@ _request = _Request()
 
 
 def run(command: Callable[[], int]) -> NoReturn:
-    """Run a command, listening to signals, and exit with its status.
+    """Run a command with signal handlers, and exit with its status.
 
     Ctrl-C raises `KeyboardInterrupt`, SIGTERM `SystemExit`. A second one ends the process at once.
     """
@@ -52,17 +52,17 @@ def run(command: Callable[[], int]) -> NoReturn:
 
 
 def is_requested() -> bool:
-    """Whether this process was asked to stop."""
+    """Whether this process was requested to stop."""
     return _request.number != 0
 
 
 def exit_status() -> int:
-    """Exit status of a command that was asked to stop."""
+    """Exit status of a command that was requested to stop."""
     return 128 + (_request.number or signal.SIGINT)
 
 
 def check() -> None:
-    """Stop now if the process was asked to stop and something has dropped the exception."""
+    """Raise the exception of a pending request to stop, if it was dropped."""
     if is_requested():
         _raise()
 
@@ -76,7 +76,7 @@ def _listen() -> None:
 
 
 def _stop_listening(status: object) -> None:
-    """Let a signal on the way out change nothing but its length."""
+    """Make a signal during exit end the process at once with the same status."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         if os.getpid() == _request.process:
@@ -89,7 +89,7 @@ def _stop_listening(status: object) -> None:
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     if os.getpid() != _request.process:
-        # A forked process inherits the handler, but the command is its parent's.
+        # A forked process inherits the handler, but only its parent runs the command.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         return
@@ -114,7 +114,7 @@ def _say_stopped() -> int:
 
 
 def _raise_again(dropped: Any) -> None:
-    """Raise the request to stop again, soon, if it is what was dropped."""
+    """Raise a dropped request to stop again after a short delay."""
     is_ours = issubclass(dropped.exc_type, KeyboardInterrupt | SystemExit) and is_requested()
     if not is_ours or not hasattr(signal, "setitimer"):
         sys.__unraisablehook__(dropped)
@@ -125,6 +125,6 @@ def _raise_again(dropped: Any) -> None:
         signal.signal(signal.SIGALRM, before)
         _raise()
 
-    # Not from here, where it would be dropped as well.
+    # Not from this hook, where it would be dropped as well.
     signal.signal(signal.SIGALRM, again)
     signal.setitimer(signal.ITIMER_REAL, _SECONDS_UNTIL_AGAIN)

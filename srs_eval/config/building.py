@@ -15,7 +15,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
 from srs_eval.tracking.tracker import Tracker
 
-# What the option of each group must be.
+# Protocol of each group.
 KINDS: Mapping[str, type] = {
     "algo": Algorithm,
     "data": Source,
@@ -27,7 +27,7 @@ KINDS: Mapping[str, type] = {
 
 
 def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Resolve a configuration; refuse one that lacks values only the person can know."""
+    """Resolve a configuration; raise an error if required values are missing."""
     try:
         missing = sorted(OmegaConf.missing_keys(cfg))
         content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
@@ -38,7 +38,7 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     if missing:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
-        raise ConfigError("\n".join(lines))
+        raise ConfigError(*lines)
     return {str(key): value for key, value in content.items()}
 
 
@@ -48,7 +48,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        Naming everything that cannot be built.
+        With every object that cannot be built.
     """
     built, problems = {}, []
     for group in KINDS:
@@ -58,7 +58,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         except ConfigError as error:
             problems.append(str(error))
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError(*problems)
     return built
 
 

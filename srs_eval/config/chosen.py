@@ -108,7 +108,7 @@ def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, di
 def refuse(problems: list[str]) -> None:
     """Raise a `ConfigError` with all problems, if there are any."""
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError(*problems)
 
 
 def _path(key: str, known: set[str]) -> str:

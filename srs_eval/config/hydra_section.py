@@ -1,7 +1,7 @@
-"""What options may say in Hydra's own section, checked before Hydra acts on it.
+"""Hydra's own section of the configuration, checked before Hydra acts on it.
 
-Option files can reach that section too, and Hydra would call what it names, set environment
-variables and open files before the first line of srs_eval runs.
+Option files can set that section too, and Hydra would call the targets in it, set environment
+variables and open files before srs_eval runs.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from srs_eval.errors import ConfigError
 from srs_eval.text.local_paths import uri_problem
 
 _FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir", "output_subdir")
-# What Hydra's own options of logging are made of.
+# Classes of Hydra's own logging options.
 _LOGGING = ("logging.StreamHandler", "logging.FileHandler", "logging.NullHandler")
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _AT_END = "srs_eval.tuning.ending.keep_in_tracker"
 
 
 def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Return what a command line and its options may not set for Hydra.
+    """Return the settings of a command line that are refused in Hydra's section.
 
     Parameters
     ----------
     folders : sequence of Path
-        The person's own folders of options. Those that a sweep chooses are composed too: what
-        they say of logging is acted on before their job begins.
+        The user's folders of options. Options that a sweep chooses are composed too, because
+        their logging settings take effect before their job begins.
     """
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        # as for a sweep, which leaves out what is swept over
+        # as for a sweep, without the keys that are swept over
         try:
             config = _composed(overrides)
         except KeyError as error:  # Hydra copies variables while it composes
@@ -61,7 +61,7 @@ def _composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Name each option of a person's own that a sweep may choose."""
+    """Return the options in the user's folders that a sweep may choose."""
     chosen = []
     for word in words:
         group, _, names = word.lstrip("+").partition("=")
@@ -76,7 +76,7 @@ def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]
 
 
 def section_problems(config: DictConfig) -> list[str]:
-    """Say what Hydra must not be told.
+    """Return the refused settings in Hydra's section.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def _callbacks(callbacks: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plug_ins(section: Mapping[str, Any]) -> Iterator[str]:
-    """Find what Hydra would call to make the parts of a sweeper or launcher.
+    """Find targets inside a sweeper or launcher, which Hydra would call.
 
-    Those themselves have to be of hydra_plugins, which Hydra sees to.
+    Hydra itself requires sweepers and launchers to be in hydra_plugins.
     """
     for kind in ("sweeper", "launcher"):
         if not isinstance(section[kind], Mapping):
@@ -132,7 +132,7 @@ def _logging(section: Mapping[str, Any]) -> Iterator[str]:
             is_foreign = key == "()" or (key == "class" and value not in _LOGGING)
             is_object = str(value).startswith(("ext://", "cfg://")) and value not in _STREAMS
             if is_foreign or is_object:
-                yield f"{path}.{key}={value}: only what Hydra's own options of logging use"
+                yield f"{path}.{key}={value}: only the classes of Hydra's own logging options"
 
 
 def _folders(config: DictConfig) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _folder_problem(text: str) -> str:
 
 
 def _below(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Every key below a node with its value, and the path of what it stands in."""
+    """Yield every key below a node with its value and the path of its parent."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             yield path, str(key), value

@@ -1,8 +1,8 @@
-"""The files behind the options of the command: where they lie and what they say.
+"""Option files: where they are, and what they contain.
 
-They lie in srs_eval, in packages that have an entry point for them, and in folders of a person's
-own. Where two have the same option, the person's own is taken, then that of srs_eval, so that no
-package changes what an option means.
+They are in srs_eval, in packages with an entry point for them, and in the user's own folders. If
+two places have the same option, the user's file is used, then that of srs_eval, so that no
+package changes an option of srs_eval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from yaml import YAMLError
 from srs_eval.errors import ConfigError
 
 ENTRY_POINTS = "srs_eval.conf"
-# What Hydra names as the provider of the options in a person's own folders.
+# Hydra's provider of the options in the user's own folders.
 OWN = "own"
 _WIDTH = 96
 _MOST_VALUES = 100_000  # in one file of options
@@ -37,9 +37,9 @@ class Package:
     Attributes
     ----------
     name : str
-        What it was installed as.
+        Name of the distribution.
     folder : Path
-        Its folder of options, which has one folder for each group.
+        Folder of its options, with one folder per group.
     """
 
     name: str
@@ -51,7 +51,7 @@ _own: list[Path] = []
 
 @contextmanager
 def also_in(folders: Iterable[Path]) -> Iterator[None]:
-    """Have Hydra find the options in these folders too, before all others."""
+    """Make Hydra look for options in these folders first."""
     _own[:] = folders
     try:
         yield
@@ -60,12 +60,12 @@ def also_in(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def own_folders() -> tuple[Path, ...]:
-    """Folders of options that a person has given with the current command."""
+    """Return the user's folders of options in the current command."""
     return tuple(_own)
 
 
 def conf_folder() -> Path:
-    """Folder of the options: beside the package in a checkout, inside it when installed."""
+    """Return the folder of the options: next to the package in a checkout, else inside it."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "conf"
     return inside if inside.is_dir() else package.parent / "conf"
@@ -73,13 +73,13 @@ def conf_folder() -> Path:
 
 @cache
 def packages() -> tuple[Package, ...]:
-    """Find the packages whose entry point leads to a folder of options; none is imported."""
+    """Find packages with options by their entry points, without importing them."""
     found = [(_name(entry), _package_folder(entry)) for entry in _entry_points()]
     return tuple(Package(name, folder) for name, folder in found if folder is not None)
 
 
 def package_problems() -> list[str]:
-    """Say which packages have options that cannot be found, or have names that are taken."""
+    """Return the problems of packages: missing folders, and names already in use."""
     problems = [
         f"{_name(entry)}: its options are left out, because its entry point names {entry.value!r}, "
         "and there is no package of that name with a folder conf"
@@ -98,15 +98,15 @@ def package_problems() -> list[str]:
     return problems
 
 
-def hidden(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
-    """Say which options in use are files of a person's own in place of somebody else's.
+def shadowed_options(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
+    """Return a message for each option in use whose user file shadows a packaged one.
 
     Parameters
     ----------
     choices : mapping of group to option
-        What is in use.
+        Options in use.
     folders : sequence of Path
-        The person's own folders of options.
+        The user's folders of options.
     """
     others = {"srs_eval": conf_folder()} | {package.name: package.folder for package in packages()}
     found = []
@@ -120,7 +120,7 @@ def hidden(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
 
 
 def help_page(extra_folders: Iterable[Path] = ()) -> str:
-    """Return what ``--help`` tells: the texts of config.yaml around the options there are."""
+    """Return the page of ``--help``: the texts of config.yaml and the list of options."""
     help_texts = OmegaConf.load(conf_folder() / "config.yaml").hydra.help
     extra = list(extra_folders)
     listed = [in_lines(f"{group}: ", options(group, extra)) for group in sorted(_groups(extra))]
@@ -129,35 +129,32 @@ def help_page(extra_folders: Iterable[Path] = ()) -> str:
 
 
 def in_lines(before: str, names: Iterable[str], *, indent: int = 2) -> str:
-    """List names after a text, on as many lines as that takes."""
+    """Format a list of names after a text, wrapped into lines."""
     return textwrap.fill(
         before + ", ".join(names), _WIDTH, subsequent_indent=" " * indent, break_long_words=False
     )
 
 
 def options(group: str, extra_folders: Iterable[Path] = ()) -> list[str]:
-    """Names that can be given for a group."""
-    return sorted(path.stem for path in _files(group, extra_folders))
+    """Return the names of the options of a group."""
+    return list(_files(group, extra_folders))
 
 
 def described(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, str]:
-    """Say of each option of a group what it is, and its arguments with their defaults."""
-    return {path.stem: _description(path) for path in _files(group, extra_folders)}
+    """Return the description of each option of a group, with its arguments and defaults."""
+    return {name: _description(path) for name, path in _files(group, extra_folders).items()}
 
 
 def arguments(group: str, extra_folders: Iterable[Path] = ()) -> dict[str, set[str]]:
-    """Dotted paths of the arguments of each option of a group."""
-    files = {path.stem: path for path in _files(group, extra_folders)}
+    """Return the dotted names of the arguments of each option of a group."""
+    files = _files(group, extra_folders)
     return {name: _arguments(path, files) for name, path in files.items()}
 
 
 def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, Any]:
-    """Top-level arguments of an option as its file has them."""
-    content: Any = {}
-    for path in _files(group, extra_folders):
-        if path.stem == name:
-            content = OmegaConf.to_container(OmegaConf.load(path))
-    return content if isinstance(content, dict) else {}
+    """Return the top-level arguments in the file of an option."""
+    file = _files(group, extra_folders).get(name)
+    return {} if file is None else _content(OmegaConf.load(file))
 
 
 def composed_option(group: str, name: str) -> DictConfig:
@@ -189,14 +186,14 @@ def composed_option(group: str, name: str) -> DictConfig:
 
 
 def defaults() -> dict[str, str]:
-    """Name the option of each group that is taken unless another is chosen."""
+    """Return the default option of each group."""
     loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
     chosen = [entry for entry in loaded["defaults"] if isinstance(entry, dict)]
     return {str(group): str(name) for entry in chosen for group, name in entry.items()}
 
 
 def paths(node: Any, prefix: str = "") -> list[str]:
-    """Dotted paths of everything below a node of a configuration."""
+    """Return the dotted names of all keys below a node of a configuration."""
     if not isinstance(node, DictConfig):
         return []
     names = [str(name) for name in node if not str(name).startswith("_")]
@@ -215,8 +212,8 @@ def _name(entry: EntryPoint) -> str:
 def _package_folder(entry: EntryPoint) -> Path | None:
     """Find the folder of a package without importing the package.
 
-    A package within a package is looked for in the folder of the outer one: to ask Python for it
-    would import the outer one.
+    The folder of a nested package is found below that of the outermost package, because
+    `find_spec` would import the outer one.
     """
     outermost, *inner = entry.value.split(".")
     try:
@@ -233,7 +230,7 @@ def _options_in(folder: Path) -> list[str]:
 
 
 def _folders(extra_folders: Iterable[Path]) -> list[Path]:
-    """Name every folder of options; of two that have the same option, the later one counts."""
+    """Return all folders of options, in order of increasing precedence."""
     others = [package.folder for package in reversed(packages())]
     return [*others, conf_folder(), *extra_folders]
 
@@ -243,44 +240,47 @@ def _groups(extra_folders: Iterable[Path]) -> set[str]:
     return {path.parent.name for folder in folders for path in folder.glob("*/*.yaml")}
 
 
-def _files(group: str, extra_folders: Iterable[Path]) -> list[Path]:
-    """One file for each option; where two folders have the same one, the later folder's."""
+def _files(group: str, extra_folders: Iterable[Path]) -> dict[str, Path]:
+    """Return one file per option, from the folder with the highest precedence."""
     folders = _folders(extra_folders)
     found = {path.stem: path for folder in folders for path in (folder / group).glob("*.yaml")}
-    return [found[name] for name in sorted(found)]
+    return dict(sorted(found.items()))
 
 
 def _loaded(file: Path) -> Any:
-    """Load a file; one that cannot be read says so when it is chosen, and is no news before."""
+    """Load a file; an unreadable one is reported when it is chosen, and is empty here."""
     try:
         return OmegaConf.create({}) if _is_bomb(file) else OmegaConf.load(file)
     except (YAMLError, UnicodeDecodeError, OSError, RecursionError):
         return OmegaConf.create({})
 
 
+def _content(loaded: Any) -> dict[str, Any]:
+    """Return the keys of a loaded file; none if it is not a mapping."""
+    content: Any = OmegaConf.to_container(loaded)
+    return content if isinstance(content, dict) else {}
+
+
 def _is_bomb(file: Path) -> bool:
-    """Whether the text of a file stands for very much more, by aliases of aliases."""
+    """Whether aliases of aliases make the content of a file too large to load."""
     text = file.read_text(encoding="utf-8")
     return "*" in text and _size(yaml.compose(text, yaml.SafeLoader), {}) > _MOST_VALUES
 
 
 def _size(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """Count the values of a node, those of an alias each time it is used."""
+    """Count the values of a node, counting an alias each time it is used."""
     if node is None or isinstance(node, yaml.ScalarNode):
         return 1
     if id(node) not in known:
         known[id(node)] = _MOST_VALUES  # inside itself
-        parts = (
-            [part for pair in node.value for part in pair]
-            if isinstance(node, yaml.MappingNode)
-            else node.value
-        )
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
         known[id(node)] = 1 + sum(_size(part, known) for part in parts)
     return known[id(node)]
 
 
 def bombs(folders: Iterable[Path]) -> list[str]:
-    """Name the files in a person's own folders that must not even be loaded."""
+    """Return a message for each file in the user's folders that is too large to load."""
     return [
         f"{file}: more than {_MOST_VALUES:,} values, by aliases of aliases"
         for file in _own_files(folders)
@@ -289,7 +289,7 @@ def bombs(folders: Iterable[Path]) -> list[str]:
 
 
 def unreadable(folders: Iterable[Path]) -> list[str]:
-    """Name the files in a person's own folders that are no options, and say why."""
+    """Return a message for each file in the user's folders that is not an option."""
     faults = {file: _fault(file) for file in _own_files(folders)}
     return [f"{file}: cannot be read: {fault}" for file, fault in faults.items() if fault]
 
@@ -300,21 +300,21 @@ def _own_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def _fault(file: Path) -> str:
-    """Say why a file is no mapping of values; an empty text if it is one."""
+    """Return the reason why a file is not a mapping; empty if it is one."""
     try:
         content = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        return f"it is no UTF-8 text ({error.reason} at byte {error.start})"
+        return f"it is not UTF-8 text ({error.reason} at byte {error.start})"
     except RecursionError:
         return "it is nested too deeply"
     except (YAMLError, OSError) as error:
         return str(error).replace("\n", " ")
     is_mapping = content is None or isinstance(content, yaml.MappingNode)
-    return "" if is_mapping else "it holds no keys"
+    return "" if is_mapping else "it has no keys"
 
 
 def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
-    """Arguments in an option's file and in those it builds on."""
+    """Return the arguments in an option's file and in the files of its defaults."""
     loaded = _loaded(file)
     built_on: Sequence[Any] = loaded.get("defaults", []) if isinstance(loaded, DictConfig) else []
     named = [others[name] for name in built_on if name in others and others[name] != file]
@@ -323,15 +323,13 @@ def _arguments(file: Path, others: Mapping[str, Path]) -> set[str]:
 
 
 def _description(file: Path) -> str:
-    """Take the comment on top of an option's file, and its arguments."""
+    """Return the comment at the top of an option's file, and its arguments."""
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     top = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = [line.lstrip("# ") for line in lines[:top] if "@package" not in line]
-    content: Any = OmegaConf.to_container(_loaded(file))
-    values = content if isinstance(content, dict) else {}
     shown = [
         f"{name}={'null' if value is None else value}"
-        for name, value in values.items()
+        for name, value in _content(_loaded(file)).items()
         if name not in ("_target_", "defaults", "hydra") and not isinstance(value, dict)
     ]
     return "\n".join([*comment, *([", ".join(shown)] if shown else [])])

@@ -1,7 +1,7 @@
-"""Objects built again from what a run has kept of its options.
+"""Objects rebuilt from the saved options of a run.
 
-What was kept may come from a stranger. Nothing is unpickled, `srs_eval.config.targets` checks what
-is called, and only srs_eval and packages that were installed as its plug-ins are imported for it.
+Saved options may be untrusted. Nothing is unpickled, `srs_eval.config.targets` checks all targets,
+and only srs_eval and its installed plug-ins are imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rebuilt_source(options: Mapping[str, Any]) -> Source:
     Raises
     ------
     ConfigError
-        If `options` do not name one that can be imported.
+        If the reader in `options` cannot be imported.
     """
     return cast(Source, _build(options, Source))
 
@@ -42,25 +42,25 @@ def rebuilt_model(
     *,
     whole_days: bool,
 ) -> MemoryModel:
-    """Build a model from its parameters, as its algorithm does where nothing is fitted.
+    """Build a model from its parameters, without fitting.
 
-    A model that is made of several is assembled from theirs.
+    A combined model is assembled from the models of its parts.
 
     Parameters
     ----------
     options : mapping
         The algorithm's resolved configuration.
     parameters : sequence of float
-        What was learned.
+        Fitted parameters.
     parts : sequence of Part
-        What was learned by the parts of a model that is made of several.
+        Fitted parameters of the parts of a combined model.
     whole_days : bool
-        The clock it was learned on.
+        Whether the model was fitted on whole days.
 
     Raises
     ------
     ConfigError
-        If the algorithm is not there, or does not take parameters as they are.
+        If the algorithm cannot be imported, or does not accept parameters.
     """
     kind = _BUILDER.find(str(options.get(TARGET)), Algorithm)
     if hasattr(kind, "assembled"):
@@ -68,7 +68,9 @@ def rebuilt_model(
     lacking = {"fit", "parameters"} - {*options, *inspect.signature(kind).parameters}
     if lacking:
         told = " and ".join(sorted(lacking))
-        raise ConfigError(f"{options.get(TARGET)} has no {told}, to be built from parameters")
+        raise ConfigError(
+            f"{options.get(TARGET)} has no {told}, so it cannot be built from parameters"
+        )
     if not parameters:
         raise ConfigError(f"{options.get(TARGET)} keeps no parameters")
     given = {**options, "fit": "default", "parameters": list(parameters)}
@@ -77,7 +79,7 @@ def rebuilt_model(
 
 
 def same_day(options: Mapping[str, Any]) -> bool:
-    """Tell whether the histories of an algorithm keep reviews made on the day before's day."""
+    """Whether the histories of an algorithm keep same-day reviews."""
     return _algorithm(options).same_day
 
 
@@ -88,7 +90,7 @@ def _assembled(
     *,
     whole_days: bool,
 ) -> MemoryModel:
-    """Build the models of the parts, then the model that is made of them."""
+    """Build the models of the parts, then the combined model."""
     models, left = {}, list(parts)
     while left:
         part = left.pop(0)
@@ -114,7 +116,7 @@ def _assembled(
 
 
 def _option(options: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Find the options of a part."""
+    """Return the options of a part."""
     found: Any = options
     for name in path.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -128,7 +130,7 @@ def _algorithm(options: Mapping[str, Any]) -> Algorithm:
 
 
 def _may_import(module: str) -> bool:
-    """Whether a module is known: srs_eval, an installed plug-in, or imported before."""
+    """Whether a module is in srs_eval or an installed plug-in, or already imported."""
     top = module.partition(".")[0]
     plug_ins = {entry.module.partition(".")[0] for entry in entry_points(group=_PLUG_INS)}
     return module in sys.modules or top in {_OWN, *plug_ins}

@@ -1,9 +1,10 @@
-"""The command's options: what is allowed, and what was meant."""
+"""The options of the command: schema, validation, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.option_files import conf_folder, defaults, options
-from srs_eval.config.suggestions import meant, there_are, unknown_argument, unknown_options
+from srs_eval.config.suggestions import there_are, unknown_argument, unknown_options
+from srs_eval.text.suggestion import suggestion
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
@@ -36,7 +38,7 @@ _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
 
 @dataclass
 class Settings:
-    """Top level of the configuration; a key that is not here is refused."""
+    """Top level of the configuration; other keys are refused."""
 
     algo: Any = MISSING
     data: Any = MISSING
@@ -55,44 +57,44 @@ class Settings:
 
 
 def register_schema() -> None:
-    """Make the schema known to Hydra, under a name no group shows."""
+    """Register the schema with Hydra, under a name that no group lists."""
     ConfigStore.instance().store(name="settings_schema", node=Settings)
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """Compose the configuration as the command would, for tests and notebooks."""
+    """Compose the configuration as the command does, for other commands and tests."""
     register_schema()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
 
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
-    """Say what is wrong with a command line, all at once, and what was probably meant.
+    """Return all errors in a command line, with suggestions.
 
     Parameters
     ----------
     overrides : sequence of str
-        The words of the command line, such as ``algo=lsmt``.
+        Arguments of the command line, such as ``algo=lsmt``.
     folders : sequence of Path
         Further folders of options.
     """
     if any(word.lstrip("+").startswith("hydra.searchpath") for word in overrides):
         return []  # there may be options that only Hydra finds
-    found: list[str] = []
-    parsed: dict[str, Override] = {}
-    for word in overrides:
-        try:
-            parsed[word] = _parsed(word)
-        except HydraException as error:
-            found.append(_unreadable(word, error, folders))
-    chosen = _chosen(parsed.values())
-    for word, override in parsed.items():
-        found += _problems(word, override, chosen, folders)
-    return found
+    parsed = {word: _parsed(word) for word in overrides}
+    readable = {word: found for word, found in parsed.items() if isinstance(found, Override)}
+    chosen = _chosen(readable.values())
+    return [
+        *(
+            _unreadable(word, error, folders)
+            for word, error in parsed.items()
+            if not isinstance(error, Override)
+        ),
+        *(p for word, found in readable.items() for p in _problems(word, found, chosen, folders)),
+    ]
 
 
 def literally(word: str, *, is_sweep: bool) -> str:
-    """Quote what is plainly text, such as a path with brackets, so that Hydra takes it as it is.
+    """Quote text, such as a path with brackets, so that Hydra does not parse it.
 
     Parameters
     ----------
@@ -102,23 +104,18 @@ def literally(word: str, *, is_sweep: bool) -> str:
     key, _, value = word.partition("=")
     if key not in TEXTS and not key.startswith("data.columns."):
         return word
-    path = Path(value).expanduser()
-    try:
-        override = _parsed(word)
-    except HydraException:
-        is_text = not value.startswith(("'", '"'))
-    else:
+    path, override = Path(value).expanduser(), _parsed(word)
+    if isinstance(override, Override):
         is_text = override.is_sweep_override() and (not is_sweep or path.exists())
+    else:
+        is_text = not value.startswith(("'", '"'))
     text = str(path) if value.startswith("~") else value
     escaped = text.replace("'", "\\'")
     return f"{key}='{escaped}'" if is_text else word
 
 
-def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] = ()) -> str:
-    """Say what Hydra refused, in the words of `mistakes` where they fit, else in its own."""
-    found = mistakes(overrides, folders)
-    if found:
-        return "\n".join(found)
+def explain(error: Exception, overrides: Sequence[str]) -> str:
+    """Return the message of an error of Hydra in a command line without `mistakes`."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         return f"{error.missing_cfg_file}: no such option{there_are(error.options or [])}"
     if str(error).startswith("Ambiguous value for argument"):
@@ -130,14 +127,16 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path] 
     return "\n".join(lines)
 
 
-def _parsed(word: str) -> Override:
+@cache
+def _parsed(word: str) -> Override | str:
+    """Parse an override; return the error message if it is invalid."""
     try:
         return OverridesParser.create().parse_override(word)
-    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
-        raise HydraException(str(error)) from error
+    except (HydraException, ValueError, RecursionError) as error:  # thousands of brackets
+        return str(error).partition("\n")[0]
 
 
-def _unreadable(word: str, error: HydraException, folders: Sequence[Path]) -> str:
+def _unreadable(word: str, error: str, folders: Sequence[Path]) -> str:
     if word in GROUPS:
         return f"{word}: write {word}=OPTION{there_are(options(word, folders))}"
     if "=" not in word:
@@ -146,13 +145,13 @@ def _unreadable(word: str, error: HydraException, folders: Sequence[Path]) -> st
     if len(word) > _LONG_WORD:
         return f"{word[:_LONG_WORD]}…: cannot be read; it has {len(word):,} characters"
     return (
-        f"{word}: cannot be read ({str(error).splitlines()[0]}); "
+        f"{word}: cannot be read ({error}); "
         f"close every bracket, or quote text twice: '{key}=\"{value}\"'"
     )
 
 
 def _chosen(overrides: Iterable[Override]) -> dict[str, list[str]]:
-    """Options chosen in each group, by the command line or by default."""
+    """Return the options chosen in each group, on the command line or by default."""
     given = {override.key_or_group: _named(override) for override in overrides}
     overlaid = any(given.get(overlay, ["null"]) != ["null"] for overlay in OVERLAYS)
     # an overlay may choose others
@@ -169,7 +168,7 @@ def _problems(
     if key.startswith("hydra"):
         return []
     if top not in known:
-        return [f"{word}: there is no {top!r}{meant(top, known)}"]
+        return [f"{word}: there is no {top!r}{suggestion(top, known)}"]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
     if override.is_add():
@@ -190,7 +189,7 @@ def _unknown_options(word: str, override: Override, folders: Sequence[Path]) -> 
 
 
 def _named(override: Override) -> list[str]:
-    """Values an override gives, as text; none where only Hydra can say."""
+    """Return the values of an override as text; empty where only Hydra can compute them."""
     value = override.value()
     if isinstance(value, Glob | Sweep) and not isinstance(value, ChoiceSweep):
         return []

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from srs_eval.config.option_files import arguments, in_lines, options
+from srs_eval.text.suggestion import suggestion
 
 _SHORT_LIST = 80  # characters
-
-
-def meant(word: str, known: Iterable[str], *, prefix: str = "") -> str:
-    """Return the question whether a similar word was meant; "" if there is none.
-
-    Examples
-    --------
-    >>> meant("lsmt", ["fsrs6", "lstm"])
-    "; did you mean 'lstm'?"
-    """
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {prefix + close[0]!r}?" if close else ""
 
 
 def there_are(known: Sequence[str]) -> str:
@@ -37,7 +25,7 @@ def unknown_options(group: str, names: Iterable[str], folders: Sequence[Path] = 
     """Return a message for each name that is no option of a group."""
     known = options(group, folders)
     return [
-        f"{group}={name}: no such option{meant(name, known)}{there_are(known)}"
+        f"{group}={name}: no such option{suggestion(name, known)}{there_are(known)}"
         for name in names
         if name not in known
     ]
@@ -69,6 +57,7 @@ def unknown_argument(
         others = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'}"
         return [f"{word}: {group}={lacking[0]} has no {path!r}, but {others}"]
     near = {path for name in chosen for path in known.get(name, ())}
-    suggested = meant(path, near or set().union(*known.values()), prefix=f"{group}.")
-    listed = f"; there are {', '.join(sorted(near))}" if near and not suggested else ""
-    return [f"{word}: there is no {key!r}{suggested or listed}"]
+    listed = f"; there are {', '.join(sorted(near))}" if near else ""
+    names = near or set().union(*known.values())
+    meant = suggestion(path, names, form=f"'{group}.{{}}'", otherwise=listed)
+    return [f"{word}: there is no {key!r}{meant}"]

@@ -1,13 +1,12 @@
-"""Objects built from options: what ``_target_`` names is checked before it is called.
+"""Objects built from options: a ``_target_`` is checked before it is called.
 
-A target must be a class with everything the protocol of its place asks for, such as `fit` where an
-algorithm goes, or one of the functions in `FUNCTIONS`. A target inside the arguments of another
+A target must be a class with all members of the protocol of its group, such as `fit` of an
+algorithm, or one of the functions in `FUNCTIONS`. A target inside the arguments of another
 must fit the annotation of that argument. Only then is it called, with its arguments by name.
 """
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import sys
@@ -19,16 +18,17 @@ from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.text.suggestion import suggestion
 
 TARGET = "_target_"
-# Words by which Hydra would call a target in other ways.
+# Keys with which Hydra would call a target differently.
 _OF_HYDRA = ("_args_", "_convert_", "_partial_", "_recursive_")
-# Functions that may be named in place of a class, and the protocol of what they return some of.
+# Functions that may be named instead of a class, and the protocol of the values they return.
 FUNCTIONS: Mapping[str, str] = {
     "srs_eval.metrics.threshold.confusion_statistics": "srs_eval.nouns.protocols.Metric",
     "srs_eval.metrics.threshold.threshold_biases": "srs_eval.nouns.protocols.Metric",
 }
-# Plain types in annotations: what they are called, and the types of values they take.
+# Plain types in annotations: their names in messages, and the accepted types of values.
 _PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
     bool: ("true or false", (bool,)),
     int: ("a whole number", (int,)),
@@ -37,14 +37,14 @@ _PLAIN: Mapping[Any, tuple[str, tuple[type, ...]]] = {
     Path: ("a path", (str,)),
     type(None): ("null", (type(None),)),
 }
-# What stands in annotations beside the classes that are meant.
+# Modules of generic types in annotations.
 _GENERAL = ("builtins", "collections", "collections.abc", "types", "typing")
 
 MayImport = Callable[[str], bool]
 
 
 def anything(module: str) -> bool:
-    """Allow every module: for options that the person who runs the command has chosen."""
+    """Allow every module: for options that the user of the command has chosen."""
     del module
     return True
 
@@ -56,22 +56,22 @@ class Builder:
     Parameters
     ----------
     may_import : callable
-        Whether a module may be imported, given its name; asked before anything is imported.
+        Whether a module may be imported, given its name; called before any import.
     """
 
     may_import: MayImport = anything
 
     def build(self, options: Mapping[str, Any], kind: type, key: str = "") -> Any:
-        """Check everything that is named, then call it.
+        """Check all targets, then call them.
 
         Parameters
         ----------
         options : mapping
             The target and its arguments: plain values, lists, mappings, and further targets.
         kind : type
-            The protocol that the target's class must have, or the class it must derive from.
+            The protocol or base class of the target.
         key : str
-            Where the options are in the configuration, for messages.
+            Key of the options in the configuration, for messages.
 
         Raises
         ------
@@ -82,12 +82,12 @@ class Builder:
         return _call(options)
 
     def check(self, options: Mapping[str, Any], *kinds: type, key: str = "") -> None:
-        """Check what is named, and call nothing.
+        """Check all targets, and call none.
 
         Raises
         ------
         ConfigError
-            If a target is of none of the kinds, or has other arguments.
+            If a target has none of the kinds, or has unknown arguments.
         """
         target = str(options[TARGET])
         owner = self.find(target, *kinds)
@@ -100,12 +100,12 @@ class Builder:
                 _expect_value(_hint(owner, name), place, value)
 
     def find(self, target: str, *kinds: type) -> Any:
-        """Import what a target names, and check that it is one of several kinds.
+        """Import a target, and check that it has one of several kinds.
 
         Raises
         ------
         ConfigError
-            If there is no such thing, or it is of another kind.
+            If it does not exist, or has another kind.
         """
         module, _, name = target.rpartition(".")
         words = [*module.split("."), name]
@@ -167,7 +167,7 @@ def require(given: object, kind: type, key: str) -> None:
 
 
 def _call(value: Any) -> Any:
-    """Call checked targets, the innermost first; plain values stay as they are."""
+    """Call checked targets, the innermost first; return plain values unchanged."""
     if isinstance(value, list | tuple):
         return [_call(item) for item in value]
     if not isinstance(value, Mapping):
@@ -186,7 +186,7 @@ def _call(value: Any) -> Any:
 
 
 def _misfit(found: Any, kinds: tuple[type, ...]) -> str:
-    """Say why something is of none of the kinds; an empty text if it is of one."""
+    """Return the reason why an object has none of the kinds; empty if it has one."""
     if not isinstance(found, type):
         known = FUNCTIONS.get(f"{_module_of(found)}.{getattr(found, '__qualname__', '')}")
         named = {f"{_module_of(kind)}.{kind.__qualname__}" for kind in kinds}
@@ -220,14 +220,14 @@ def _without(kind: type, missing: Sequence[str]) -> str:
 
 
 def _members(protocol: type) -> list[str]:
-    """Names of everything that a protocol asks for."""
+    """Return the names of all members of a protocol."""
     bases = [base for base in protocol.__mro__ if base.__dict__.get("_is_protocol", False)]
     names = [name for base in bases for name in (*vars(base), *inspect.get_annotations(base))]
     return sorted({name for name in names if name == "__call__" or not name.startswith("_")})
 
 
 def _declared(found: type) -> set[str]:
-    """Names that instances have: of the class, or assigned in its `__init__`."""
+    """Return the names of the attributes of instances: of the class, or set in `__init__`."""
     names: set[str] = set()
     for base in found.__mro__:
         code = getattr(vars(base).get("__init__"), "__code__", None)
@@ -236,7 +236,7 @@ def _declared(found: type) -> set[str]:
 
 
 def _refuses_keywords(found: type, protocol: type, name: str) -> bool:
-    """Whether a method does not take what the protocol gives by keyword."""
+    """Whether a method lacks a keyword argument of the protocol."""
     theirs, ours = getattr(found, name, None), getattr(protocol, name, None)
     if not (inspect.isfunction(theirs) and inspect.isfunction(ours)):
         return False
@@ -248,12 +248,12 @@ def _refuses_keywords(found: type, protocol: type, name: str) -> bool:
 
 
 def _annotated(owner: Any, name: str) -> tuple[type, ...]:
-    """Classes and protocols that the annotation of an argument names.
+    """Return the classes and protocols in the annotation of an argument.
 
     Raises
     ------
     ConfigError
-        If there is no annotation, or none that says of which class the argument is.
+        If there is no annotation, or none with a class.
     """
     kinds = tuple(dict.fromkeys(_classes(_hint(owner, name))))
     if not kinds:
@@ -274,7 +274,7 @@ def _hint(owner: Any, name: str) -> Any:
 
 
 def _annotated_places(owner: Any) -> Iterator[Any]:
-    """Where arguments may be annotated: in `__init__`, or in the class if that was generated."""
+    """Yield the objects that annotate arguments: `__init__`, or the class if that is generated."""
     if not isinstance(owner, type):
         yield owner
         return
@@ -287,7 +287,7 @@ def _annotated_places(owner: Any) -> Iterator[Any]:
 
 
 def _resolved(hint: Any, place: Any, name: str) -> Any:
-    """Evaluate an annotation where it was written; None if it names what is not there."""
+    """Evaluate an annotation in its module; None if a name in it is missing."""
     module = sys.modules.get(_module_of(place))
     holder = SimpleNamespace(__annotations__={name: hint})
     try:
@@ -305,10 +305,10 @@ def _classes(hint: Any) -> Iterator[type]:
 
 
 def _expect_known(target: object, called: Any, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not exist, and say which do."""
+    """Raise an error for unknown arguments."""
     hydras = [name for name in arguments if name in _OF_HYDRA]
     if hydras:
-        raise ConfigError(f"{target}: leave out {', '.join(hydras)}; arguments go by their names")
+        raise ConfigError(f"{target}: leave out {', '.join(hydras)}; arguments are passed by name")
     try:
         parameters = inspect.signature(called).parameters
     except ValueError:  # written in C
@@ -318,14 +318,13 @@ def _expect_known(target: object, called: Any, arguments: Mapping[str, Any]) -> 
     known = [name for name, each in parameters.items() if each.kind is not each.POSITIONAL_ONLY]
     surplus = [name for name in arguments if name not in known]
     if surplus:
-        near = difflib.get_close_matches(surplus[0], known, n=1)
         listed = f"; there are {', '.join(known)}" if known else ""
-        meant = f"; did you mean {near[0]!r}?" if near else listed
+        meant = suggestion(surplus[0], known, otherwise=listed)
         raise ConfigError(f"{target}: there is no argument {surplus[0]!r}{meant}")
 
 
 def _expect_value(hint: Any, name: str, value: Any) -> None:
-    """Refuse a plain value where the annotation says that another is meant."""
+    """Raise an error for a plain value that does not match the annotation."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = [part for part in parts if part in _PLAIN]
     objects = [part for part in parts if getattr(part, "_is_protocol", False)]
@@ -340,7 +339,7 @@ def _expect_value(hint: Any, name: str, value: Any) -> None:
         if not value.strip():
             raise ConfigError(f"{name}={value!r}: is empty; name a file or folder")
         if value.endswith(("/", os.sep)) and Path(value).is_file():
-            raise ConfigError(f"{name}={value!r}: is a file, and no folder")
+            raise ConfigError(f"{name}={value!r}: is a file, not a folder")
 
 
 def _module_of(found: Any) -> str:

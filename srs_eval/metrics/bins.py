@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone, bare_predictions
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.validate import as_numbers, check_predictions, paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
 LARGEST = 1e9
@@ -51,7 +51,7 @@ class Scale:
         return rounded[np.searchsorted(starts, np.asarray(values), side="right") - 1]
 
     def codes(self, values: ArrayLike) -> IntArray:
-        """Give each rounded value a number from 0, equal ones the same, in order."""
+        """Return the rank of each rounded value among the distinct rounded values."""
         given = np.asarray(values)
         # Most are small whole numbers: looking them up is ten times faster than searching.
         if given.size and given.max() < LOOKED_UP:
@@ -87,7 +87,7 @@ def _code_table(scale: Scale) -> tuple[FloatArray, IntArray]:
 
 @lru_cache
 def _small_codes(scale: Scale) -> IntArray:
-    """Give the numbers of the whole numbers below `LOOKED_UP`."""
+    """Return the codes of the whole numbers below `LOOKED_UP`."""
     starts, code = _code_table(scale)
     whole = np.maximum(np.arange(LOOKED_UP), SHORTEST_INTERVAL)
     return code[np.searchsorted(starts, whole, side="right") - 1]
@@ -211,7 +211,7 @@ class FactSums:
         return cell
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, prediction less outcome, and the variance of an outcome of that chance."""
+        """Return 1, prediction minus outcome, and the variance of the outcome."""
         p = predictions.p.astype(np.float64, copy=False)
         if _facts(predictions) is None:
             return (np.broadcast_to(math.nan, len(p)),) * 3
@@ -229,13 +229,13 @@ class LogBinSums:
         return log_bins(predictions.p)
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, and prediction less outcome."""
+        """Return 1, and prediction minus outcome."""
         residual = predictions.p.astype(np.float64, copy=False) - predictions.recalled
         return np.ones(len(residual), np.bool_), residual
 
 
 def _facts(predictions: Predictions) -> tuple[FloatArray, IntArray, IntArray] | None:
-    """Get what RMSE(bins) groups reviews by; None where any of it is not known."""
+    """Return the columns RMSE(bins) groups reviews by; None if one is unknown."""
     elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
     if elapsed_days is None or nth_review is None or predictions.lapses is None:
         return None
@@ -249,68 +249,53 @@ def _mean_square(totals: FloatArray) -> float:
 
 
 def _mean_variance(totals: FloatArray) -> float:
-    """Mean square that chance alone would leave, were every prediction right."""
+    """Compute the mean square expected if every prediction is the true probability."""
     held = totals[totals[:, 0] != 0]
     return float((held[:, 2] / held[:, 0]).sum() / held[:, 0].sum())
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBins(SketchMetric):
     """RMSE(bins) as every published number has it: see `rmse_bins`."""
 
-    name: ClassVar[str] = "rmse_bins"
-    scales: ClassVar[BinScales] = FSRS_OPTIMIZER
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def needs(self) -> tuple[Sums, ...]:
-        """Sums in its bins."""
-        return (FactSums(self.scales),)
+    name, better, section = "rmse_bins", "lower", "calibration"
+    bounds = (0.0, 1.0)
+    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return math.sqrt(_mean_square(sketch[self.needs[0]]))
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsWiki(RmseBins):
     """RMSE(bins) with the constants of the wiki page: see `rmse_bins`."""
 
-    name: ClassVar[str] = "rmse_bins_wiki"
-    scales: ClassVar[BinScales] = WIKI_2024
+    name = "rmse_bins_wiki"
+    needs = (FactSums(WIKI_2024),)
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsFloor(SketchMetric):
-    """RMSE(bins) that chance alone would leave, were every prediction right.
+    """Expected RMSE(bins) if every prediction is the true probability.
 
     The root of the expected mean square. A model below it is not better than perfect: its
-    predictions are watching the bins.
+    predictions exploit the bins.
     """
 
-    name: ClassVar[str] = "rmse_bins_floor"
-    better: ClassVar[Better] = "neither"
-    has_interval: ClassVar[bool] = False
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+    name, better, section = "rmse_bins_floor", "neither", "calibration"
+    has_interval = False
+    bounds = (0.0, 1.0)
+    needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return math.sqrt(_mean_variance(sketch[FactSums()]))
 
 
-@dataclass(frozen=True, slots=True)
 class RmseBinsDebiased(SketchMetric):
-    """RMSE(bins) less what chance alone would leave, as a root of squares; 0 below that."""
+    """Root of the mean square minus its expected value for true predictions; at least 0."""
 
-    name: ClassVar[str] = "rmse_bins_debiased"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
+    name, better, section = "rmse_bins_debiased", "lower", "calibration"
+    bounds = (0.0, 1.0)
+    needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -319,16 +304,8 @@ class RmseBinsDebiased(SketchMetric):
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class RmseBinsByP(SketchMetric):
+class RmseBinsByP(RmseBins):
     """RMSE(bins) in its old form: see `rmse_bins_by_p`."""
 
-    name: ClassVar[str] = "rmse_bins_by_p"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (LogBinSums(),)
-
-    def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
-        return math.sqrt(_mean_square(sketch[LogBinSums()]))
+    name = "rmse_bins_by_p"
+    needs = (LogBinSums(),)

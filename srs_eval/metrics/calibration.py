@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from srs_eval.metrics.proper import SCORES, score_totals
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.sums import Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 DEFAULT_BINS = 10
 
@@ -65,15 +64,12 @@ def ece(p: ArrayLike, recalled: ArrayLike, *, bins: int = DEFAULT_BINS) -> float
     return alone(Ece(bins), p, recalled)
 
 
-@dataclass(frozen=True, slots=True)
 class MeanBias(SketchMetric):
     """Mean bias error: see `mbe`."""
 
-    name: ClassVar[str] = "mbe"
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "mbe", "zero", "calibration"
+    bounds = (-1.0, 1.0)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -99,7 +95,7 @@ class EqualBinSums:
         return np.minimum((p * self.cells).astype(np.int64), self.cells - 1)
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, and prediction less outcome."""
+        """Return 1, and prediction minus outcome."""
         return np.ones(len(predictions), np.bool_), predictions.p.astype(
             np.float64, copy=False
         ) - predictions.recalled
@@ -116,12 +112,11 @@ class Ece(SketchMetric):
     """
 
     bins: int = DEFAULT_BINS
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    better, section = "lower", "calibration"
+    bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse less than one bin."""
+        """Check the number of bins."""
         if self.bins < 1:
             raise ConfigError(f"ece needs at least 1 bin, not {self.bins}")
 

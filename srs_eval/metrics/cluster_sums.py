@@ -1,8 +1,7 @@
 """Sums of each cluster of reviews, and the sketches of resampled clusters.
 
-A cluster is what reviews are alike in: their user, their card, their day. Resampling clusters
-weights each of them with how often it is drawn, so all resamples of all metrics are one
-product of matrices.
+A cluster is a user, a card or a day: its reviews are correlated. Resampling clusters weights each
+of them by how often it is drawn, so all resamples of all metrics are one matrix product.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class _Block:
 
     @classmethod
     def of(cls, places: Sequence[_Place], totals: Sequence[Totals]) -> _Block:
-        """Put the sums of some clusters beside each other."""
+        """Build a block from the sums of some clusters."""
         groups = len(totals[0].values)
         tables, columns = [], []
         for place, total in zip(places, totals, strict=True):
@@ -92,7 +91,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """What the mergeable metrics of a panel are made of, for each cluster.
+    """Sums for each cluster, from which the mergeable metrics of a panel are computed.
 
     Attributes
     ----------
@@ -126,6 +125,8 @@ class ClusterSums:
         cluster: IntArray,
         clusters: int,
         cells: PredictionCells,
+        *,
+        block: int = BLOCK,
     ) -> ClusterSums:
         """Add up each cluster.
 
@@ -135,6 +136,8 @@ class ClusterSums:
             Checked before.
         cluster : int64 [n]
             Cluster of each review, from 0 to `clusters` - 1.
+        block : int
+            Clusters added up at a time.
         """
         curves = _curve_sums(panel, predictions, cluster, clusters)
         if (np.diff(cluster) < 0).any():
@@ -143,8 +146,8 @@ class ClusterSums:
         kinds = [*needed(panel), cells]
         blocks = []
         places: tuple[_Place, ...] = ()
-        for first in range(0, clusters, BLOCK):
-            size = min(BLOCK, clusters - first)
+        for first in range(0, clusters, block):
+            size = min(block, clusters - first)
             rows = slice(*np.searchsorted(cluster, [first, first + size]).tolist())
             totals = add_up(kinds, select(predictions, rows), cluster[rows] - first, size)
             places = places or _places(kinds, totals)
@@ -153,7 +156,7 @@ class ClusterSums:
 
     @classmethod
     def stacked(cls, parts: Sequence[ClusterSums]) -> ClusterSums:
-        """Put the clusters of several, of the same panel and cells, under each other."""
+        """Concatenate the clusters of several sums of the same panel and cells."""
         first = parts[0]
         blocks = tuple(block for part in parts for block in part.blocks)
         curves = np.concatenate([part.curves for part in parts])
@@ -200,7 +203,7 @@ class ClusterSums:
         return [place.used(present) for place in self.places]
 
     def _compact(self, columns: IntArray) -> Any:
-        """Put some columns of all clusters into a table, sparse where most of it is 0."""
+        """Return a table of some columns of all clusters, sparse if most entries are 0."""
         number = np.zeros(self.places[-1].end, np.int64)
         number[columns] = np.arange(len(columns))
         size = len(self) * len(columns)
@@ -216,7 +219,7 @@ class ClusterSums:
 
     @staticmethod
     def _spread(block: _Block, number: IntArray, width: int) -> csr_array:
-        """Give the columns of a block other numbers, and keep what is not 0."""
+        """Return a block as a sparse array with renumbered columns."""
         sparse = csr_array(block.sums)
         places = number[block.columns][sparse.indices]
         return csr_array((sparse.data, places, sparse.indptr), shape=(sparse.shape[0], width))
@@ -274,7 +277,7 @@ def merged_scores(
 
 
 def _places(kinds: Sequence[Sums], totals: Sequence[Totals]) -> tuple[_Place, ...]:
-    """Give every cell of every kind of sums its columns."""
+    """Assign columns to every cell of every kind of sums."""
     places: list[_Place] = []
     for sums, total in zip(kinds, totals, strict=True):
         begin = places[-1].end if places else 0

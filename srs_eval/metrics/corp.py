@@ -1,9 +1,9 @@
-"""CORP: how much of a proper score is miscalibration, discrimination and uncertainty.
+"""CORP: a proper score as miscalibration, discrimination and uncertainty.
 
-Outcomes are regressed on predictions by a curve that may only rise. What the score would
-gain from the fitted curve is miscalibration (MCB), what the curve gains over the base rate
-is discrimination (DSC), and the score of the base rate is uncertainty (UNC):
-score = MCB - DSC + UNC. Nothing is binned, and nothing is to be tuned.
+Outcomes are regressed on predictions by isotonic regression. The score minus that of the fitted
+curve is miscalibration (MCB), the score of the base rate minus that of the curve is
+discrimination (DSC), and the score of the base rate is uncertainty (UNC):
+score = MCB - DSC + UNC. There are no bins and no tuning parameters.
 
 References
 ----------
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
@@ -26,8 +25,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import CLIP, SCORES, score_totals
 from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.sums import CHUNK, Sums
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Better, FloatArray, IntArray
 
 Part = Literal["miscalibration", "discrimination", "uncertainty"]
@@ -41,7 +39,7 @@ BAND_CELLS = 2**10
 
 @dataclass(frozen=True, slots=True)
 class CorpParts:
-    """What a mean score is made of: miscalibration - discrimination + uncertainty.
+    """Parts of a mean score: miscalibration - discrimination + uncertainty.
 
     Attributes
     ----------
@@ -57,7 +55,7 @@ class CorpParts:
 
 @dataclass(frozen=True, slots=True)
 class Corp:
-    """A rising calibration curve, and both scores taken apart by it.
+    """An increasing calibration curve, and the two scores decomposed by it.
 
     Attributes
     ----------
@@ -85,7 +83,7 @@ class Corp:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyBand:
-    """Where the calibration curve of perfect predictions would lie, pointwise.
+    """Pointwise band of the calibration curve for true predictions.
 
     Attributes
     ----------
@@ -100,36 +98,22 @@ class ConsistencyBand:
     hi: FloatArray
 
 
-def corp_decomposition(p: ArrayLike, recalled: ArrayLike) -> Corp:
-    """Take the Brier score and the log loss apart into MCB, DSC and UNC.
+def corp(counted: Tally) -> Corp:
+    """Decompose the Brier score and the log loss into MCB, DSC and UNC.
 
     Parameters
     ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall; the log loss clips it as `log_loss` does.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    Corp
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
+    counted : Tally
+        The log loss clips its predictions as `log_loss` does.
 
     Examples
     --------
-    >>> parts = corp_decomposition([0.9, 0.8, 0.6, 0.3], [1, 0, 1, 0]).brier
+    >>> from srs_eval.metrics.tally import tally
+    >>> p, recalled = np.array([0.9, 0.8, 0.6, 0.3]), np.array([True, False, True, False])
+    >>> parts = corp(tally(p, recalled)).brier
     >>> round(parts.miscalibration, 6), round(parts.discrimination, 6), parts.uncertainty
     (0.1, 0.125, 0.25)
     """
-    return corp(tally(*paired(p, recalled)))
-
-
-def corp(counted: Tally) -> Corp:
-    """Take the scores of a tally apart: see `corp_decomposition`."""
     if not len(counted):
         unknown = CorpParts(math.nan, math.nan, math.nan, math.nan)
         return Corp(counted.p, np.zeros(1, np.int64), np.empty(0), unknown, unknown)
@@ -149,7 +133,7 @@ def corp(counted: Tally) -> Corp:
 def corp_consistency_band(
     counted: Tally, *, level: float = 0.95, resamples: int = 200, seed: int = 0
 ) -> ConsistencyBand:
-    """Draw outcomes from the predictions themselves, and fit the curve again and again.
+    """Compute a band from curves fitted to outcomes drawn from the predictions.
 
     Time does not grow with the reviews. They are drawn independently of each other.
 
@@ -249,7 +233,7 @@ MOST: dict[Score, float] = {"brier": 0.25, "log": math.log(2)}
 
 @dataclass(frozen=True, slots=True)
 class CorpPart(SketchMetric):
-    """One part of a CORP decomposition: see `corp_decomposition`.
+    """One part of a CORP decomposition: see `corp`.
 
     Parameters
     ----------
@@ -264,7 +248,7 @@ class CorpPart(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
     def __post_init__(self) -> None:
-        """Refuse what is no part, or no score."""
+        """Check the part and the score."""
         if self.part not in BETTER or self.score not in MOST:
             raise ConfigError(
                 f"corp has the parts {', '.join(BETTER)} of the scores {', '.join(MOST)}, "

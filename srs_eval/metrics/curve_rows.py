@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, Curves, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import select
 
 
+@dataclass(frozen=True, slots=True)
 class CurveMetric(ABC):
-    """Base of the metrics that are the mean of a number of each forgetting curve."""
+    """Base class of metrics that are the mean of one number per forgetting curve.
 
-    __slots__ = ()
+    Subclasses set the properties below as class attributes.
+    """
+
     section: ClassVar[str] = "time"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the metric."""
+
+    @property
+    @abstractmethod
+    def better(self) -> Better:
+        """Which direction is better."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest possible value."""
+        return -math.inf, math.inf
 
     @abstractmethod
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.delong import auc_of
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.nouns import FloatArray
 
 
 def auc(p: ArrayLike, recalled: ArrayLike) -> float:
@@ -48,6 +45,22 @@ def auc(p: ArrayLike, recalled: ArrayLike) -> float:
     return alone(Auc(), p, recalled)
 
 
+def auc_of(counted: Tally) -> float:
+    """Compute the area under the ROC curve of a tally, ties counting half.
+
+    NaN with one outcome only. Exact for whole counts: all sums are of whole numbers, as long
+    as there are fewer than 2**52 pairs of a recalled and a forgotten review.
+    """
+    pairs = counted.n_recalled * counted.n_forgotten
+    if not pairs > 0:
+        return math.nan
+    # Twice the forgotten reviews below each prediction, those at it counting half.
+    below = np.cumsum(counted.forgotten)
+    below *= 2
+    below -= counted.forgotten
+    return min(1.0, float(counted.recalled @ below) / (2 * pairs))
+
+
 @dataclass(frozen=True, slots=True)
 class RocCurve:
     """A receiver operating characteristic, thinned for drawing.
@@ -68,21 +81,17 @@ class RocCurve:
     auc: float
 
 
-def roc_points(
-    p: ArrayLike,
-    recalled: ArrayLike,
+def roc_of(
+    counted: Tally,
     *,
     thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
     points: int = 2001,
 ) -> RocCurve:
-    """Trace the ROC curve with the operating points of some thresholds.
+    """Compute the ROC curve of a tally, with the operating points of some thresholds.
 
     Parameters
     ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
+    counted : Tally
     thresholds : sequence of float
         Predictions at which a scheduler acts.
     points : int
@@ -90,20 +99,12 @@ def roc_points(
 
     Examples
     --------
-    >>> curve = roc_points([0.9, 0.8, 0.4], [True, False, True], thresholds=[0.85])
+    >>> from srs_eval.metrics.tally import tally
+    >>> counted = tally(np.array([0.9, 0.8, 0.4]), np.array([True, False, True]))
+    >>> curve = roc_of(counted, thresholds=[0.85])
     >>> curve.fpr.tolist(), curve.tpr.tolist(), curve.at
     ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0], ((0.85, 0.0, 0.5),))
     """
-    return roc_of(tally(*paired(p, recalled)), thresholds=thresholds, points=points)
-
-
-def roc_of(
-    counted: Tally,
-    *,
-    thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
-    points: int = 2001,
-) -> RocCurve:
-    """Trace the ROC curve of predictions that are counted already: see `roc_points`."""
     hits = np.cumsum(np.append(0.0, counted.recalled[::-1]))
     alarms = np.cumsum(np.append(0.0, counted.forgotten[::-1]))
     if not counted.has_both_outcomes:
@@ -138,14 +139,11 @@ def _thinned(fpr: FloatArray, points: int) -> FloatArray | slice:
     return np.unique(np.r_[0, np.searchsorted(fpr, even, side="right") - 1])
 
 
-@dataclass(frozen=True, slots=True)
 class Auc(SketchMetric):
     """Area under the ROC curve: see `auc`."""
 
-    name: ClassVar[str] = "auc"
-    better: ClassVar[Better] = "higher"
-    section: ClassVar[str] = "discrimination"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "auc", "higher", "discrimination"
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray, IntArray
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray, IntArray
 
 SPAN = 2 / 3
 # Fits are made this far apart, as a share of the range of predictions.
@@ -96,43 +93,6 @@ def ici(p: ArrayLike, recalled: ArrayLike) -> float:
     return alone(Ici(), p, recalled)
 
 
-def ici_quantiles(
-    p: ArrayLike, recalled: ArrayLike, shares: Sequence[float] = (0.5, 0.9, 1.0)
-) -> FloatArray:
-    """Quantiles over reviews of the distance that `ici` is the mean of.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    shares : sequence of float, in [0, 1]
-        Which quantiles: by default E50, E90 and Emax.
-
-    Returns
-    -------
-    float64 [len(shares)]
-        At least 0, lower is better. NaN if n is 0.
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
-    ConfigError
-        If a share is not in [0, 1].
-
-    Examples
-    --------
-    >>> ici_quantiles([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]).round(6).tolist()
-    [0.15, 0.15, 0.15]
-    """
-    for share in shares:
-        _check_share(share)
-    gaps = gaps_of(tally(*paired(p, recalled)))
-    return np.array([gaps.quantile(share) for share in shares])
-
-
 def gaps_of(counted: Tally) -> CalibrationGaps:
     """Measure the distances of a tally from its regression: see `ici`."""
     cells = counted.compact.at_most(CELLS)
@@ -176,7 +136,7 @@ def lowess(counted: Tally) -> FloatArray:
 
 
 def _anchors(p: FloatArray) -> IntArray:
-    """Choose where to fit: the last prediction within each step, and both ends."""
+    """Choose the anchors: the last prediction within each step, and both ends."""
     ordered = p.tolist()
     step = SPACING * (ordered[-1] - ordered[0])
     chosen, last = [0], len(ordered) - 1
@@ -233,20 +193,11 @@ def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
     return heights
 
 
-def _check_share(share: float) -> None:
-    """Refuse what is no share."""
-    if not 0 <= share <= 1:
-        raise ConfigError(f"a quantile is at a share from 0 to 1, not {share}")
-
-
-@dataclass(frozen=True, slots=True)
 class Ici(SketchMetric):
     """Integrated calibration index: see `ici`."""
 
-    name: ClassVar[str] = "ici"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    name, better, section = "ici", "lower", "calibration"
+    bounds = (0.0, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -255,7 +206,7 @@ class Ici(SketchMetric):
 
 @dataclass(frozen=True, slots=True)
 class IciQuantile(SketchMetric):
-    """Quantile of the distance from the local regression: see `ici_quantiles`.
+    """Quantile over reviews of the distance that `ici` is the mean of.
 
     Parameters
     ----------
@@ -264,13 +215,13 @@ class IciQuantile(SketchMetric):
     """
 
     share: float = 0.5
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    better, section = "lower", "calibration"
+    bounds = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        """Refuse what is no share."""
-        _check_share(self.share)
+        """Check the share."""
+        if not 0 <= self.share <= 1:
+            raise ConfigError(f"a quantile is at a share from 0 to 1, not {self.share}")
 
     @property
     def name(self) -> str:

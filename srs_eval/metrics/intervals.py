@@ -29,7 +29,7 @@ ROWS_DRAWN, FEWEST_RESAMPLES = 4_000_000, 30
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A metric that says in which range its numbers lie."""
+    """A metric with known bounds."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -55,7 +55,7 @@ def single_user_intervals(
     Parameters
     ----------
     panel : Panel
-        What to compute.
+        The metrics.
     predictions : Predictions
         Of one user.
     resamples : int, optional
@@ -85,7 +85,7 @@ def single_user_intervals(
         seed=seed,
         level=level,
     )
-    return around(panel, panel.of(sketch, predictions), widths)
+    return intervals_around(panel, panel.of(sketch, predictions), widths)
 
 
 def joint_half_widths(
@@ -105,9 +105,9 @@ def joint_half_widths(
     predictions : Predictions
         Checked before.
     labels : sequence of [n]
-        What reviews are alike in: some clusterings.
+        Clusterings: the cluster of each review.
     counted : Tally, optional
-        The predictions in order, if that is known already.
+        Tally of the predictions, if it is computed already.
     resamples, seed, level
         As in `single_user_intervals`.
 
@@ -126,10 +126,10 @@ def joint_half_widths(
     return {name: math.hypot(*(of.get(name, math.nan) for of in widths)) for name in panel.names}
 
 
-def around(
+def intervals_around(
     panel: Panel, scores: Mapping[str, float], widths: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Put intervals around scores, within the bounds of the metrics; NaN where one is."""
+    """Return intervals around scores, clipped to the bounds of the metrics."""
     intervals = {}
     for metric in panel:
         score, half = scores[metric.name], widths.get(metric.name, math.nan)
@@ -138,7 +138,7 @@ def around(
 
 
 def bounds_of(metric: Metric) -> tuple[float, float]:
-    """Find the range of a metric's numbers; without limits where it does not say."""
+    """Return the bounds of a metric, infinite if it declares none."""
     return metric.bounds if isinstance(metric, Bounded) else UNBOUNDED
 
 
@@ -191,12 +191,12 @@ def _half_widths(
 
 
 def _factor(clusters: int, level: float) -> float:
-    """Count the standard deviations to either side, resamples varying less than clusters do."""
+    """Return the half width in standard deviations, corrected for resampling variance."""
     return float(stdtrit(clusters - 1, (1 + level) / 2)) * math.sqrt(clusters / (clusters - 1))
 
 
 def _spread(drawn: FloatArray) -> float:
-    """Take the standard deviation of what is defined; NaN below two values."""
+    """Return the standard deviation of the finite values; NaN for fewer than two."""
     defined = drawn[np.isfinite(drawn)]
     return float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
 

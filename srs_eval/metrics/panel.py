@@ -1,4 +1,4 @@
-"""The panel: which metrics are computed, under names every tracker takes."""
+"""The panel: the metrics of a run, with names that every tracker accepts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from srs_eval.metrics.bins import (
 from srs_eval.metrics.calibration import Ece, MeanBias
 from srs_eval.metrics.calibration_tests import EcceKs, EcceKuiper, SpiegelhalterZ
 from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.delong import AucDelongHigh, AucDelongLow
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.ici import Ici, IciQuantile
 from srs_eval.metrics.proper import (
@@ -70,8 +69,8 @@ class Panel:
     Parameters
     ----------
     metrics : sequence or mapping of Metric, or of families of them
-        Families, such as `confusion_statistics`, are opened up. The keys of a mapping
-        only give a configuration something to override.
+        Families, such as `confusion_statistics`, are flattened. The keys of a mapping
+        only serve as names for overrides in a configuration.
     pooled : bool
         Whether to score all users' predictions put together as well, with intervals, which
         takes another pass over them. Without, that is done where it follows from the users'
@@ -94,7 +93,7 @@ class Panel:
     pooled: bool = True
 
     def __post_init__(self) -> None:
-        """Open up the families and refuse names that would not work."""
+        """Flatten the families and check the names."""
         given = self.metrics
         opened = tuple(_opened(given.values() if isinstance(given, Mapping) else given))
         strange = [repr(metric) for metric in opened if not callable(metric)]
@@ -104,7 +103,7 @@ class Panel:
         _refuse_names([metric.name for metric in opened])
 
     def __iter__(self) -> Iterator[Metric]:
-        """Go through the metrics, in order."""
+        """Iterate over the metrics, in order."""
         given = self.metrics
         return _opened(given.values() if isinstance(given, Mapping) else given)
 
@@ -135,7 +134,7 @@ class Panel:
         return self.of(self.sketch(predictions), predictions)
 
     def sketch(self, predictions: Predictions) -> Sketch | None:
-        """Sum up what the metrics are computed from; None if there are no predictions.
+        """Compute the sketch of the metrics; None if there are no predictions.
 
         Raises
         ------
@@ -159,7 +158,7 @@ class Panel:
 
 
 def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
-    """Build the panel every run computes unless told otherwise.
+    """Build the default panel.
 
     Parameters
     ----------
@@ -226,8 +225,6 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
         CorpPart("miscalibration", "brier"),
         CorpPart("discrimination", "brier"),
         CorpPart("uncertainty", "brier"),
-        AucDelongLow(),
-        AucDelongHigh(),
         Temporal("tolerant"),
         TemporalCollapsed(),
         TemporalDrop(),
@@ -239,7 +236,7 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
 
 
 def _opened(metrics: Iterable[Any]) -> Iterator[Any]:
-    """Go through metrics and the members of families."""
+    """Iterate over metrics and members of families."""
     for entry in metrics:
         if isinstance(entry, Sequence) and not isinstance(entry, str):
             yield from entry
@@ -248,7 +245,7 @@ def _opened(metrics: Iterable[Any]) -> Iterator[Any]:
 
 
 def _refuse_names(names: Sequence[str]) -> None:
-    """Raise `ConfigError` for every name that would not work."""
+    """Raise `ConfigError` for invalid names."""
     problems = [f"metric {name!r} is there twice" for name, n in Counter(names).items() if n > 1]
     problems += [
         f"metric name {name!r} has characters other than letters, digits and underscores"
@@ -262,5 +259,5 @@ def _refuse_names(names: Sequence[str]) -> None:
 
 
 def finite(value: float) -> float:
-    """Pass a number on; what is infinite is not defined."""
+    """Return a number, NaN if it is infinite."""
     return float(value) if math.isfinite(value) else math.nan

@@ -1,4 +1,4 @@
-"""Scores of all users' predictions put together, without having them in memory together."""
+"""Scores of the pooled predictions of all users, one user in memory at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scores
-from srs_eval.metrics.intervals import around, half_widths
+from srs_eval.metrics.intervals import half_widths, intervals_around
 from srs_eval.metrics.panel import Panel, finite
 from srs_eval.metrics.prediction_cells import FineCells, PredictionCells
 from srs_eval.metrics.tally import tally
@@ -23,7 +23,7 @@ from srs_eval.stats.significance import LEVEL
 
 @dataclass(frozen=True, slots=True)
 class PooledScores:
-    """Scores of all users' predictions put together.
+    """Scores of the pooled predictions of all users.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class PooledScores:
     intervals : mapping of str to (lo, hi)
         From resampling users; NaN with fewer than five of them.
     thresholds : tuple of dict
-        What happened at each threshold: see `threshold_rows`.
+        Counts, rates and intervals for each threshold: see `threshold_rows`.
     """
 
     scores: Mapping[str, float]
@@ -48,7 +48,7 @@ def pool(
     seed: int = 0,
     level: float = LEVEL,
 ) -> PooledScores:
-    """Score the predictions of some users put together, with intervals from resampling users.
+    """Score the pooled predictions of some users, with intervals from resampling users.
 
     Goes over the users twice. What depends on the order of predictions is computed from
     2**20 cells that get narrower towards 0 and 1. Predictions closer to each other than two
@@ -57,10 +57,10 @@ def pool(
     Parameters
     ----------
     panel : Panel
-        What is computed. Metrics of a plug-in that can only be computed from rows make all
-        users' rows be kept.
+        The metrics. If a plug-in's metric can only be computed from rows, the rows of all users
+        are kept in memory.
     users : callable
-        Gives the predictions of each user, one after the other, the same each time.
+        Returns an iterable of the predictions of each user, the same at each call.
     resamples, seed, level
         Of the bootstrap.
     """
@@ -89,4 +89,4 @@ def pool(
     scores = {name: finite(score) for name, score in scores.items()}
     widths = half_widths(clusters, resamples=resamples, seed=seed, level=level)
     thresholds = threshold_rows(sketch, panel, level=level)
-    return PooledScores(scores, around(panel, scores, widths), thresholds)
+    return PooledScores(scores, intervals_around(panel, scores, widths), thresholds)

@@ -40,7 +40,7 @@ class PredictionCells:
 
     @classmethod
     def for_predictions(cls, counted: Tally) -> PredictionCells:
-        """Choose edges that tell these predictions apart as well as few cells can."""
+        """Choose edges that separate these predictions as well as possible."""
         number = np.cumsum(counted.count)
         shares = np.linspace(0, number[-1], EQUAL_SHARES, endpoint=False)
         equal = counted.p[np.searchsorted(number, shares, side="right")]
@@ -65,7 +65,7 @@ class PredictionCells:
 
 
 def tally_of_cells(sums: FloatArray, precision: Precision = DOUBLE) -> Tally:
-    """Make a tally of what the columns of `PredictionCells` came to [cells, 3]."""
+    """Build a tally from totals of `PredictionCells` [cells, 3]."""
     forgotten, recalled, total = sums.T
     return from_sums(forgotten, recalled, total, precision)
 

@@ -1,4 +1,4 @@
-"""Proper scores: an honest belief is the best thing a model can predict.
+"""Proper scores: their expectation is best for the true probability.
 
 Natural logarithms throughout. A score that cannot be defined is NaN: a skill against the
 base rate where only one outcome happened, and everything where there are no reviews.
@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
-from srs_eval.metrics.sums import Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Predictions are cast to float64 and kept this far from 0 and 1, whatever their own
 # precision, so that a certain and wrong prediction always costs 36.04 nats.
@@ -102,30 +101,8 @@ def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
     return alone(BrierSkill(), p, recalled)
 
 
-def count_clipped(p: ArrayLike, recalled: ArrayLike) -> int:
-    """Count the predictions so certain that the log loss clips them.
-
-    Examples
-    --------
-    >>> count_clipped([1.0, 0.0, 0.5], [1, 1, 1])
-    2
-    """
-    return int(np.nan_to_num(alone(LogLossClipped(), p, recalled)))
-
-
-def count_certain_wrong(p: ArrayLike, recalled: ArrayLike) -> int:
-    """Count the predictions that were certain and wrong: each costs 36.04 nats.
-
-    Examples
-    --------
-    >>> count_certain_wrong([1.0, 0.0, 0.5], [1, 1, 1])
-    1
-    """
-    return int(np.nan_to_num(alone(LogLossCertainWrong(), p, recalled)))
-
-
 class ScoreTotals(NamedTuple):
-    """What the proper scores are made from, added up over reviews."""
+    """Totals over reviews, from which the proper scores are computed."""
 
     n: float
     recalled: float
@@ -151,7 +128,7 @@ class ScoreTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoreSums:
-    """Adds up what the proper scores are made from."""
+    """Sums for the proper scores."""
 
     cells: ClassVar[int] = 1
 
@@ -160,7 +137,7 @@ class ScoreSums:
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give the columns of `ScoreTotals`."""
+        """Return the columns of `ScoreTotals`."""
         p = predictions.p.astype(np.float64, copy=False)
         recalled = predictions.recalled
         error = p - recalled
@@ -180,7 +157,7 @@ SCORES = ScoreSums()
 
 
 def score_totals(sketch: Sketch) -> ScoreTotals:
-    """Look the totals up in a sketch."""
+    """Return the totals of a sketch."""
     return ScoreTotals(*sketch[SCORES][0].tolist())
 
 
@@ -199,15 +176,12 @@ def _squares(p: FloatArray, recalled: BoolArray) -> FloatArray:
     return squares
 
 
-@dataclass(frozen=True, slots=True)
 class LogLoss(SketchMetric):
     """Mean negative log-likelihood: see `log_loss`."""
 
-    name: ClassVar[str] = "log_loss"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -219,15 +193,12 @@ class LogLoss(SketchMetric):
         return _log_losses(*paired(predictions.p, predictions.recalled))
 
 
-@dataclass(frozen=True, slots=True)
 class Brier(SketchMetric):
     """Mean squared error: see `brier`."""
 
-    name: ClassVar[str] = "brier"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "brier", "lower", "test"
+    bounds = (0.0, 1.0)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -239,15 +210,12 @@ class Brier(SketchMetric):
         return _squares(*paired(predictions.p, predictions.recalled))
 
 
-@dataclass(frozen=True, slots=True)
 class NormalizedEntropy(SketchMetric):
     """Log loss relative to the base rate's: see `normalized_entropy`."""
 
-    name: ClassVar[str] = "normalized_entropy"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "normalized_entropy", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -266,28 +234,25 @@ class TrainRateSums:
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give both log losses; NaN where the share is not known."""
+        """Return both log losses; NaN where the training rate is unknown."""
         losses = _log_losses(predictions.p, predictions.recalled)
         if predictions.train_rate is None:
             return losses, np.broadcast_to(math.nan, len(losses))
         return losses, _log_losses(predictions.train_rate, predictions.recalled)
 
 
-@dataclass(frozen=True, slots=True)
 class NormalizedEntropyTrain(SketchMetric):
     """Log loss in units of that of a constant which could have been known: the training rate.
 
-    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which nobody
-    knew beforehand. Here the share of recalls among the training rows of each fold is the
+    `NormalizedEntropy` divides by the entropy of the tested reviews themselves, which is not
+    known beforehand. Here the share of recalls among the training rows of each fold is the
     prediction to beat: 0 is perfect, above 1 is worse than a constant. NaN where a fold's
     training rows all turned out alike.
     """
 
-    name: ClassVar[str] = "normalized_entropy_train"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (TrainRateSums(),)
+    name, better, section = "normalized_entropy_train", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (TrainRateSums(),)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -295,15 +260,12 @@ class NormalizedEntropyTrain(SketchMetric):
         return loss / of_constant if of_constant else math.nan
 
 
-@dataclass(frozen=True, slots=True)
 class BrierSkill(SketchMetric):
     """Improvement of the Brier score over the base rate: see `brier_skill`."""
 
-    name: ClassVar[str] = "brier_skill"
-    better: ClassVar[Better] = "higher"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, 1.0)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "brier_skill", "higher", "test"
+    bounds = (-math.inf, 1.0)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -314,30 +276,24 @@ class BrierSkill(SketchMetric):
         return 1 - totals.squares / totals.n / (base * (1 - base))
 
 
-@dataclass(frozen=True, slots=True)
 class LogLossClipped(SketchMetric):
-    """How many predictions the log loss clips: see `count_clipped`."""
+    """Number of predictions so certain that the log loss clips them."""
 
-    name: ClassVar[str] = "log_loss_clipped"
-    better: ClassVar[Better] = "neither"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss_clipped", "neither", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return score_totals(sketch).clipped
 
 
-@dataclass(frozen=True, slots=True)
 class LogLossCertainWrong(SketchMetric):
-    """How many predictions were certain and wrong: see `count_certain_wrong`."""
+    """Number of predictions that were certain and wrong: each costs 36.04 nats."""
 
-    name: ClassVar[str] = "log_loss_certain_wrong"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "test"
-    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
+    name, better, section = "log_loss_certain_wrong", "lower", "test"
+    bounds = (0.0, math.inf)
+    needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

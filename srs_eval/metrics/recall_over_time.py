@@ -17,7 +17,7 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Whole days below 23 have cells of their own; later ones share those of 4 % in width.
 CELLS_PER_DOUBLING = 16
-# Times from below a second to 358 years: what is beyond counts as these.
+# Times from below a second to 358 years; others are clipped.
 DOUBLINGS = 17
 BINS = 14
 FEWEST = 20
@@ -47,7 +47,7 @@ class ElapsedSums:
         return cell
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Give 1, outcome, prediction and logarithm of the elapsed days; 1 for the others."""
+        """Return 1, outcome, prediction and log of the elapsed days; 1 for the others."""
         days = predictions.elapsed_days
         if days is None:
             nothing = np.zeros(len(predictions))
@@ -140,7 +140,7 @@ def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:
     Parameters
     ----------
     totals : float64 [used, 5]
-        What the columns of `ElapsedSums` came to, in order of the cells.
+        Totals of the columns of `ElapsedSums`, in order of the cells.
     bins : int
         At most this many, and no more than lets each hold about 20 reviews.
     """

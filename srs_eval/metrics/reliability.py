@@ -1,4 +1,4 @@
-"""The smooth reliability curve: how often people recall, against what was predicted."""
+"""The smooth reliability curve: observed against predicted recall."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.metrics.smece import fixed_point, residual_field
 from srs_eval.metrics.smece_floor import floor_of
 from srs_eval.metrics.smooth import CosineField
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
 # Cells the predictions are counted in, so that time does not depend on their number.
@@ -45,7 +43,7 @@ class ReliabilityCurve:
     half_width : float
         Larger side of the basic bootstrap interval of `smece`.
     smece_floor : float
-        SmoothECE that chance alone would leave, were every prediction right.
+        Expected SmoothECE if every prediction is the true probability.
     sigma : float
         Bandwidth of the curve: SmoothECE itself, but at least 0.002.
     n : float
@@ -66,50 +64,6 @@ class ReliabilityCurve:
     n: float
 
 
-def reliability_curve(
-    p: ArrayLike,
-    recalled: ArrayLike,
-    *,
-    points: int = 201,
-    level: float = 0.95,
-    resamples: int = 200,
-    seed: int = 0,
-) -> ReliabilityCurve:
-    """Draw the smooth calibration curve of some predictions, with its uncertainty.
-
-    Time hardly depends on n. The bootstrap draws reviews: with many users it is too sure.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    points : int
-        Points of the curve.
-    level, resamples, seed
-        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    References
-    ----------
-    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
-    Smith (2007), doi:10.1175/WAF993.1.
-
-    Examples
-    --------
-    >>> curve = reliability_curve([0.8] * 50, [1] * 40 + [0] * 10)
-    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
-    (0.8, 0.0)
-    """
-    return reliability_of(
-        tally(*paired(p, recalled)), points=points, level=level, resamples=resamples, seed=seed
-    )
-
-
 def reliability_of(
     counted: Tally,
     *,
@@ -118,7 +72,31 @@ def reliability_of(
     resamples: int = 200,
     seed: int = 0,
 ) -> ReliabilityCurve:
-    """Draw the smooth calibration curve of a tally: see `reliability_curve`."""
+    """Compute the smooth calibration curve of a tally, with bootstrap bands.
+
+    Run time hardly depends on the number of reviews. The bootstrap draws reviews, so with many
+    users its bands are too narrow.
+
+    Parameters
+    ----------
+    counted : Tally
+    points : int
+        Points of the curve.
+    level, resamples, seed
+        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
+
+    References
+    ----------
+    Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
+    Smith (2007), doi:10.1175/WAF993.1.
+
+    Examples
+    --------
+    >>> from srs_eval.metrics.tally import tally
+    >>> curve = reliability_of(tally(np.full(50, 0.8), np.arange(50) < 40))
+    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
+    (0.8, 0.0)
+    """
     grid = np.linspace(0, 1, points)
     if not len(counted):
         return _undefined(grid)
@@ -148,7 +126,7 @@ def reliability_of(
 
 
 def _undefined(grid: FloatArray) -> ReliabilityCurve:
-    """Say nothing about nothing."""
+    """Return the curve of no predictions: NaN everywhere."""
     nothing, none = np.full(len(grid), np.nan), math.nan
     return ReliabilityCurve(
         grid, nothing, nothing, nothing, nothing, nothing, nothing, none, none, none, none, 0.0
@@ -175,11 +153,11 @@ class _Cells:
         return cls(np.stack([forgotten, recalled]), np.clip(mean, 0, 1))
 
     def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw the reviews anew: tables [times, 2, cells]."""
+        """Resample the reviews: tables [times, 2, cells]."""
         return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
 
     def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw the outcomes anew, as if predictions were true: tables [times, 2, cells]."""
+        """Draw outcomes from the predictions: tables [times, 2, cells]."""
         count = self.counts.sum(axis=0)
         held = np.flatnonzero(count)
         whole = np.floor(count[held])

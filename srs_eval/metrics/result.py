@@ -28,12 +28,11 @@ class PanelResult(dict[str, float]):
     intervals : dict of str to (lo, hi)
         Intervals of the scores; empty unless users or cards were given.
     interval_over : str
-        What was resampled: ``users``, ``cards``, or "" for nothing.
+        The resampled clusters: ``users``, ``cards``, or "" for none.
     level : float
         Share of intervals that should hold the true score.
     thresholds : tuple of dict
-        What happened at each threshold, with counts and Wilson's intervals: see
-        `threshold_rows`.
+        Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`.
     better : dict of str to str
         Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``.
     """
@@ -56,12 +55,12 @@ class PanelResult(dict[str, float]):
         self.level = level
 
     def to_dict(self) -> dict[str, float]:
-        """Make a plain dictionary of the scores."""
+        """Return a plain dictionary of the scores."""
         return dict(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Make a data frame: a row for each score, with ``score``, ``lo``, ``hi``, ``better``."""
-        import pandas as pd  # not where nobody asks for a frame
+        """Return a data frame: a row per score, with ``score``, ``lo``, ``hi``, ``better``."""
+        import pandas as pd  # heavy, and rarely needed
 
         unknown = (math.nan, math.nan)
         rows = {
@@ -76,7 +75,7 @@ class PanelResult(dict[str, float]):
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
 
     def __str__(self) -> str:
-        """Write a table of the scores that are defined, and name the others below it."""
+        """Format a table of the defined scores, with the names of the others below it."""
         known = {name: score for name, score in self.items() if not math.isnan(score)}
         lines = [self._heading()]
         width = max(map(len, known), default=0)

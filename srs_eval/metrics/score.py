@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.intervals import around, joint_half_widths
+from srs_eval.metrics.intervals import intervals_around, joint_half_widths
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
@@ -120,7 +120,7 @@ def score(
         counts | scores,
         better={metric.name: metric.better for metric in panel},
         thresholds=() if sketch is None else threshold_rows(sketch, panel, level=level),
-        intervals=around(panel, scores, widths) if alike else None,
+        intervals=intervals_around(panel, scores, widths) if alike else None,
         interval_over=" and ".join(f"{name}s" for name in alike),
         level=level,
     )
@@ -133,7 +133,7 @@ def _refuse_options(
     resamples: int,
     level: float,
 ) -> None:
-    """Raise `ScoreError` for every option that means nothing."""
+    """Raise `ScoreError` for invalid options."""
     problems = []
     if nan_policy not in NAN_POLICIES:
         problems.append(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
@@ -150,14 +150,14 @@ def _refuse_options(
 
 
 def _alike(columns: Columns) -> tuple[str, ...]:
-    """Choose what is resampled: users where there are several, else cards and days."""
+    """Choose the clusters to resample: users if there are several, else cards and days."""
     if "user" in columns and len(np.unique(columns["user"])) > 1:
         return ("user",)
     return tuple(name for name in ("card", "day") if name in columns)
 
 
 def _codes(labels: ArrayLike) -> NDArray[Any]:
-    """Give what cards, days or users are called numbers, NaN where it is missing."""
+    """Return labels of cards, days or users as numbers; NaN where one is missing."""
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where masked
     given = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
@@ -175,7 +175,7 @@ def _codes(labels: ArrayLike) -> NDArray[Any]:
 
 
 def _columns(p: ArrayLike, others: Mapping[str, ArrayLike | None]) -> Columns:
-    """Take all that was given as arrays."""
+    """Convert the given columns to arrays."""
     given = {name: values for name, values in others.items() if values is not None}
     return {
         "p": as_floats("p", p),
@@ -184,7 +184,7 @@ def _columns(p: ArrayLike, others: Mapping[str, ArrayLike | None]) -> Columns:
 
 
 def _without_missing(columns: Columns) -> Columns:
-    """Leave out the reviews at which any column is NaN."""
+    """Drop the reviews at which any column is NaN."""
     shapes = {name: column.shape for name, column in columns.items()}
     if len(set(shapes.values())) > 1 or columns["p"].ndim != 1:
         raise ScoreError(f"columns must have one dimension and equal lengths, not {shapes}")
@@ -195,7 +195,7 @@ def _without_missing(columns: Columns) -> Columns:
 
 
 def _predictions(columns: Columns) -> Predictions:
-    """Put the columns together as the predictions of one unnamed user."""
+    """Build the predictions of one unnamed user from columns."""
     p = columns["p"]
     each = np.arange(p.size)
     zeros = np.zeros(p.size, np.int64)

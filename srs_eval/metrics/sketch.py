@@ -1,8 +1,8 @@
-"""What the metrics of a panel are computed from, whichever reviews it stands for.
+"""Sketches: sums and a tally of reviews, from which the metrics of a panel are computed.
 
-A sketch may stand for the reviews of one user, exactly; for all users of a run, whose
-predictions are never in memory together; or for a resample of users or cards. A metric that
-has `of` is computed from it in the same way in each case.
+A sketch may represent the reviews of one user, exactly; all users of a run, whose predictions
+are never in memory together; or a resample of users or cards. A metric with the method `of` is
+computed from it in the same way in each case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 
 T = TypeVar("T")
 
@@ -31,9 +31,9 @@ class Sketch:
     Parameters
     ----------
     sums : mapping of Sums to float64 [used, columns]
-        What each of the sums came to in the cells that hold reviews, in order of the cells.
+        Totals of each of the sums in the cells that hold reviews, in order of the cells.
     count : callable
-        Makes the tally when it is first asked for.
+        Computes the tally on first use.
     """
 
     def __init__(self, sums: Mapping[Sums, FloatArray], count: Callable[[], Tally]) -> None:
@@ -42,11 +42,11 @@ class Sketch:
         self._derived: dict[Callable[[Tally], object], object] = {}
 
     def __getitem__(self, sums: Sums) -> FloatArray:
-        """Get what some sums came to [used, columns]."""
+        """Return the totals of some sums [used, columns]."""
         return self._sums[sums]
 
     def with_tally(self, counted: Tally) -> Sketch:
-        """Put other, finer counts of the same predictions beside the sums."""
+        """Return the same sums with another, finer tally of the same predictions."""
         return Sketch(self._sums, lambda: counted)
 
     @cached_property
@@ -55,7 +55,7 @@ class Sketch:
         return self._count()
 
     def derived(self, make: Callable[[Tally], T]) -> T:
-        """Compute something from the tally, once for all metrics that ask for it."""
+        """Return a function of the tally, computed once for all metrics."""
         if make not in self._derived:
             self._derived[make] = make(self.tally)
         return cast(T, self._derived[make])
@@ -77,7 +77,7 @@ class ReviewMeanSums:
     cells: ClassVar[int] = 1
 
     def cell(self, predictions: Predictions) -> IntArray | None:
-        """Say that there is one cell."""
+        """Return None: there is one cell."""
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
@@ -85,22 +85,45 @@ class ReviewMeanSums:
         return self.metric.per_review(predictions), np.ones(len(predictions), np.bool_)
 
 
+@dataclass(frozen=True, slots=True)
 class SketchMetric(ABC):
-    """Base of the metrics that follow from a sketch: they say what they need, and how.
+    """Base class of metrics computed from a sketch.
+
+    Subclasses set the properties below as class attributes. Those with parameters are frozen
+    dataclasses.
 
     Class attributes
     ----------------
     has_interval : bool
-        Whether it depends on outcomes, so that resampling tells how uncertain it is. Levels
-        that chance alone would give do not.
+        Whether the metric depends on outcomes, so that resampling gives an interval. Floors
+        (the expected value for true predictions) do not.
     """
 
-    __slots__ = ()
     has_interval: ClassVar[bool] = True
 
     @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the metric."""
+
+    @property
+    @abstractmethod
+    def better(self) -> Better:
+        """Which direction is better."""
+
+    @property
+    @abstractmethod
+    def section(self) -> str:
+        """Section of the panel."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest possible value."""
+        return -math.inf, math.inf
+
+    @property
     def needs(self) -> tuple[Sums, ...]:
-        """Sums to be looked up in the sketch; the tally is always there."""
+        """Sums the metric reads from the sketch; the tally is always available."""
         return ()
 
     @abstractmethod
@@ -120,7 +143,7 @@ def exact_sketch(predictions: Predictions, metrics: Iterable[object]) -> Sketch:
     predictions : Predictions
         Of one user or many, checked before, and at least one.
     metrics : iterable of Metric
-        Those that cannot be computed from a sketch are passed over.
+        Those that cannot be computed from a sketch are skipped.
     """
     needed = sums_of(metrics)
     totals = add_up(needed, predictions)
@@ -143,6 +166,6 @@ def alone(metric: SketchMetric, p: ArrayLike, recalled: ArrayLike) -> float:
 
 
 def bare_predictions(p: FloatArray, recalled: BoolArray) -> Predictions:
-    """Put predictions and outcomes of an unnamed user together, checked before."""
+    """Build the predictions of an unnamed user from validated arrays."""
     zeros = np.zeros(len(p), np.int64)
     return Predictions(("",), zeros, zeros, np.arange(len(p)), zeros, p, recalled)

@@ -1,8 +1,8 @@
 """Calibration slope and intercept: outcomes regressed on predictions, both as log odds.
 
-A slope below 1 says that predictions are too extreme, one above 1 that they are too timid;
-calibration-in-the-large, the intercept with the slope held at 1, that they are too low
-(above 0) or too high (below 0) on the whole.
+A slope below 1 means that predictions are too extreme, one above 1 that they are not extreme
+enough. Calibration-in-the-large, the intercept with the slope fixed at 1, is above 0 if
+predictions are too low on average and below 0 if they are too high.
 
 References
 ----------
@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +23,8 @@ from scipy.special import expit, logit
 from srs_eval.metrics.proper import CLIP
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.sums import CHUNK
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray
 
 # Predictions are joined within this many equal steps of the log odds for a first fit.
 STEPS = 2**13
@@ -49,37 +47,6 @@ class CalibrationLine(NamedTuple):
 NO_LINE = CalibrationLine(math.nan, math.nan)
 
 
-def calibration_line(p: ArrayLike, recalled: ArrayLike) -> CalibrationLine:
-    """Fit log odds of recall = intercept + slope * predicted log odds.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall, clipped to [2**-52, 1 - 2**-52].
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    CalibrationLine
-        Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome
-        happened, if all predictions are equal, or if a threshold on the prediction
-        separates the outcomes: no finite line is the most likely then.
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
-
-    Examples
-    --------
-    >>> line = calibration_line([0.2, 0.2, 0.2, 0.8, 0.8, 0.8], [1, 0, 0, 1, 1, 0])
-    >>> round(line.slope, 6), round(line.intercept, 6) + 0.0
-    (0.5, 0.0)
-    """
-    return line_of(tally(*paired(p, recalled)))
-
-
 def calibration_in_the_large(p: ArrayLike, recalled: ArrayLike) -> float:
     """Log odds by which predictions are too low on the whole: 0 is best.
 
@@ -95,10 +62,31 @@ def calibration_in_the_large(p: ArrayLike, recalled: ArrayLike) -> float:
 
 
 def line_of(counted: Tally) -> CalibrationLine:
-    """Fit the calibration line of a tally: see `calibration_line`."""
+    """Fit log odds of recall = intercept + slope * predicted log odds.
+
+    Parameters
+    ----------
+    counted : Tally
+        Its predictions are clipped to [2**-52, 1 - 2**-52].
+
+    Returns
+    -------
+    CalibrationLine
+        Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome
+        happened, if all predictions are equal, or if a threshold on the prediction
+        separates the outcomes: no finite line is the most likely then.
+
+    Examples
+    --------
+    >>> from srs_eval.metrics.tally import tally
+    >>> recalled = np.array([True, False, False, True, True, False])
+    >>> line = line_of(tally(np.repeat([0.2, 0.8], 3), recalled))
+    >>> round(line.slope, 6), round(line.intercept, 6) + 0.0
+    (0.5, 0.0)
+    """
     if not _overlaps(counted):
         return NO_LINE
-    # Seen from their middle, intercept and slope of the narrowest predictions can be told apart.
+    # Centred, intercept and slope are identifiable even for very similar predictions.
     centre = _log_odds(float(counted.p @ counted.count) / counted.n)
     line = np.array([_log_odds(counted.n_recalled / counted.n), 0.0])
     few = _joined(counted)
@@ -146,7 +134,7 @@ def _joined(counted: Tally) -> Tally:
 
 
 def _newton(counted: Tally, centre: float, line: FloatArray) -> FloatArray | None:
-    """Climb the likelihood of intercept and slope; None if no top is found."""
+    """Maximise the likelihood by Newton's method; None if it does not converge."""
     for _ in range(MOST_ITERATIONS):
         gradient, curvature = _derivatives(counted, centre, line)
         level, mixed, spread = curvature
@@ -165,7 +153,7 @@ def _newton(counted: Tally, centre: float, line: FloatArray) -> FloatArray | Non
 
 
 def _shortened(counted: Tally, centre: float, line: FloatArray, step: FloatArray) -> FloatArray:
-    """Halve a step until it makes the outcomes likelier."""
+    """Halve a step until the likelihood increases."""
     here = _loss(counted, centre, line)
     for _ in range(MOST_ITERATIONS):
         if _loss(counted, centre, line + step) <= here:
@@ -229,7 +217,7 @@ def _shift(counted: Tally, start: float) -> float:
         step = missed / slope if slope > 0 else math.inf
         if abs(step) <= SHORT:
             return shift + step
-        # Where a step leads out of what is known, halve that instead.
+        # A step outside the bracket is replaced by bisection.
         shift = shift + step if lowest < shift + step < highest else (lowest + highest) / 2
     return shift
 
@@ -256,42 +244,33 @@ def _log_odds(p: float) -> float:
     return float(logit(min(max(p, CLIP), 1 - CLIP)))
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationSlope(SketchMetric):
-    """Slope of the calibration line, best at 1: see `calibration_line`."""
+    """Slope of the calibration line, best at 1: see `line_of`."""
 
-    name: ClassVar[str] = "calibration_slope"
-    better: ClassVar[Better] = "neither"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_slope", "neither", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return sketch.derived(line_of).slope
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationIntercept(SketchMetric):
-    """Intercept of the calibration line: see `calibration_line`."""
+    """Intercept of the calibration line: see `line_of`."""
 
-    name: ClassVar[str] = "calibration_intercept"
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_intercept", "zero", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return sketch.derived(line_of).intercept
 
 
-@dataclass(frozen=True, slots=True)
 class CalibrationInTheLarge(SketchMetric):
     """Intercept at slope 1: see `calibration_in_the_large`."""
 
-    name: ClassVar[str] = "calibration_in_the_large"
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better, section = "calibration_in_the_large", "zero", "calibration"
+    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

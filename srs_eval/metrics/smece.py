@@ -1,8 +1,8 @@
-"""SmoothECE: the calibration error left after smoothing as much as the error itself.
+"""SmoothECE: the calibration error after smoothing with a bandwidth equal to the error.
 
-Two numbers. `smece` is the one other projects print: the bandwidth is looked up on a
-lattice of 1/1024 and the kernel is cut off. `smece_exact` solves the definition. Neither
-may rank models alone: always predicting the base rate scores 0.
+There are two versions. `smece` is the published one: the bandwidth is searched on a lattice of
+1/1024 and the kernel is truncated. `smece_exact` solves the definition. Neither may rank models
+alone: always predicting the base rate scores 0.
 
 References
 ----------
@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +23,11 @@ from scipy.optimize import brentq
 
 from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.metrics.tally import Tally
+from srs_eval.nouns import FloatArray
 
 LATTICE = 1024
-# The smallest bandwidth that is looked at; below it the answer is this one.
+# Smallest bandwidth, in steps of the lattice.
 LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
@@ -59,12 +57,6 @@ def smece(p: ArrayLike, recalled: ArrayLike) -> float:
     0.1
     """
     return alone(Smece(), p, recalled)
-
-
-def smece_lattice(p: ArrayLike, recalled: ArrayLike) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and the bandwidth it was read at; NaN if n is 0."""
-    probability, outcome = paired(p, recalled)
-    return lattice_of(tally(probability, outcome))
 
 
 def lattice_of(counted: Tally) -> tuple[float, float]:
@@ -110,14 +102,6 @@ def smece_exact(p: ArrayLike, recalled: ArrayLike) -> float:
     return alone(SmeceExact(), p, recalled)
 
 
-def smece_at(p: ArrayLike, recalled: ArrayLike, sigma: float) -> float:
-    """Calibration error after smoothing with a reflected Gaussian of width `sigma`."""
-    counted = tally(*paired(p, recalled))
-    if not len(counted):
-        return math.nan
-    return residual_field(counted).absolute_integral(sigma)
-
-
 def residual_field(counted: Tally) -> CosineField:
     """Mean of prediction minus outcome, as masses along the predictions."""
     near = counted.compact
@@ -151,7 +135,7 @@ class _LatticeFields:
 
     @classmethod
     def of(cls, counted: Tally) -> _LatticeFields:
-        """Look at the predictions of a tally."""
+        """Build the fields from a tally."""
         return cls(counted.p, counted.residual, counted.count)
 
     def error(self, step: int) -> float:
@@ -189,28 +173,22 @@ def _kernel(step: int, nodes: int) -> NDArray[np.complex128]:
     return spectrum
 
 
-@dataclass(frozen=True, slots=True)
 class Smece(SketchMetric):
     """SmoothECE as commonly printed: see `smece`."""
 
-    name: ClassVar[str] = "smece"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "smece", "lower", "calibration"
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
         return lattice_of(sketch.tally)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class SmeceExact(SketchMetric):
     """SmoothECE by its definition: see `smece_exact`."""
 
-    name: ClassVar[str] = "smece_exact"
-    better: ClassVar[Better] = "lower"
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "smece_exact", "lower", "calibration"
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

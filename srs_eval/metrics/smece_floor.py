@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +21,12 @@ from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import as_floats, paired
-from srs_eval.nouns import Better, FloatArray
+from srs_eval.nouns import FloatArray
 
 # Relative: far below what the Gaussian approximation is good for.
 PRECISION = 1e-5
 MOST_STEPS = 40
-# Where less than this is left no smoothing can be told from none.
+# Below this, smoothing has no effect.
 NARROWEST = 1e-12
 # Points the noise is integrated over, at least.
 FEWEST_POINTS = 2**10
@@ -136,15 +135,12 @@ class _Noise:
         return float(kernel @ self.masses[:near]), float(kernel @ self.masses[: -near - 1 : -1])
 
 
-@dataclass(frozen=True, slots=True)
 class SmeceFloor(SketchMetric):
     """Level of SmoothECE for true predictions: see `smece_floor`."""
 
-    name: ClassVar[str] = "smece_floor"
-    better: ClassVar[Better] = "neither"
-    has_interval: ClassVar[bool] = False
-    section: ClassVar[str] = "calibration"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, section = "smece_floor", "neither", "calibration"
+    has_interval = False
+    bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""

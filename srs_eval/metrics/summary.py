@@ -1,4 +1,4 @@
-"""From each user's scores to one line: typical user, typical review, all together."""
+"""Summaries over users: mean over users, mean over reviews, and pooled."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class MetricSummary:
         99 % interval of `mean_users` (over cards and days, if there is one user), within the
         bounds of the metric; NaN where it cannot be computed.
     n_users : int
-        Users for whom the metric is defined.
+        Users with a defined score.
     n_effective : float
-        Equally large users that would tell as much about `mean_reviews` as these: where a few
-        users have most of the reviews, they are few.
+        Effective sample size of `mean_reviews`: the number of equally large users with the same
+        variance. It is small if a few users have most of the reviews.
     pooled_lo, pooled_hi : float
         99 % interval of `pooled` from resampling users; NaN where it cannot be had.
     """
@@ -137,7 +137,7 @@ def _summary(
     interval: tuple[float, float],
     pooled: tuple[float, float, float],
 ) -> MetricSummary:
-    """Summarise one metric over the users for whom it is defined."""
+    """Summarise one metric over the users with a defined score."""
     defined = ~np.isnan(scores)
     n_users = int(np.count_nonzero(defined))
     weight = n_reviews[defined].astype(np.float64)

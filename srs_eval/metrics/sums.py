@@ -1,4 +1,4 @@
-"""Sums over reviews that metrics are computed from.
+"""Sums over reviews, from which metrics are computed.
 
 Sums of chunks, of users and of resampled clusters add up. So one pass over the reviews is
 enough for all metrics, and resampling users or cards is a product of two matrices.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import select
 
-# Reviews looked at together: few enough that what is computed of them stays in the cache.
+# Reviews processed together: few enough that intermediate results stay in the cache.
 CHUNK = 2**14
 
 
@@ -38,7 +38,7 @@ class Sums(Protocol):
 
 
 def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
-    """Give labels numbers in their order: that of each [n], and how many different there are.
+    """Return the rank of each label [n] among the distinct labels, and their number.
 
     Linear in time where they are whole numbers in a narrow range, as most are.
     """
@@ -57,7 +57,7 @@ def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What sums came to, of the cells that hold any reviews.
+    """Totals of the cells that hold reviews.
 
     Attributes
     ----------
@@ -72,7 +72,12 @@ class Totals:
 
 
 def add_up(
-    sums: Sequence[Sums], predictions: Predictions, group: IntArray | None = None, groups: int = 1
+    sums: Sequence[Sums],
+    predictions: Predictions,
+    group: IntArray | None = None,
+    groups: int = 1,
+    *,
+    chunk: int = CHUNK,
 ) -> list[Totals]:
     """Add up several sums in one pass over the reviews.
 
@@ -82,9 +87,11 @@ def add_up(
     predictions : Predictions
         Of one user or many, checked before.
     group : int64 [n], optional
-        What each review belongs to, such as its user: from 0 to `groups` - 1, increasing.
+        Group of each review, such as its user: from 0 to `groups` - 1, increasing.
     groups : int
         Number of groups.
+    chunk : int
+        Reviews added up at a time.
 
     Returns
     -------
@@ -93,16 +100,16 @@ def add_up(
     """
     parts: list[list[Totals]] = [[] for _ in sums]
     starts: list[tuple[int, int]] = []
-    for chunk, within, first in _chunks(predictions, group):
+    for reviews, within, first in _chunks(predictions, group, chunk):
         span = 1 if within is None else int(within[-1]) + 1
         starts.append((first, span))
         for place, each in zip(parts, sums, strict=True):
-            place.append(_add_chunk(each, chunk, within, span))
+            place.append(_add_chunk(each, reviews, within, span))
     return [_joined(place, starts, groups) for place in parts]
 
 
 def stacked(parts: Sequence[Totals]) -> Totals:
-    """Put the groups of several totals of the same sums under each other."""
+    """Concatenate the groups of several totals of the same sums."""
     used = np.unique(np.concatenate([part.cell for part in parts]))
     groups = sum(len(part.values) for part in parts)
     values = np.zeros((groups, len(used), parts[0].values.shape[-1]))
@@ -115,12 +122,12 @@ def stacked(parts: Sequence[Totals]) -> Totals:
 
 
 def _chunks(
-    predictions: Predictions, group: IntArray | None
+    predictions: Predictions, group: IntArray | None, chunk: int
 ) -> Iterator[tuple[Predictions, IntArray | None, int]]:
-    """Cut the reviews up: some of them, their groups less the first, the first group."""
+    """Yield chunks of reviews, their groups minus the first group, and the first group."""
     bare = replace(predictions, curves=None)
-    for begin in range(0, max(1, len(predictions)), CHUNK):
-        rows = slice(begin, begin + CHUNK)
+    for begin in range(0, max(1, len(predictions)), chunk):
+        rows = slice(begin, begin + chunk)
         if group is None or not len(predictions):
             yield select(bare, rows), None, 0
         else:
@@ -154,7 +161,7 @@ def _add_chunk(sums: Sums, chunk: Predictions, group: IntArray | None, groups: i
 
 
 def _joined(parts: Sequence[Totals], starts: Sequence[tuple[int, int]], groups: int) -> Totals:
-    """Put the totals of all chunks together."""
+    """Combine the totals of all chunks."""
     if len(parts) == 1 and groups == 1:
         return parts[0]
     used = np.unique(np.concatenate([part.cell for part in parts]))

@@ -1,4 +1,4 @@
-"""Predictions in increasing order, counted by outcome: all that most metrics look at.
+"""Distinct predictions in increasing order, with counts of both outcomes.
 
 One sort makes a tally, and what depends on predictions and outcomes alone is computed from
 it: the area under the ROC curve, isotonic and local regressions, SmoothECE, calibration curves.
@@ -25,7 +25,7 @@ DOUBLE: Precision = np.dtype(np.float64)
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Distinct predictions and what became of them.
+    """Unique predictions with outcome counts.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Tally:
         How many reviews with this prediction were forgotten, and how many recalled. Never
         both 0.
     precision : numpy dtype
-        What the predictions were computed in; thresholds are rounded to it.
+        Precision of the predictions; thresholds are rounded to it.
     """
 
     p: FloatArray
@@ -61,7 +61,7 @@ class Tally:
 
     @cached_property
     def compact(self) -> Tally:
-        """The same with neighbours joined in 2**16 cells, where they need not be told apart."""
+        """The tally with neighbouring predictions joined in 2**16 cells."""
         return self.at_most(COMPACT)
 
     @property
@@ -120,7 +120,7 @@ class Tally:
 def from_sums(
     forgotten: FloatArray, recalled: FloatArray, total: FloatArray, precision: Precision = DOUBLE
 ) -> Tally:
-    """Make a tally of what fell into increasing cells [m]: outcomes, and sums of predictions."""
+    """Build a tally from increasing cells [m]: outcome counts and sums of predictions."""
     held = (forgotten + recalled) != 0
     forgotten, recalled, total = forgotten[held], recalled[held], total[held]
     # Adding up rounds: a mean must not leave [0, 1], nor fall behind the cell before.

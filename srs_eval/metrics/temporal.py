@@ -10,17 +10,16 @@ curves rise, and whether the elapsed time says anything about the outcome, is me
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.curve_rows import CurveMetric
-from srs_eval.nouns import Better, BoolArray, Curves, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
 Kind = Literal["violation", "strict", "flat", "tolerant"]
 # Whether pairs of times violate the expectation: rise of recall [n, k], earlier time
@@ -31,12 +30,12 @@ VIOLATIONS: Mapping[Kind, Callable[[FloatArray, FloatArray, float], BoolArray]] 
     "flat": lambda rise, earlier, none: np.abs(rise) <= none,
     "tolerant": lambda rise, earlier, none: rise > 0.02 * np.exp(-earlier) + none,
 }
-# What is equal but for rounding, in the precision the curves were computed in.
+# Tolerance for rounding, for curves in double and in lower precision.
 FINE, COARSE = 1e-9, 1e-6
 
 
 def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray, FloatArray]:
-    """Choose elapsed times that stand for all the intervals of some reviews.
+    """Choose elapsed times that represent the intervals of some reviews.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
 
 
 def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Go through all pairs of an earlier and a later time, those of one earlier time at once.
+    """Iterate over all pairs of an earlier and a later time, by earlier time.
 
     Yields
     ------
@@ -150,78 +149,6 @@ def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> Flo
     return drops
 
 
-def temporal_se(rates: FloatArray, cluster: IntArray | None = None) -> float:
-    """Estimate the standard error of a mean over curves, such as that of `temporal_rates`.
-
-    The pairs of a curve are alike, so it is curves that count, not pairs; and where there
-    are many users, it is users.
-
-    Parameters
-    ----------
-    rates : float [n]
-        NaN ones are left out.
-    cluster : int [n], optional
-        What each curve belongs to, such as its user; each stands for itself by default.
-
-    Returns
-    -------
-    float
-        At least 0; NaN with fewer than two clusters.
-
-    References
-    ----------
-    Cameron and Miller (2015), A practitioner's guide to cluster-robust inference,
-    doi:10.3368/jhr.50.2.317.
-
-    Examples
-    --------
-    >>> round(temporal_se(np.array([0.0, 0.0, 1.0, 1.0])), 6)
-    0.288675
-    >>> round(temporal_se(np.array([0.0, 0.0, 1.0, 1.0]), np.array([1, 1, 2, 2])), 6)
-    0.5
-    """
-    defined = ~np.isnan(rates)
-    values = rates[defined].astype(np.float64)
-    if len(values) < 2:
-        return math.nan
-    sums = values - values.mean()
-    if cluster is not None:
-        _, code = np.unique(cluster[defined], return_inverse=True)
-        sums = np.bincount(code, sums)
-    count = len(sums)
-    if count < 2:
-        return math.nan
-    return math.sqrt(count / (count - 1) * float(sums @ sums)) / len(values)
-
-
-def most_unseen(n: int, *, level: float = 0.95) -> float:
-    """Upper bound of a share of which nothing was seen among n curves: about 3 / n.
-
-    Parameters
-    ----------
-    n : int
-        Curves (or users, if it is they who were drawn), not pairs of times.
-    level : float
-        Confidence, one-sided.
-
-    Returns
-    -------
-    float
-        In (0, 1]: 1 - (1 - level)**(1 / n). NaN if n is 0.
-
-    References
-    ----------
-    Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?,
-    doi:10.1001/jama.1983.03330370053031.
-
-    Examples
-    --------
-    >>> round(most_unseen(10_000), 6)
-    0.0003
-    """
-    return -math.expm1(math.log1p(-level) / n) if n > 0 else math.nan
-
-
 @dataclass(frozen=True, slots=True)
 class Temporal(CurveMetric):
     """Mean share of pairs of elapsed times that violate the expectation of forgetting.
@@ -237,11 +164,11 @@ class Temporal(CurveMetric):
 
     kind: Kind = "violation"
     atol: float | None = None
-    better: ClassVar[Better] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    better = "lower"
+    bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a kind of violation."""
+        """Check the kind."""
         if self.kind not in VIOLATIONS:
             raise ConfigError(f"temporal check {self.kind!r} is not one of {', '.join(VIOLATIONS)}")
 
@@ -267,9 +194,8 @@ class TemporalCollapsed(CurveMetric):
     """
 
     drop: float = 0.01
-    name: ClassVar[str] = "temporal_collapsed"
-    better: ClassVar[Better] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better = "temporal_collapsed", "lower"
+    bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""

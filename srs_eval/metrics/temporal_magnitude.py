@@ -1,21 +1,20 @@
 """How far forgetting curves rise and fall, and what their elapsed time is worth.
 
-A share of pairs says how often a curve goes the wrong way; these say by how much. Only
-`TemporalPermutation` looks at outcomes, so a curve that falls in the wrong way cannot pass it.
+A share of pairs measures how often a curve rises; these metrics measure by how much. Only
+`TemporalPermutation` uses outcomes, so a curve of the wrong shape cannot pass it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.metrics.curve_rows import CurveMetric
 from srs_eval.metrics.proper import CLIP
 from srs_eval.metrics.temporal import curve_drops, pairs_of_times, share_of
-from srs_eval.nouns import Better, BoolArray, Curves, FloatArray, Predictions
+from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
 # Curves fitted together: few enough that their arrays stay in the cache.
 _BLOCK = 1024
@@ -143,44 +142,38 @@ def _losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
 
 
 def _at_several_times(curves: Curves) -> BoolArray:
-    """Say which curves are at two times or more [n]."""
+    """Return which curves have two times or more [n]."""
     several: BoolArray = (curves.weight > 0).sum(axis=1) > 1
     return several
 
 
-@dataclass(frozen=True, slots=True)
 class TemporalRise(CurveMetric):
     """Mean rise of predicted recall over pairs of elapsed times: see `curve_rises`."""
 
-    name: ClassVar[str] = "temporal_rise"
-    better: ClassVar[Better] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better = "temporal_rise", "lower"
+    bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return curve_rises(curves)
 
 
-@dataclass(frozen=True, slots=True)
 class TemporalMaxRise(CurveMetric):
     """Greatest rise of predicted recall with time, a mean over curves: see `greatest_rises`."""
 
-    name: ClassVar[str] = "temporal_max_rise"
-    better: ClassVar[Better] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better = "temporal_max_rise", "lower"
+    bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return greatest_rises(curves)
 
 
-@dataclass(frozen=True, slots=True)
 class TemporalIsotonic(CurveMetric):
     """Mean distance from the nearest curve that never rises: see `isotonic_distances`."""
 
-    name: ClassVar[str] = "temporal_isotonic"
-    better: ClassVar[Better] = "lower"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better = "temporal_isotonic", "lower"
+    bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
@@ -202,18 +195,16 @@ class TemporalDrop(CurveMetric):
 
     low: float = 0.05
     high: float = 0.95
-    name: ClassVar[str] = "temporal_drop"
-    better: ClassVar[Better] = "neither"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    name, better = "temporal_drop", "neither"
+    bounds = (-1.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return curve_drops(curves, low=self.low, high=self.high)
 
 
-@dataclass(frozen=True, slots=True)
 class TemporalPermutation(CurveMetric):
-    """What the elapsed time is worth, in nats per review: see `permuted_losses`.
+    """Permutation importance of the elapsed time, in nats per review: see `permuted_losses`.
 
     Higher is better; 0 or less means that the model would have predicted as well with the
     elapsed times of other reviews.
@@ -224,9 +215,8 @@ class TemporalPermutation(CurveMetric):
     arXiv:1801.01489: the importance of a variable by exchanging it.
     """
 
-    name: ClassVar[str] = "temporal_permutation"
-    better: ClassVar[Better] = "higher"
-    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
+    name, better = "temporal_permutation", "higher"
+    bounds = (-math.inf, math.inf)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""

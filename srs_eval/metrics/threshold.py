@@ -14,17 +14,15 @@ from decimal import Decimal
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
-from srs_eval.metrics.sums import Sums, add_up
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
+from srs_eval.metrics.sums import Sums
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
 from srs_eval.stats.significance import LEVEL, wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
-# Predictions closer to a threshold than this tell how far off a scheduler that aims at it is.
+# The bias at a threshold is that of predictions closer to it than this.
 NEARBY = Decimal("0.02")
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
@@ -55,7 +53,7 @@ class ConfusionCounts:
         return counted / conditioned if conditioned else math.nan
 
     def interval(self, statistic: Statistic, *, level: float = LEVEL) -> tuple[float, float]:
-        """Wilson's interval of a rate, as if all reviews were independent; NaN as the rate is."""
+        """Wilson's interval of a rate, assuming independent reviews; NaN if the rate is."""
         return wilson_interval(*self._of_which(statistic), level=level)
 
     def _of_which(self, statistic: Statistic) -> tuple[float, float]:
@@ -75,28 +73,6 @@ class ConfusionCounts:
         return counted, counted + other
 
 
-def confusion_counts(p: ArrayLike, recalled: ArrayLike, threshold: float) -> ConfusionCounts:
-    """Count the confusion matrix of the rule "recalled if p >= threshold".
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    threshold : float, in [0, 1]
-        Compared in the precision of `p`.
-
-    Examples
-    --------
-    >>> confusion_counts([0.95, 0.9, 0.6], [True, False, True], 0.9)
-    ConfusionCounts(true_positive=1, false_positive=1, false_negative=1, true_negative=0)
-    """
-    totals = add_up([ThresholdSums(threshold)], bare_predictions(*paired(p, recalled)))
-    counted = _counts(totals[0].values[0])
-    return ConfusionCounts(*(int(number) for number in astuple(counted)))
-
-
 @dataclass(frozen=True, slots=True)
 class ThresholdSums:
     """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
@@ -111,7 +87,7 @@ class ThresholdSums:
     cells: ClassVar[int] = 1
 
     def cell(self, predictions: Predictions) -> IntArray | None:
-        """Say that there is one cell."""
+        """Return None: there is one cell."""
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
@@ -141,14 +117,14 @@ def nearby(threshold: float) -> tuple[float, float]:
 
 
 def _counts(totals: FloatArray) -> ConfusionCounts:
-    """Make the confusion matrix of what the sums came to [1, 6]."""
+    """Build the confusion matrix from totals [1, 6]."""
     predicted, hit, recalled, n = totals[0, :4].tolist()
     return ConfusionCounts(hit, predicted - hit, recalled - hit, n - recalled - (predicted - hit))
 
 
 @dataclass(frozen=True, slots=True)
 class Confusion(SketchMetric):
-    """One confusion statistic at one threshold: see `confusion_counts`.
+    """One confusion statistic at one threshold, of the rule "recalled if p >= threshold".
 
     Parameters
     ----------
@@ -165,11 +141,11 @@ class Confusion(SketchMetric):
 
     statistic: Statistic
     threshold: float
-    section: ClassVar[str] = "threshold"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    section = "threshold"
+    bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a statistic or not a probability."""
+        """Check the statistic and the threshold."""
         if self.statistic not in STATISTICS:
             raise ConfigError(
                 f"confusion statistic {self.statistic!r} is not one of {', '.join(STATISTICS)}"
@@ -200,8 +176,8 @@ class Confusion(SketchMetric):
 class ThresholdBias(SketchMetric):
     """Mean prediction less share of recalls, over the predictions near a threshold.
 
-    What a scheduler that aims at the threshold gets wrong: above 0, people forget more than
-    they asked for.
+    The error of a scheduler that aims at the threshold: above 0, people forget more than
+    desired.
 
     Parameters
     ----------
@@ -210,12 +186,11 @@ class ThresholdBias(SketchMetric):
     """
 
     threshold: float
-    better: ClassVar[Better] = "zero"
-    section: ClassVar[str] = "threshold"
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    better, section = "zero", "threshold"
+    bounds = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a probability."""
+        """Check the threshold."""
         _refuse_threshold(self.threshold)
 
     @property
@@ -271,7 +246,7 @@ def _in_words(threshold: float) -> str:
 def threshold_rows(
     sketch: Sketch, metrics: Iterable[object], *, level: float = LEVEL
 ) -> tuple[dict[str, float], ...]:
-    """Tell all there is to tell of each threshold that some metrics look at.
+    """Return counts, rates, intervals and bias for each threshold of some metrics.
 
     Parameters
     ----------
@@ -296,7 +271,7 @@ def threshold_rows(
 
 
 def _row(sums: ThresholdSums, sketch: Sketch, level: float) -> dict[str, float]:
-    """Tell all there is to tell of one threshold."""
+    """Return counts, rates, intervals and bias for one threshold."""
     totals = sketch[sums]
     counts = _counts(totals)
     bias, nearby = totals[0, 4:].tolist()

@@ -1,4 +1,4 @@
-"""Whether predictions can be scored at all: shapes, NaN, ranges; said all at once."""
+"""Validation of predictions: shapes, NaN and ranges, with all problems in one error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or Tru
 
 
 def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Take predictions and outcomes as arrays that can be scored, or refuse them.
+    """Convert predictions and outcomes to arrays that can be scored.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
 
 
 def check_predictions(predictions: Predictions) -> None:
-    """Refuse predictions that cannot be scored, naming every problem.
+    """Raise an error that lists every problem of predictions that cannot be scored.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def check_predictions(predictions: Predictions) -> None:
 
 
 def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Take numbers of any common container as an array; None becomes NaN.
+    """Convert numbers in any common container to an array; None becomes NaN.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, or what pandas writes for one that is not there."""
+    """Whether a value is None, NaN, or the missing value of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither equal nor unequal to itself
@@ -101,7 +101,7 @@ def is_missing(value: object) -> bool:
 
 
 def as_floats(name: str, values: ArrayLike) -> FloatArray:
-    """Take numbers as an array of floats, keeping their precision if they have one."""
+    """Convert numbers to an array of floats, keeping the precision of floats."""
     array = as_numbers(name, values)
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
@@ -114,7 +114,7 @@ def refuse(problems: list[str]) -> None:
 
 
 def _shape_problems(p: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """Say which columns are not one value per prediction."""
+    """Yield the columns that do not have one value per prediction."""
     if p.ndim != 1:
         yield f"p has shape {p.shape}, expected one dimension"
     for name, column in columns.items():
@@ -123,7 +123,7 @@ def _shape_problems(p: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> Ite
 
 
 def _probability_problems(p: FloatArray) -> Iterator[str]:
-    """Say where predictions are NaN or outside [0, 1]."""
+    """Yield where predictions are NaN or outside [0, 1]."""
     # One pass for the common case: NaN makes both comparisons false.
     if p.size == 0 or (p.min() >= 0 and p.max() <= 1):
         return
@@ -136,7 +136,7 @@ def _probability_problems(p: FloatArray) -> Iterator[str]:
 
 
 def _outcome_problems(recalled: NDArray[Any]) -> Iterator[str]:
-    """Say where outcomes are neither 0 nor 1."""
+    """Yield where outcomes are neither 0 nor 1."""
     if recalled.dtype.kind == "b":
         return
     wrong = (recalled != 0) & (recalled != 1)
@@ -145,7 +145,7 @@ def _outcome_problems(recalled: NDArray[Any]) -> Iterator[str]:
 
 
 def _fact_problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """Say which facts about the reviews cannot be."""
+    """Yield columns of the reviews with impossible values."""
     for name, lowest in LOWEST.items():
         column = columns.get(name)
         if column is None or not column.size:
@@ -157,6 +157,6 @@ def _fact_problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
 
 
 def _where(wrong: BoolArray) -> str:
-    """Name the first position of some, and count them."""
+    """Format the first position, and the number of others."""
     rows = np.flatnonzero(wrong)
     return f"position {rows[0]}" + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")

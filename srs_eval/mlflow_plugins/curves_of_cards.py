@@ -1,4 +1,4 @@
-"""What a logged memory model is asked, and answers: histories of cards in, forgetting curves out.
+"""The interface of a logged memory model: histories of cards in, forgetting curves out.
 
 Input, one row per review, the reviews of a card in their order:
 
@@ -35,7 +35,7 @@ _NOT_KNOWN = -1
 
 
 class CurvesOfCards:
-    """A model built again, asked about cards.
+    """A rebuilt model that predicts forgetting curves of cards.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class CurvesOfCards:
         )
 
     def _reviews(self, histories: pd.DataFrame, names: list[int]) -> tuple[Reviews, Any]:
-        """Make one log of all cards, each with one more review: the one that is asked about."""
+        """Build one log of all cards, each with one more review: the queried one."""
         frame = histories[list(COLUMNS)].reset_index(drop=True)
         first = ~frame["card"].duplicated()
         frame.loc[first, "elapsed_days"] = 0.0
@@ -86,7 +86,7 @@ class CurvesOfCards:
         first = ~frame["card"].duplicated()
         is_asked = np.arange(len(frame)) >= len(frame) - len(names)
         time = frame.groupby("card")["elapsed_days"].cumsum().to_numpy()
-        # what is asked about comes after everything that is known
+        # the queried reviews come after the histories
         order = np.lexsort((time, is_asked))
         day = np.floor(time).astype(np.int64)
         day[is_asked] = day.max()
@@ -113,7 +113,7 @@ class CurvesOfCards:
 
 
 def _of_cards(histories: pd.DataFrame, column: str, cards: IntArray) -> IntArray | None:
-    """Look up the group of each card; None without such a column."""
+    """Return the group of each card; None without such a column."""
     if column not in histories.columns:
         return None
     of_card = histories.drop_duplicates("card").set_index("card")[column].fillna(_NOT_KNOWN)

@@ -1,4 +1,4 @@
-"""Entry point ``mlflow.dataset_source``: the reader that a run's review logs came from."""
+"""Entry point ``mlflow.dataset_source``: the reader of a run's review logs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ KIND = "srs_eval"
 
 
 class ReviewLogSource(DatasetSource):
-    """Where review logs are, and how srs_eval reads them.
+    """Location of review logs, and the options of their reader.
 
-    ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` gives the reader again. What
-    it is made of besides plain values is built only if it is of srs_eval: see
-    `srs_eval.config.rebuild`.
+    ``mlflow.data.get_source(run.inputs.dataset_inputs[0]).load()`` builds the reader again.
+    Objects in its options are built only if they are of srs_eval: see `srs_eval.config.rebuild`.
 
     Parameters
     ----------
@@ -47,10 +46,10 @@ class ReviewLogSource(DatasetSource):
         return rebuilt_source(self.options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `from_dict` takes."""
+        """Return the argument of `from_dict`."""
         return {"uri": self.uri, "options": self.options}
 
     @classmethod
     def from_dict(cls, source_dict: dict[Any, Any]) -> ReviewLogSource:
-        """Make it of what MLflow kept."""
+        """Build it from the dictionary that MLflow stored."""
         return cls(source_dict.get("uri", ""), source_dict.get("options") or {})

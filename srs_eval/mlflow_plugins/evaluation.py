@@ -1,9 +1,9 @@
-"""Predictions that MLflow evaluates: scored, drawn and logged as those of our own runs are.
+"""Evaluation of predictions by MLflow: scores, figures and logs as in a run of srs_eval.
 
-What ``evaluator_config`` may say:
+Options of ``evaluator_config``:
 
 - ``elapsed_days``, ``nth_review``, ``lapses``, ``card``, ``user``: the column of the data that
-  has this fact, or the values themselves. A column of that very name is taken unasked.
+  holds these values, or the values themselves. A column of that name is used by default.
 - ``column``: which column of what the model returns is the probability of recall.
 - ``thresholds``, ``resamples``, ``seed``, ``level``, ``nan_policy``: as in `srs_eval.score`.
 - ``title``: what the figures are about.
@@ -50,11 +50,11 @@ def evaluate(
     Parameters
     ----------
     dataset
-        What MLflow makes of the data: features, labels, and predictions if there is no model.
+        The data as MLflow passes it: features, labels, and predictions if there is no model.
     config : mapping
-        See above.
+        Options: see the module.
     model, optional
-        What predicts.
+        The model to evaluate.
     column : str, optional
         Column of what the model returns.
 
@@ -106,15 +106,14 @@ def evaluate(
 
 
 def predicted(model: Any, features: Any, column: str | int | None) -> Array:
-    """Ask a model for probabilities of recall.
+    """Predict probabilities of recall.
 
     Parameters
     ----------
     model
-        A model as MLflow loads it; of a scikit-learn classifier, `predict_proba` is asked.
+        A model as MLflow loads it; a scikit-learn classifier's `predict_proba` is used.
     column : str or int, optional
-        Which column of the answer is meant, where there are several; of two without a name,
-        the last.
+        Column of the returned table, if it has several; of two without names, the last.
     """
     answer = _probabilities(model, features)
     if isinstance(answer, pd.DataFrame):
@@ -150,16 +149,16 @@ def _probabilities(model: Any, features: Any) -> Any:
         return model.predict(features)
     if not isinstance(getattr(raw, "classes_", None), np.ndarray):
         raise ScoreError(
-            f"a {type(raw).__name__} tells several things at once, and which of them is recall is "
-            "not known; give its probabilities as predictions="
+            f"a {type(raw).__name__} has several outputs, and which of them is recall is "
+            "unknown; give its probabilities as predictions="
         )
     classes = raw.classes_.tolist()
     if not set(classes) <= {0, 1}:
         raise ScoreError(
-            f"the model tells the classes {', '.join(map(repr, classes))} apart, and which of them "
-            "is recall is not known; train it on 0 and 1, or give its probabilities as predictions="
+            f"the model has the classes {', '.join(map(repr, classes))}, and which of them "
+            "is recall is unknown; train it on 0 and 1, or give its probabilities as predictions="
         )
-    # Columns that only say whose review it is are no features of the model.
+    # Columns such as `card` and `user` are not features of the model.
     names = getattr(raw, "feature_names_in_", None)
     known = features if names is None or not isinstance(features, pd.DataFrame) else features[names]
     _require_width(raw, known)
@@ -168,7 +167,7 @@ def _probabilities(model: Any, features: Any) -> Any:
 
 
 def _require_width(classifier: Any, features: Any) -> None:
-    """Refuse columns that a classifier without names of features cannot tell from its own."""
+    """Check the number of columns for a classifier without feature names."""
     width, given = getattr(classifier, "n_features_in_", None), np.shape(features)
     if width is None or len(given) != 2 or given[1] == width:
         return
@@ -182,7 +181,7 @@ def _require_width(classifier: Any, features: Any) -> None:
 
 
 def _fact(features: Any, name: str, given: Any) -> Array | None:
-    """Find what is known of each review; None where it is not."""
+    """Return a column of the data or given values; None if there are none."""
     if given is not None and not isinstance(given, str):
         return np.asarray(given)
     has_columns = isinstance(features, pd.DataFrame)
@@ -194,7 +193,7 @@ def _fact(features: Any, name: str, given: Any) -> Array | None:
 
 
 def _numbers(scores: PanelResult, panel: Panel) -> Iterator[Item]:
-    """Yield the numbers under the names that our own runs give them."""
+    """Yield the scores under the names that they have in runs of srs_eval."""
     for metric in panel:
         yield Value(f"{section(metric)}/{metric.name}", scores[metric.name])
         if metric.name in scores.intervals and metric.name in HEADLINE:

@@ -1,4 +1,4 @@
-"""Entry point ``mlflow.model_evaluator``: the panel for anybody's predictions."""
+"""Entry point ``mlflow.model_evaluator``: the panel for any predictions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MODEL_TYPE = "srs_eval"
 class SrsEvaluator(ModelEvaluator):
     """Scores predicted probabilities of recall: ``mlflow.models.evaluate(…)``.
 
-    With ``model_type="srs_eval"``; every other kind of model is left to other evaluators. What
-    `evaluator_config` takes is said in `srs_eval.mlflow_plugins.evaluation`.
+    For ``model_type="srs_eval"`` only. Options of `evaluator_config`: see
+    `srs_eval.mlflow_plugins.evaluation`.
     """
 
     @classmethod
     def can_evaluate(cls, *, model_type: str, evaluator_config: Any, **kwargs: Any) -> bool:
-        """Tell whether a model is one that predicts recall."""
+        """Return whether the model type is that of srs_eval."""
         return model_type == MODEL_TYPE
 
     def evaluate(
@@ -32,7 +32,7 @@ class SrsEvaluator(ModelEvaluator):
         predictions: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Score the predictions and log what came of it to the run."""
+        """Score the predictions and log the result to the run."""
         from srs_eval.mlflow_plugins.evaluation import evaluate  # see the package
 
         return evaluate(dataset, run_id, dict(evaluator_config or {}), model, predictions)

@@ -27,7 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from srs_eval.errors import Pruned
-from srs_eval.mlflow_plugins.lending import LentRun
+from srs_eval.mlflow_plugins.active_run import ActiveRun
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -45,15 +45,15 @@ class MlflowRuns(Callback):
     the job returns is the metric ``objective``, of several each is. The jobs of a sweep share
     the tag ``sweep_id``, and each has its number as the tag ``trial``. A job that raises is a run
     that failed, with the tag ``error``; one that a search has pruned is a run that was killed,
-    with the tag ``outcome``. Of a job that ends the whole program by ``sys.exit`` Hydra tells
-    nobody, so that the status of its run says nothing: return instead.
+    with the tag ``outcome``. Hydra does not report
+    a job that calls ``sys.exit``, so the status of its run is meaningless: return instead.
 
     While a job runs, MLflow's own functions (``mlflow.log_metric``) log to its run. A first
     ``mlflow.start_run()`` opens that run again, further ones begin others in the same experiment.
-    What an application has chosen before with ``mlflow.set_experiment`` and
-    ``mlflow.set_tracking_uri`` does not count during a job. In a job, MLflow refuses
-    to go on with the run once another experiment or another store was chosen: remove
-    ``MLFLOW_RUN_ID`` from ``os.environ`` first, and what follows is the job's own affair.
+    The earlier choices of an application by ``mlflow.set_experiment`` and
+    ``mlflow.set_tracking_uri`` do not apply during a job. In a job, MLflow refuses
+    to continue the run after another experiment or store is chosen: remove ``MLFLOW_RUN_ID``
+    from ``os.environ`` first.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class MlflowRuns(Callback):
         self._files = tuple(files)
         self._name = name
         self._tracker: MlflowTracker | None = None
-        self._lent: LentRun | None = None
+        self._active: ActiveRun | None = None
         self._folder = Path()
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -96,19 +96,19 @@ class MlflowRuns(Callback):
         tracker.start(self._run())
         self._tracker = tracker
         tracker.log(Param(name, value) for name, value in flat(settings).items())
-        self._lent = LentRun(tracker.environment())
+        self._active = ActiveRun(tracker.environment())
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """End the run as the job has ended."""
         tracker, self._tracker = self._tracker, None
-        lent, self._lent = self._lent, None
+        active, self._active = self._active, None
         if tracker is None:
             return
         end: RunEnd = "failed"
         try:
-            if lent is not None:
-                lent.take_back()
-            tracker.log([*_came_of(job_return), *self._kept_files()])
+            if active is not None:
+                active.restore()
+            tracker.log([*_result(job_return), *self._kept_files()])
             end = _end(job_return)
         finally:
             tracker.finish(end)
@@ -137,7 +137,7 @@ class MlflowRuns(Callback):
 
 
 def objectives(returned: object) -> Iterator[Value]:
-    """Yield what a job returned, as far as it is numbers.
+    """Yield the numbers a job returned.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def objectives(returned: object) -> Iterator[Value]:
 
 
 def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Write a configuration as dotted names; lists, and what is empty, as JSON.
+    """Flatten a configuration to dotted names; lists and empty mappings become JSON.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return pairs
 
 
-def _came_of(job_return: JobReturn) -> Iterator[Item]:
+def _result(job_return: JobReturn) -> Iterator[Item]:
     # the property would raise what a failed job has raised
     returned = job_return._return_value
     if job_return.status == JobStatus.COMPLETED:
@@ -199,7 +199,7 @@ def _end(job_return: JobReturn) -> RunEnd:
 
 
 def _without_hydra(config: DictConfig) -> dict[str, Any]:
-    """Resolve the application's part of the configuration; what is missing is left as ``???``."""
+    """Resolve the application's part of the configuration; missing values stay ``???``."""
     own = config.copy()
     with open_dict(own):
         own.pop("hydra", None)
@@ -208,5 +208,5 @@ def _without_hydra(config: DictConfig) -> dict[str, Any]:
 
 
 def _sweep_id(folder: Path) -> str:
-    """Name a sweep: its folder's, and a digest that tells equal names apart."""
+    """Return the name of a sweep: its folder's name and a digest of the whole path."""
     return f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"

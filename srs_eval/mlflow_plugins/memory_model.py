@@ -1,4 +1,4 @@
-"""A memory model as MLflow loads it; `curves_of_cards` says what it is asked and answers."""
+"""A memory model as MLflow loads it; `curves_of_cards` has its input and output."""
 
 from __future__ import annotations
 

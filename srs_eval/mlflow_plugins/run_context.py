@@ -1,25 +1,19 @@
-"""Entry point ``mlflow.run_context_provider``: what every run begun by srs_eval is tagged with."""
+"""Entry point ``mlflow.run_context_provider``: tags of the run that srs_eval has open."""
 
 from __future__ import annotations
 
-import sys
-
 from mlflow.tracking.context.abstract_context import RunContextProvider
 
-FACTS = "srs_eval.tracking.run_facts"
+from srs_eval.tracking import run_facts
 
 
 class SrsRunContext(RunContextProvider):
-    """Adds the facts of the run that srs_eval has open, and says nothing where it has none.
-
-    So they are also on runs that an algorithm begins by itself while it is evaluated.
-    """
+    """Tags runs started while srs_eval has a run open, such as by an algorithm it evaluates."""
 
     def in_context(self) -> bool:
-        """Tell whether srs_eval has a run open in this process."""
-        return bool(self.tags())
+        """Return whether srs_eval has a run open in this process."""
+        return bool(run_facts.current())
 
     def tags(self) -> dict[str, str]:
-        """Give the tags of the run that is open."""
-        facts = sys.modules.get(FACTS)
-        return {} if facts is None else dict(facts.current())
+        """Return the tags of the open run."""
+        return dict(run_facts.current())

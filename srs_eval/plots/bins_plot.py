@@ -28,12 +28,12 @@ from srs_eval.plots.style import (
     SMALL,
     VERMILION,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
     tints,
+    write_message,
 )
 
 # Whole numbers up to this have their bins named: 100 years in days.
@@ -132,7 +132,7 @@ def bins_figure(
     Parameters
     ----------
     reviews : Predictions or Totals
-        Scored reviews, or what `FactSums` of the scales came to over them, in one group.
+        Scored reviews, or their totals of `FactSums` of the scales, in one group.
     title : str
         What the figure is about, such as an algorithm and a data set.
     """
@@ -184,11 +184,11 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
 
 def draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     """Draw the tiles of bins: see `plot_bins`."""
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="number of the review")
     if not gaps.n.size:
         axes.set(xticks=[], yticks=[])
-        say(axes, "no reviews whose days, number\nand lapses are known")
+        write_message(axes, "no reviews whose days, number\nand lapses are known")
         return None
     rows, columns = gaps.n.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
@@ -235,7 +235,7 @@ def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
     codes = scale.codes(whole)
     first = np.flatnonzero(np.diff(codes, prepend=-1))
     starts, known = whole[first], codes[first]
-    # What is below 1 shares a place in front of all others, and what is beyond the last.
+    # Values below 1 share the first position, values beyond the last share the last.
     place = np.searchsorted(known, code, side="right")
     lowest = int(place.min())
     names = ["< 1", *(_range(*ends) for ends in zip(starts, starts[1:] - 1, strict=False))]
@@ -244,12 +244,12 @@ def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
 
 
 def _range(first: int, last: int) -> str:
-    """Name a range of whole numbers."""
+    """Format a range of whole numbers."""
     return str(first) if first == last else f"{first}-{last}"
 
 
 def _colours(gaps: BinGaps, share: FloatArray) -> Normalize:
-    """Choose the gap that has the full colour: a round number, alike in both directions."""
+    """Choose the largest gap of the colour scale: a round number, symmetric about 0."""
     notable = np.abs(gaps.gap[share >= min(_NOTABLE, float(share.max()))])
     most = next((limit for limit in _LIMITS if limit >= float(notable.max()) - 1e-9), 1.0)
     return Normalize(-most, most, clip=True)

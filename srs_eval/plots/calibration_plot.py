@@ -30,13 +30,13 @@ from srs_eval.plots.style import (
     NORMAL,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
     tally_of,
     tints,
+    write_message,
 )
 from srs_eval.stats.significance import wilson_intervals
 
@@ -106,9 +106,9 @@ def draw_calibration(
 ) -> ReliabilityCurve | None:
     """Draw a smooth reliability diagram of a tally: see `plot_calibration`."""
     axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
-    dress(axes)
+    style_axes(axes)
     if not len(reviews):
-        say(axes, "no predictions")
+        write_message(axes, "no predictions")
         return None
     curve = reliability_of(reviews, points=_GRID_POINTS)
     shown = _worth_showing(curve, reviews.p)
@@ -190,7 +190,7 @@ def frame(axes: Axes, limits: tuple[float, float]) -> None:
 def window_of(reviews: Tally, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
     """Choose one range for both axes: round numbers, at least 0.3 wide.
 
-    It holds 99.8 % of the predictions, and what is drawn at `at` among them.
+    It holds 99.8 % of the predictions, and the points drawn at `at` among them.
     """
     reached = np.cumsum(reviews.count)
     place = np.searchsorted(reached, np.array([0.001, 0.999]) * reached[-1])

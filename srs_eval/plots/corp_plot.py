@@ -29,12 +29,12 @@ from srs_eval.plots.style import (
     BLUE,
     CHANCE,
     SMALL,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
     tally_of,
+    write_message,
 )
 
 # Corners of the curve closer than this are one.
@@ -96,9 +96,9 @@ def draw_corp(
 ) -> Corp | None:
     """Draw a CORP reliability diagram of a tally: see `plot_corp`."""
     axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")
-    dress(axes)
+    style_axes(axes)
     if not len(reviews):
-        say(axes, "no predictions")
+        write_message(axes, "no predictions")
         return None
     found, band = corp(reviews), corp_consistency_band(reviews)
     few = len(reviews) <= FEW_LEVELS
@@ -142,14 +142,14 @@ def parts_text(score: str, parts: CorpParts) -> str:
         "DSC": parts.discrimination,
         "UNC": parts.uncertainty,
     }
-    # Two digits at least of what is not 0.
+    # At least two significant digits.
     digits = {name: 4 if part >= 0.001 or part < 5e-7 else 6 for name, part in named.items()}
     known = ", ".join(f"{name} {part:.{digits[name]}f}" for name, part in named.items())
     return f"{score}: {known}"
 
 
 def _corners(found: Corp) -> FloatArray:
-    """Points [m, 2] at which the curve bends, without those too close to tell apart."""
+    """Points [m, 2] at which the curve bends, without those that would overlap."""
     ends = np.stack([found.start[:-1], found.start[1:] - 1], axis=1)
     points = np.stack([found.p[ends], np.repeat(found.share[:, None], 2, axis=1)], axis=-1)
     points = points.reshape(-1, 2)

@@ -26,11 +26,11 @@ from srs_eval.plots.style import (
     MUTED,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
+    write_message,
 )
 from srs_eval.stats.significance import wilson_intervals
 
@@ -56,7 +56,7 @@ def forgetting_figure(
     Parameters
     ----------
     reviews : Predictions, or float64 [used, 5]
-        Scored reviews, or what the columns of `ElapsedSums` came to over them.
+        Scored reviews, or their totals of `ElapsedSums`.
     curves : Curves, optional
         By default those of the predictions.
     nth_review : int64 [curves], optional
@@ -98,7 +98,7 @@ def forgetting_figure(
 
 
 def nth_review_of_curves(predictions: Predictions) -> IntArray | None:
-    """Look up which review of its card each forgetting curve belongs to: int64 [curves]."""
+    """Return the number of the review that each forgetting curve belongs to: int64 [curves]."""
     if predictions.nth_review is None or predictions.curves is None:
         return None
     return predictions.nth_review[reviews_of_curves(predictions)]
@@ -127,11 +127,11 @@ def plot_temporal(
     ScalarMappable or None
         What the colours mean, for a colour bar; None where curves have no colour.
     """
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="predicted recall", ylim=(0, 1.01))
     usable = _usable(curves)
     if not usable.any():
-        say(axes, "no forgetting curves")
+        write_message(axes, "no forgetting curves")
         return None
     drawn = _spread(len(curves.p), _FAN)
     lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in drawn]
@@ -212,13 +212,13 @@ def plot_recall_over_time(
 
 def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     """Draw recall in bins of elapsed days: see `plot_recall_over_time`."""
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
         hidden = counted(recall.same_day, "same-day review")
         axes.set_xlabel(f"elapsed days ({hidden} not shown)")
     if not len(recall.n):
-        say(axes, "no reviews on later days")
+        write_message(axes, "no reviews on later days")
         return
     share = recall.observed
     lo, hi = wilson_intervals(recall.recalled, recall.n, level=0.95)
@@ -261,7 +261,7 @@ def _usable(curves: Curves) -> BoolArray:
 
 
 def _spread(number: int, most: int) -> IntArray:
-    """Choose some of a number of things, evenly."""
+    """Choose evenly spaced indices."""
     return np.unique(np.linspace(0, number - 1, min(most, number)).astype(np.int64))
 
 
@@ -273,7 +273,7 @@ def _shades() -> Colormap:
 
 
 def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Take the median at 80 times, over the curves that reach as far as half of them do.
+    """Compute the median at 80 times, over the curves that reach as far as half of them do.
 
     The same curves all along: were others to end on the way, the median would jump.
     """

@@ -20,12 +20,12 @@ from srs_eval.plots.style import (
     MUTED,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
     tally_of,
+    write_message,
 )
 
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
@@ -86,7 +86,7 @@ def draw_roc(
     if not math.isfinite(curve.auc):
         missing = "forgotten" if reviews.n_recalled else "recalled"
         why = f"no review was {missing}" if len(reviews) else "no predictions"
-        say(axes, f"AUC is not defined:\n{why}\n(n = {number})")
+        write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
         return curve
     axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or None)
     _mark(axes, curve, colour)
@@ -127,7 +127,7 @@ def _prepare(axes: Axes) -> None:
         ylim=(-0.01, 1.01),
     )
     axes.set_aspect("equal")
-    dress(axes)
+    style_axes(axes)
     axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5)
 
 

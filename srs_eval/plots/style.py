@@ -102,13 +102,13 @@ class ShownFigure(Figure):
         return content.getvalue()
 
 
-def dress(axes: Axes) -> None:
-    """Give axes quiet ticks and no frame on the top and right."""
+def style_axes(axes: Axes) -> None:
+    """Style axes: light ticks, no frame on the top and right."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL + 0.5, length=3, width=0.8)
 
 
-def say(axes: Axes, message: str) -> None:
+def write_message(axes: Axes, message: str) -> None:
     """Write into empty axes why there is nothing to draw."""
     axes.text(
         0.5,
@@ -123,7 +123,7 @@ def say(axes: Axes, message: str) -> None:
 
 
 def heading(kind: str, title: str) -> str:
-    """Name the kind of a figure and what it is about, cut to what fits above it.
+    """Format the title of a figure: its kind and subject, shortened to fit.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def annotate(figure: Figure, note: str) -> None:
 
 
 def lettering(text: str) -> str:
-    """Put text on one line, and replace signs that the font of figures does not have."""
+    """Return text on one line, without characters that the font does not have."""
     known = _font_signs()
     return "".join(sign if ord(sign) in known else _NO_SIGN for sign in one_line(text))
 
@@ -163,7 +163,7 @@ def _font_signs() -> frozenset[int]:
 
 
 def short_name(name: str) -> str:
-    """Leave out the middle of a long name; what tells it from others may be at its end."""
+    """Shorten a long name in the middle, because names may differ at their end only."""
     text, half = lettering(name), _NAME_LETTERS // 2
     return text if len(text) <= _NAME_LETTERS else f"{text[: half - 1]}…{text[-half:]}"
 

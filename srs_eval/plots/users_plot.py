@@ -21,11 +21,11 @@ from srs_eval.plots.style import (
     SMALL,
     VERMILION,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
+    style_axes,
+    write_message,
 )
 from srs_eval.stats.estimate import mean_of_users
 
@@ -69,7 +69,7 @@ def plot_user_scores(
     """
     every = np.asarray(scores, np.float64)
     defined = np.sort(every[np.isfinite(every)])
-    dress(axes)
+    style_axes(axes)
     axes.spines["left"].set_visible(False)
     axes.set_yticks([])
     axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=SMALL + 0.5, pad=2)
@@ -77,7 +77,7 @@ def plot_user_scores(
     notes = [f"not defined for {counted(absent, 'user')}"] if absent else []
     if not len(defined):
         axes.set_xticks([])
-        say(axes, notes[0] if notes else "no users")
+        write_message(axes, notes[0] if notes else "no users")
         return
     interval = clipped(mean_of_users(defined).interval(), bounds)
     low, high = _range(defined, interval)
@@ -135,8 +135,8 @@ def users_figure(
                 bounds=bounds.get(name, UNBOUNDED),
             )
         if not scores:
-            dress(panels[0])
-            say(panels[0], "no scores")
+            style_axes(panels[0])
+            write_message(panels[0], "no scores")
         if users > 1:
             key = "line: median;  diamond: mean with its 99 % interval over users"
             figure.supxlabel(key, fontsize=SMALL, color=MUTED)

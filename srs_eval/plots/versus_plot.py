@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,12 +19,12 @@ from srs_eval.plots.style import (
     MUTED,
     SMALL,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
-    say,
     short_name,
+    style_axes,
+    write_message,
 )
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.paired import paired_mean, paired_signs
@@ -92,10 +92,10 @@ def plot_versus(
     """
     first, second = _both(scores_a, scores_b)
     names = (short_name(names[0]), short_name(names[1]))
-    dress(axes)
+    style_axes(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
     if not len(first):
-        say(axes, "no user has both scores")
+        write_message(axes, "no user has both scores")
         return None
     outside = _draw_users(axes, first, second)
     found = _difference(first, second, better)
@@ -153,7 +153,7 @@ def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
     else:
         few = len(first) <= 100
         size, alpha = (5, 0.9) if few else (3, 0.6)
-        style = {"color": BLUE, "mec": "white", "mew": 0.5}
+        style: dict[str, Any] = {"color": BLUE, "mec": "white", "mew": 0.5}
         axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **style)
     return int((~inside).sum())
 
@@ -204,13 +204,13 @@ def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside:
         lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
     lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
-    style = {"transform": axes.transAxes, "fontsize": SMALL}
+    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL}
     axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **style)
 
 
 def _label_corners(axes: Axes, names: tuple[str, str]) -> None:
     """Write into each corner which model is better there: above the diagonal, and below."""
     corners = ((0.03, 0.97, "left", "top"), (0.97, 0.03, "right", "bottom"))
-    style = {"transform": axes.transAxes, "fontsize": SMALL, "color": MUTED, "zorder": 1}
+    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL, "zorder": 1}
     for name, (x, y, ha, va) in zip(names, corners, strict=True):
-        axes.text(x, y, f"{name} better", ha=ha, va=va, **style)
+        axes.text(x, y, f"{name} better", ha=ha, va=va, color=MUTED, **style)

@@ -37,18 +37,17 @@ class Run:
     Attributes
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     place : Path
         Folder or file it was read from.
     rows : mapping of user to str
-        Digest of the scored reviews of each user without a missing fold; "" where it is not
-        known which they are.
+        Digest of the scored reviews of each user without a missing fold; "" if unknown.
     reviews : mapping of user to int
-        How many they are.
+        Number of these reviews.
     scores : mapping of metric to float64 [len(rows)]
         Of the same users in the same order; NaN where not defined.
     incomplete : tuple of users
-        Users of whom a fold is missing; they have no scores.
+        Users with a missing fold; they have no scores.
     summary : mapping
         The run's ``summary.json``.
     predicted : Predicted, optional
@@ -71,12 +70,12 @@ class Run:
 
     @property
     def protocol(self) -> str:
-        """Name of the rules by which reviews were scored."""
+        """Name of the evaluation protocol."""
         return str(self.summary.get("protocol", ""))
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What sets the model apart, as far as the run says."""
+        """Traits of the model, as far as the run has them: keys of `TRAITS`."""
         return tuple(trait for trait in TRAITS if self.summary.get(trait))
 
     @property
@@ -91,7 +90,7 @@ class Run:
 
     @property
     def marked(self) -> str:
-        """Name with the marks of what sets the model or its fits apart."""
+        """Name with marks for the traits of the model and for fits that did not go as planned."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
         marks += MARK if self.fits.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
@@ -141,24 +140,24 @@ def run_of(result: Result) -> Run:
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """Folders of all finished runs in a folder, in the order their jobs were numbered."""
+    """Return the folders of all finished runs in a folder, in the order of their job numbers."""
     found = {path.parent for path in folder.rglob(SUMMARY) if is_run(path.parent)}
     return sorted(found, key=lambda path: (path.parent, job_number(path)))
 
 
 def protocols(runs: Iterable[Run]) -> list[str]:
-    """Names of the protocols that runs were made under, as far as they say, in order."""
+    """Return the names of the protocols of runs, sorted."""
     return sorted({run.protocol for run in runs} - {""})
 
 
 def usual_protocol(runs: Iterable[Run]) -> str:
-    """Name of the protocol of most runs; of equally frequent ones, the first."""
+    """Return the protocol of most runs; of equally frequent ones, the first."""
     named = [run.protocol for run in runs if run.protocol]
     return max(named, key=named.count, default="")
 
 
 def with_own_names(runs: Iterable[Run]) -> list[Run]:
-    """Name runs so that no two have the same name.
+    """Return the runs under names that differ.
 
     Runs under another protocol than most have it in their name; what is still alike is told
     apart by its folder.
@@ -176,14 +175,14 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
         else run
         for run in runs
     ]
-    for told in (lambda run: run.place.name, lambda run: str(run.place)):
+    for where in (lambda run: run.place.name, lambda run: str(run.place)):
         names = [run.name for run in runs]
         alike = [number for number, name in enumerate(names) if names.count(name) > 1]
         differ = {
-            name for name in names if len({told(runs[n]) for n in alike if names[n] == name}) > 1
+            name for name in names if len({where(runs[n]) for n in alike if names[n] == name}) > 1
         }
         runs = [
-            replace(run, name=one_line(f"{run.name} ({told(run)})")) if run.name in differ else run
+            replace(run, name=one_line(f"{run.name} ({where(run)})")) if run.name in differ else run
             for run in runs
         ]
     names = [run.name for run in runs]
@@ -194,6 +193,6 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
 
 
 def job_number(folder: Path) -> tuple[int, str]:
-    """Sort key that puts the folders of a sweep's jobs in the order they were numbered."""
+    """Return the key that sorts the folders of a sweep's jobs by their numbers."""
     number = folder.name.partition("_")[0]
     return (int(number) if number.isdigit() else -1, folder.name)

@@ -1,1 +1,1 @@
-"""Text that people read: the console, escapes for files, and names made safe to print."""
+"""Text for people: the console, escapes for files, and suggestions for misspelt names."""

@@ -1,6 +1,6 @@
-"""What the command says: plain text, the same on a terminal and in a pipe.
+"""Output of the command: plain text, the same on a terminal and in a pipe.
 
-Names from files may hold control sequences of terminals; they are printed as escape sequences.
+Names from files may contain control sequences of terminals; they are printed as escape sequences.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from srs_eval.text.plain import one_line, printable
 
 
 def say(text: str = "") -> None:
-    """Write a line to standard output at once; nobody needs to be reading."""
+    """Write a line to standard output and flush; a closed pipe is not an error."""
     try:
         sys.stdout.write(printable(text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has left, as with "| head"; the run goes on for the sake of its files.
+        # The reader has closed the pipe, as with "| head"; the run continues to write its files.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -33,7 +33,7 @@ def complain(text: str) -> None:
 
 
 def facts(pairs: Mapping[str, str]) -> str:
-    """Lay out named facts, one a line."""
+    """Format names and values, one pair per line."""
     width = max(len(name) for name in pairs)
     indent = "\n" + " " * (width + 2)
     return "\n".join(
@@ -42,19 +42,19 @@ def facts(pairs: Mapping[str, str]) -> str:
 
 
 def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, text: int = 1) -> str:
-    """Lay out rows under headers; the first `text` columns are text, the rest numbers."""
+    """Format a table; the first `text` columns are text, the others numbers."""
     body = [[one_line(str(cell)) for cell in row] for row in rows]
     align = ["left"] * text + ["right"] * (len(headers) - text)
     return tabulate(body, headers, tablefmt="simple", colalign=align, disable_numparse=True)
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Print a score; a dash where it is not defined."""
+    """Format a score; a dash if it is undefined."""
     return "-" if math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def interval(low: float, high: float, digits: int = 4) -> str:
-    """Print an interval, with the digits that show on which side of 0 its bounds are.
+    """Format an interval, with enough digits to show the signs of its bounds.
 
     A dash stands for no interval.
     """
@@ -67,5 +67,5 @@ def interval(low: float, high: float, digits: int = 4) -> str:
 
 
 def shell(words: Sequence[str]) -> str:
-    """Quote a command so that it can be pasted."""
+    """Quote a command for a shell."""
     return shlex.join(words)

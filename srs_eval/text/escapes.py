@@ -1,4 +1,4 @@
-"""One escape for each output format: names from files must not act as markup or formulas."""
+"""Escapes for each output format, so that names from files are not markup or formulas."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LATEX = {
     "†": r"\dag{}",
     "§": r"\S{}",
 }
-# After \\ and \midrule, LaTeX takes these for an argument, also on the next line.
+# After \\ and \midrule, LaTeX reads these as an argument, also on the next line.
 _LATEX_ARGUMENTS = ("[", "*")
-# Spreadsheets evaluate text cells that begin so. In East Asian settings, wide forms count too.
+# Spreadsheets evaluate text cells with these prefixes; in East Asian settings, wide forms too.
 _FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 _MARKDOWN = {
     **{sign: f"\\{sign}" for sign in "\\`*_|~$"},
@@ -57,12 +57,12 @@ def for_latex_row(text: str) -> str:
 
 
 def for_latex_comment(text: str) -> str:
-    """Write text as one line that LaTeX ignores."""
+    """Format text as a one-line comment of LaTeX."""
     return f"% {one_line(text)}"
 
 
 def for_csv(value: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would evaluate; keep numbers."""
+    """Prefix text that a spreadsheet would evaluate with an apostrophe; keep numbers."""
     if not isinstance(value, str):
         return value
     line = one_line(value)

@@ -1,15 +1,15 @@
-"""Tell paths of local files from URIs, which `pathlib` would take for folders of that name."""
+"""URIs, which `pathlib` would treat as local folders of that name."""
 
 from __future__ import annotations
 
 import re
 
-# A scheme has two letters at least: one is a drive of Windows.
+# A scheme has at least two letters; a single one is a drive of Windows.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def uri_problem(text: str) -> str:
-    """Say why files cannot be written to a place, if it is a URI; else return an empty text.
+    """Return the reason why files cannot be written to a URI; empty for a local path.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Text from files made safe to print: no control characters, and none that reorder other text.
 
-Labels and names of users come from files that anyone may have written. The reader of runs cleans
-what it reads, and so does every output format, because not all text passes through the reader.
-What else a format would take for markup is escaped by `srs_eval.text.escapes`.
+Labels and names of users come from untrusted files. The reader of runs cleans them, and so does
+every output format, because not all text passes through the reader. The markup of each format is
+escaped by `srs_eval.text.escapes`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONTROLS = re.compile(f"[{_UNSAFE}]")
 
 
 def printable(text: str) -> str:
-    r"""Show control characters as escape sequences; keep line feeds and tabs.
+    r"""Replace control characters by escape sequences; keep line feeds and tabs.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Put text on one line, and show other control characters as escape sequences.
+    r"""Join lines, and replace control characters by escape sequences.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def one_line(text: str) -> str:
 
 
 def cleaned(content: Any) -> Any:
-    """Apply `one_line` to every text in the content of a JSON file, keys included."""
+    """Apply `one_line` to every string in the content of a JSON file, keys included."""
     if isinstance(content, str):
         return one_line(content)
     if isinstance(content, Mapping):

@@ -1,4 +1,4 @@
-"""Where an MLflow store is: from what a person wrote to what MLflow is told."""
+"""The address of an MLflow store: from options to the URIs that MLflow takes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StoreAddress:
     Attributes
     ----------
     uri : str
-        What MLflow is told.
+        Tracking URI for MLflow.
     artifacts : str, optional
         Where new experiments keep their files; None leaves it to the server.
     database : Path, optional

@@ -1,4 +1,4 @@
-"""The tracker that writes everything it is told into one file, a JSON object to a line."""
+"""The tracker that writes all items to one file, as JSON lines."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def connected(database: Path) -> sqlite3.Connection:
 
 
 def waiting(database: Path | str, action: Callable[[], Result]) -> Result:
-    """Do something with a sqlite file, again and again while another process has it locked."""
+    """Call `action`, and repeat it while another process has the sqlite file locked."""
     began = time.monotonic()
     is_told = False
     while True:
@@ -67,7 +67,7 @@ def is_passing_lock(error: sqlite3.Error) -> bool:
 
 
 def notice(text: str) -> None:
-    """Tell a person what they would not guess; MLflow's own loggers are silent."""
+    """Write a notice to stderr; the loggers of MLflow are silenced."""
     sys.stderr.write(f"srs_eval: {text}\n")
     sys.stderr.flush()
 
@@ -90,7 +90,7 @@ def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) ->
 
 
 def _waited(context: Any, execute: Callable[[], object]) -> bool:
-    """Execute a statement, or tell SQLAlchemy to do so where there is nothing to wait for."""
+    """Execute a statement; return False to let SQLAlchemy execute it if no wait is needed."""
     database = _database(context)
     if database is not None:
         waiting(database, execute)
@@ -98,7 +98,7 @@ def _waited(context: Any, execute: Callable[[], object]) -> bool:
 
 
 def _database(context: Any) -> str | None:
-    """Name the sqlite file that a statement is for, if it is one to wait for."""
+    """Return the sqlite file of a statement, if it is one to wait for."""
     url = context.root_connection.engine.url
     known = url.get_backend_name() == "sqlite" and url.database in _seconds
     return url.database if known else None

@@ -89,7 +89,7 @@ def log_model(client: MlflowClient, run_id: str, model: LearnedModel) -> str:
 
 
 def _log_scores(client: MlflowClient, run_id: str, model_id: str, model: LearnedModel) -> None:
-    """Put the scores of the model itself on its page, and into a section of its run."""
+    """Log the scores of the model to its page and to a section of its run."""
     name, digest = model.dataset
     now_ms = time.time_ns() // 1_000_000
     scores = [

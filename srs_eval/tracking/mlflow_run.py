@@ -1,4 +1,4 @@
-"""One open MLflow run: where items become parameters, metrics, tags and artefacts."""
+"""Items as parameters, metrics, tags and artefacts of an MLflow run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
 
 
 def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
-    """Take over the run that ``mlflow run`` created; return the id of its experiment."""
+    """Join the run that ``mlflow run`` created; return the id of its experiment."""
     joined = client.get_run(run_id)
     client.update_run(run_id, status="RUNNING", name=one_line(run.name))
     log_tags(client, run_id, run.tags)

@@ -1,23 +1,20 @@
-"""From the start to the end of one run in MLflow; everything that imports it begins here."""
+"""Start a run in MLflow."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import socket
-from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mlflow import MlflowClient
 
-from srs_eval.errors import ConfigError, TrackingError
+from srs_eval.errors import ConfigError
 from srs_eval.tracking import run_facts
-from srs_eval.tracking.address import StoreAddress, ui_command
-from srs_eval.tracking.items import Item, Tag
-from srs_eval.tracking.mlflow_run import join_run, log_items, start_run
+from srs_eval.tracking.address import StoreAddress
+from srs_eval.tracking.mlflow_run import join_run, start_run
 from srs_eval.tracking.mlflow_store import (
     MLFLOW_ERRORS,
     close_dead_runs,
@@ -29,114 +26,44 @@ from srs_eval.tracking.mlflow_store import (
     write_view,
 )
 from srs_eval.tracking.process import StopSignal
-from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
-from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
-from srs_eval.tracking.view import view_link
+from srs_eval.tracking.tracker import RunInfo
 
 if TYPE_CHECKING:
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-# Without it the UI may open the page with its menus for chat bots.
-ML_MENUS = "?workflowType=machine_learning"
-STATUS: dict[RunEnd, str] = {"finished": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 
+@dataclass(slots=True)
+class OpenRun:
+    """An open run.
 
-class MlflowSession:
-    """One open run.
-
-    Parameters
+    Attributes
     ----------
     has_view : bool
-        Whether the experiment has the ready-made view, to which links may point.
+        Whether the experiment has the default view, which links may point to.
     monitor : SystemMetricsMonitor, optional
-        What logs the use of the processors and of memory until the run ends.
+        Logs system metrics until the run ends.
+    stop : StopSignal
+        Whether the process was asked to stop.
+    process : int
+        Process that opened the run; forked children must not end it.
+    is_lost : bool
+        Whether logging has failed, and the error was raised.
     """
 
-    def __init__(
-        self,
-        client: MlflowClient,
-        address: StoreAddress,
-        *,
-        experiment_id: str,
-        run_id: str,
-        has_view: bool,
-        monitor: SystemMetricsMonitor | None = None,
-    ) -> None:
-        self.client = client
-        self.address = address
-        self.experiment_id = experiment_id
-        self.run_id = run_id
-        self.has_view = has_view
-        self._monitor = monitor
-        self._lost = False
-        self._process = os.getpid()
-        self._stop = StopSignal()
-        self._stop.install()
-        atexit.register(self._leave)
-
-    def log(self, items: Iterable[Item]) -> None:
-        """Write items to the run.
-
-        Raises
-        ------
-        TrackingError
-            If they cannot be kept; what was kept before stays.
-        """
-        items = tuple(items)
-        try:
-            with quiet_mlflow(), tracking_errors(f"keep the run {self.run_id}", self.address):
-                log_items(self.client, self.run_id, items)
-        except TrackingError:
-            self._lost = True
-            raise
-        run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
-
-    def finish(self, status: RunEnd) -> RunLinks:
-        """End the run, as killed if the process was asked to stop, and say where it is.
-
-        Raises
-        ------
-        TrackingError
-            If the end cannot be kept, unless `log` has already failed and said so.
-        """
-        self._stop.restore()
-        atexit.unregister(self._leave)
-        run_facts.end()
-        end = STATUS["killed" if self._stop.received else status]
-        try:
-            with (
-                quiet_mlflow(IMPATIENCE),
-                tracking_errors(f"end the run {self.run_id}", self.address),
-            ):
-                if self._monitor is not None:
-                    self._monitor.finish()  # type: ignore[no-untyped-call]
-                self.client.set_terminated(self.run_id, end)
-        except TrackingError:
-            if not self._lost:
-                raise
-        return self._links()
-
-    def _leave(self) -> None:
-        # The process ends and nobody has ended the run. A forked child ends too, but the
-        # run is its parent's; and an error at exit would have no one to read it.
-        if os.getpid() == self._process:
-            with suppress(TrackingError):
-                self.finish("failed")
-
-    def _links(self) -> RunLinks:
-        pages = self.address.pages
-        view = f"{pages}/{view_link(self.experiment_id)}" if self.has_view else None
-        return RunLinks(
-            run_id=self.run_id,
-            run_url=f"{pages}/#/experiments/{self.experiment_id}/runs/{self.run_id}{ML_MENUS}",
-            view_url=view,
-            ui_command=ui_command(self.address),
-        )
+    client: MlflowClient
+    address: StoreAddress
+    experiment_id: str
+    run_id: str
+    has_view: bool
+    monitor: SystemMetricsMonitor | None = None
+    stop: StopSignal = field(default_factory=StopSignal)
+    process: int = field(default_factory=os.getpid)
+    is_lost: bool = False
 
 
-def begin_session(
+def begin_run(
     address: StoreAddress, run: RunInfo, *, experiment: str, view: bool, system_metrics: bool
-) -> MlflowSession:
+) -> OpenRun:
     """Open the store and begin a run, or join the one that ``mlflow run`` began.
 
     Raises
@@ -172,7 +99,7 @@ def begin_session(
             if run.resumes:
                 tag_interrupted(client, opened.experiment_id, joined, output)
         has_view = view and write_view(client, opened)
-        session = MlflowSession(
+        opened_run = OpenRun(
             client,
             address,
             experiment_id=opened.experiment_id,
@@ -180,19 +107,20 @@ def begin_session(
             has_view=has_view,
             monitor=_monitor(address, joined) if system_metrics else None,
         )
+        opened_run.stop.install()
         undo.pop_all()
-    return session
+    return opened_run
 
 
 def _give_up(client: MlflowClient, run_id: str) -> None:
-    """End a run that was interrupted before anything was logged."""
+    """End a run that failed to start."""
     run_facts.end()
     with suppress(*MLFLOW_ERRORS):
-        client.set_terminated(run_id, STATUS["killed"])
+        client.set_terminated(run_id, "KILLED")
 
 
 def _monitor(address: StoreAddress, run_id: str) -> SystemMetricsMonitor:
-    """Begin to measure the use of the machine."""
+    """Start to log system metrics."""
     # Imported here, because it cannot be without psutil.
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 

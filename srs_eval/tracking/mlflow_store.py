@@ -1,4 +1,4 @@
-"""Opening an MLflow store: created once, joined by many, cleared of the runs of the dead."""
+"""Create or open an MLflow store, and mark runs of dead processes as KILLED."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTE_TAG = "mlflow.note.content"
 DIGEST_LENGTH = 36
 # Or the UI opens the experiment with its menus for chat bots.
 KIND_TAG = ("mlflow.experimentKind", "custom_model_development")
-# What comes through from below MLflow besides its own.
+# Errors of the libraries below MLflow, and its own.
 MLFLOW_ERRORS = (
     MlflowException,
     requests.RequestException,
@@ -96,9 +96,9 @@ def open_experiment(client: MlflowClient, address: StoreAddress, name: str) -> E
 
 
 def write_view(client: MlflowClient, experiment: Experiment) -> bool:
-    """Give the experiment its ready-made view, unless it has it; tell whether it is there.
+    """Add the default view to the experiment if it has none; return whether it has one.
 
-    A view that a person has changed in the UI stays as they left it.
+    A view that was changed in the UI is left as it is.
     """
     if VIEW_TAG in experiment.tags:
         return True
@@ -128,9 +128,9 @@ def close_dead_runs(client: MlflowClient, experiment_id: str, host: str) -> list
 def tag_interrupted(
     client: MlflowClient, experiment_id: str, run_id: str, output: Mapping[str, str]
 ) -> str | None:
-    """Join a run and the interrupted run it goes on with by tags; return the id of the latter.
+    """Link a run and the interrupted run it resumes by tags; return the id of the latter.
 
-    The interrupted run stays as it ended: what it logged is the truth about it.
+    The interrupted run itself is not changed.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _create_experiment(client: MlflowClient, address: StoreAddress, name: str) -
 
 
 def only_one(address: StoreAddress) -> FileLock | nullcontext[None]:
-    """Let one process at a time change what all runs of a database share.
+    """Return a lock, so that one process at a time changes what all runs of a database share.
 
     Of a sqlite store all processes, of another database those of this host and user; a server
     sees to itself.
@@ -196,7 +196,7 @@ def _pid(tag: str) -> int:
 
 
 def _known_reason(error: BaseException, address: StoreAddress) -> str | None:
-    """Say in a line what is wrong with a sqlite file, and what to do, where that is known."""
+    """Return the problem of a sqlite file and its fix in a line; None if unknown."""
     for cause in _causes(error):
         if isinstance(cause, Timeout) or (isinstance(cause, sqlite3.Error) and is_lock(cause)):
             what = cause.lock_file if isinstance(cause, Timeout) else "the database"

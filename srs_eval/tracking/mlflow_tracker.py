@@ -1,21 +1,31 @@
-"""The tracker that keeps runs in MLflow."""
+"""The tracker that logs runs to MLflow."""
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from srs_eval.tracking.address import LOCK_SECONDS, store_address
-from srs_eval.tracking.items import Item
+from srs_eval.errors import TrackingError
+from srs_eval.tracking import run_facts
+from srs_eval.tracking.address import LOCK_SECONDS, store_address, ui_command
+from srs_eval.tracking.items import Item, Tag
 from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
+from srs_eval.tracking.view import view_link
 
 if TYPE_CHECKING:
-    from srs_eval.tracking.mlflow_session import MlflowSession
+    from srs_eval.tracking.mlflow_session import OpenRun
+
+# Without it the UI may open the page with its menus for generative AI.
+ML_MENUS = "?workflowType=machine_learning"
+STATUS: dict[RunEnd, str] = {"finished": "FINISHED", "failed": "FAILED", "killed": "KILLED"}
 
 
 class MlflowTracker:
-    """Keep runs in MLflow: in a local sqlite file, or in any server or database it can use.
+    """Log runs to MLflow: to a local sqlite file, or to any server or database it supports.
 
     Nothing is opened, and MLflow is not even imported, before `start`. A run whose
     process is asked to stop (SIGTERM) ends as KILLED, one whose process leaves without
@@ -61,7 +71,7 @@ class MlflowTracker:
         self.model = model
         self.system_metrics = system_metrics
         self.timeout = timeout
-        self._session: MlflowSession | None = None
+        self._run: OpenRun | None = None
 
     def start(self, run: RunInfo) -> None:
         """Open the store and begin a run, or join the one that ``mlflow run`` began.
@@ -77,46 +87,92 @@ class MlflowTracker:
         with quiet_mlflow(IMPATIENCE):
             # Imported here, because MLflow takes a second that checking options need not
             # wait for, and reads its settings for silence while it is imported.
-            from srs_eval.tracking.mlflow_session import begin_session
+            from srs_eval.tracking.mlflow_session import begin_run
 
-            self._session = begin_session(
+            self._run = begin_run(
                 address,
                 run,
                 experiment=self.experiment,
                 view=self.view,
                 system_metrics=self.system_metrics,
             )
+        atexit.register(self._leave)
 
     def environment(self) -> dict[str, str]:
-        """Give what makes MLflow's own functions log to the open run, here or in a child."""
-        session = self._open_session()
-        return {"MLFLOW_RUN_ID": session.run_id, "MLFLOW_TRACKING_URI": session.address.uri}
+        """Return the variables that make MLflow's functions log to the open run."""
+        run = self._open_run()
+        return {"MLFLOW_RUN_ID": run.run_id, "MLFLOW_TRACKING_URI": run.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
-        """Write items to the run.
+        """Log items to the run.
 
         Raises
         ------
         TrackingError
-            If they cannot be kept; what was kept before stays.
+            If logging fails; items that were logged before stay.
         """
-        self._open_session().log(items)
+        from srs_eval.tracking.mlflow_run import log_items
+        from srs_eval.tracking.mlflow_store import tracking_errors
+
+        run, items = self._open_run(), tuple(items)
+        try:
+            with quiet_mlflow(), tracking_errors(f"keep the run {run.run_id}", run.address):
+                log_items(run.client, run.run_id, items)
+        except TrackingError:
+            run.is_lost = True
+            raise
+        run_facts.add({item.name: item.value for item in items if isinstance(item, Tag)})
 
     def finish(self, status: RunEnd) -> RunLinks:
-        """End the run and say where it can be seen.
+        """End the run and return its links.
 
-        A run that was asked to stop ends as killed, whatever `status` says.
+        The run ends as killed if the process was asked to stop, whatever `status` is.
 
         Raises
         ------
         TrackingError
-            If the end cannot be kept, unless `log` has already failed and said so.
+            If the run cannot be ended, unless `log` has already raised an error.
         """
-        session = self._open_session()
-        self._session = None
-        return session.finish(status)
+        from srs_eval.tracking.mlflow_store import tracking_errors
 
-    def _open_session(self) -> MlflowSession:
-        if self._session is None:
+        run, self._run = self._open_run(), None
+        run.stop.restore()
+        atexit.unregister(self._leave)
+        run_facts.end()
+        end = STATUS["killed" if run.stop.received else status]
+        try:
+            with (
+                quiet_mlflow(IMPATIENCE),
+                tracking_errors(f"end the run {run.run_id}", run.address),
+            ):
+                if run.monitor is not None:
+                    run.monitor.finish()  # type: ignore[no-untyped-call]
+                run.client.set_terminated(run.run_id, end)
+        except TrackingError:
+            if not run.is_lost:
+                raise
+        return _links(run)
+
+    def _leave(self) -> None:
+        """End the run as failed when the process exits without `finish`.
+
+        A forked child exits too, but the run is its parent's. Errors at exit are not reported.
+        """
+        if self._run is not None and os.getpid() == self._run.process:
+            with suppress(TrackingError):
+                self.finish("failed")
+
+    def _open_run(self) -> OpenRun:
+        if self._run is None:
             raise RuntimeError("start() a run before log() and finish()")
-        return self._session
+        return self._run
+
+
+def _links(run: OpenRun) -> RunLinks:
+    pages = run.address.pages
+    return RunLinks(
+        run_id=run.run_id,
+        run_url=f"{pages}/#/experiments/{run.experiment_id}/runs/{run.run_id}{ML_MENUS}",
+        view_url=f"{pages}/{view_link(run.experiment_id)}" if run.has_view else None,
+        ui_command=ui_command(run.address),
+    )

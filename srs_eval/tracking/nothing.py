@@ -10,7 +10,7 @@ from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 
 class NoTracker:
-    """Take every item and keep none of them; needs neither a store nor a network."""
+    """Discard every item; needs neither a store nor a network."""
 
     def start(self, run: RunInfo) -> None:
         """Begin a run that leaves no trace."""

@@ -1,4 +1,4 @@
-"""The process a run belongs to: asking it to stop, and finding out that it is gone."""
+"""The process of a run: handling its stop signal, and checking whether it exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StopSignal:
     """While installed, turns SIGTERM into an orderly `SystemExit` and remembers it.
 
     A handler that wrote to the store itself could wait for a lock its own thread holds,
-    so it only unwinds the stack: whoever owns the run ends it on the way out.
+    so it only unwinds the stack, and the owner of the run ends it.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class StopSignal:
         self._installed = False
 
     def install(self) -> None:
-        """Begin to listen; outside the main thread, where Python cannot, do nothing."""
+        """Install the handler; do nothing outside the main thread, where Python cannot."""
         if threading.current_thread() is not threading.main_thread():
             return
         before = signal.getsignal(signal.SIGTERM)
@@ -37,7 +37,7 @@ class StopSignal:
         self._installed = True
 
     def restore(self) -> None:
-        """Put back what was there, unless somebody has replaced the handler since."""
+        """Restore the previous handler, unless it has been replaced since."""
         if self._installed and signal.getsignal(signal.SIGTERM) == self._stop:
             signal.signal(signal.SIGTERM, self._before)
         self._installed = False
@@ -56,7 +56,7 @@ class StopSignal:
 
 
 def process_is_gone(pid: int) -> bool:
-    """Tell whether no process of this number exists on this machine.
+    """Return whether no process with this id exists on this machine.
 
     False wherever it cannot be known: a run is given up only on evidence.
     """

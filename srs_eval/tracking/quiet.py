@@ -1,6 +1,6 @@
-"""Settings under which MLflow is called: patient for seconds, not minutes, and silent.
+"""Settings for calls of MLflow: short timeouts, and silent.
 
-They hold during a call only, and never replace what the person has set.
+They hold during a call only, and never replace settings of the user.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SILENCE = {
 
 @contextmanager
 def quiet_mlflow(patience: Mapping[str, str] = PATIENCE) -> Iterator[None]:
-    """Call MLflow with `patience` and without its chatter; everything is put back after."""
+    """Call MLflow with `patience` and without its output; restore all settings afterwards."""
     added = {name: text for name, text in {**SILENCE, **patience}.items() if name not in os.environ}
     loggers = [logging.getLogger(name) for name in LOGGERS]
     levels = [logger.level for logger in loggers]

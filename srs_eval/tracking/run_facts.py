@@ -27,7 +27,7 @@ LIBRARIES = ("srs-eval", "mlflow", "hydra-core", "numpy", "scipy", "numba", "tor
 # Packages with options for srs_eval have an entry point in this group.
 _PLUG_INS = "srs_eval.conf"
 _GIT_SECONDS = 10
-# What runs that others begin meanwhile are told of the run that is open.
+# Tags of the open run that other runs started meanwhile get too.
 _SHARED = ("protocol", "protocol_version", "data", "data_fingerprint", "rows_fingerprint")
 _open: dict[str, str] = {}
 
@@ -38,20 +38,20 @@ def current() -> Mapping[str, str]:
 
 
 def begin(tags: Mapping[str, str]) -> None:
-    """Say that a run is open, and what is known of it."""
+    """Record that a run is open, and its tags."""
     _open.clear()
     _open.update(process_facts())
     add(tags)
 
 
 def add(tags: Mapping[str, str]) -> None:
-    """Say what more is known of the run that is open."""
+    """Add tags of the open run."""
     if _open:
         _open.update({name: text for name, text in tags.items() if name in _SHARED})
 
 
 def end() -> None:
-    """Say that no run is open."""
+    """Record that no run is open."""
     _open.clear()
 
 
@@ -69,7 +69,7 @@ def process_facts() -> dict[str, str]:
 
 @cache
 def is_dirty(folder: Path) -> bool | None:
-    """Tell whether files under version control differ from the commit that MLflow names.
+    """Return whether files under version control differ from the commit that MLflow logs.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def is_dirty(folder: Path) -> bool | None:
     if git is None:
         return None
     words = [git, "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
-    # it must not wait for, nor take, the lock of somebody's own git
+    # do not wait for, or take, the lock of another git process
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
@@ -92,7 +92,7 @@ def is_dirty(folder: Path) -> bool | None:
 
 
 def plug_in_versions(targets: Iterable[str]) -> dict[str, str]:
-    """Give the versions of the installed packages that classes come from, srs_eval apart.
+    """Return the versions of the packages, other than srs_eval, that define some classes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def plug_in_versions(targets: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     tags : dict of str to str
-        By ``version.<package>``. Of a file that no package has brought there is nothing to tell.
+        By ``version.<package>``. Files outside of packages have no version.
     """
     tops = sorted({target.partition(".")[0] for target in targets} - {"srs_eval", "__main__"})
     owners = [owner for top in tops if (owner := _owner(top)) is not None]
@@ -118,7 +118,7 @@ def _owner(top: str) -> Distribution | None:
     file = Path(spec.origin).resolve()
     plug_ins = (e for e in entry_points(group=_PLUG_INS) if e.module.partition(".")[0] == top)
     for plug_in in (entry.dist for entry in plug_ins if entry.dist is not None):
-        # a folder of the same name at hand is imported in place of what is installed
+        # a folder of the same name in the working directory shadows the installed package
         if any(file.is_relative_to(folder) for folder in _folders(plug_in)):
             return plug_in
     beside = file.parent.parent if spec.submodule_search_locations else file.parent
@@ -126,7 +126,7 @@ def _owner(top: str) -> Distribution | None:
 
 
 def _folders(owner: Distribution) -> Iterator[Path]:
-    """Name the folder a package was installed in, or installed from and still edited in."""
+    """Yield the folder a package is installed in, and its source folder if it is editable."""
     yield Path(str(owner.locate_file(""))).resolve()
     origin = json.loads(owner.read_text("direct_url.json") or "{}")
     if origin.get("dir_info", {}).get("editable"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from srs_eval.nouns import Metric
 
-# What is told first of a run, with its intervals.
+# Headline metrics of a run, logged with their intervals.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
 # What models are ranked by.
 DECIDING = "log_loss"

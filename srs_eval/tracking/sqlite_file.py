@@ -58,7 +58,7 @@ class _Content:
 
     @property
     def is_mlflow(self) -> bool:
-        """Whether MLflow has made it, or nobody has."""
+        """Whether it is empty or was created by MLflow."""
         return not self.tables or _REVISION in self.tables or "experiments" in self.tables
 
 

@@ -1,4 +1,4 @@
-"""What every tracker does: take a run's items, from its start to its end."""
+"""The protocol of trackers, which log the items of a run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RunEnd = Literal["finished", "failed", "killed"]
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What is known of a run before it starts.
+    """Description of a run before it starts.
 
     Attributes
     ----------
     name : str
-        What the run is called in lists, such as ``fsrs6 on synthetic``.
+        Name of the run in lists, such as ``fsrs6 on synthetic``.
     tags : mapping of str to str
         Facts to find the run by; ``sweep_id`` joins the runs of one sweep.
     experiment : str, optional
@@ -27,7 +27,7 @@ class RunInfo:
     folder : Path, optional
         Where the run puts its files.
     resumes : bool
-        Whether it goes on with what an earlier run has left in that folder.
+        Whether it resumes an earlier run in that folder.
     """
 
     name: str
@@ -39,7 +39,7 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunLinks:
-    """Where a finished run can be looked at.
+    """Links to a finished run.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class RunLinks:
 
 
 class Tracker(Protocol):
-    """Keeps the items of one run at a time.
+    """Logs the items of one run at a time.
 
     Every call may raise `srs_eval.errors.TrackingError`; the caller's results are in the
     output folder by then, so that nothing is lost.
@@ -70,9 +70,9 @@ class Tracker(Protocol):
         ...
 
     def log(self, items: Iterable[Item]) -> None:
-        """Keep items of the run; may be called any number of times."""
+        """Log items of the run; may be called any number of times."""
         ...
 
     def finish(self, status: RunEnd) -> RunLinks:
-        """End the run and say where it can be seen."""
+        """End the run and return its links."""
         ...

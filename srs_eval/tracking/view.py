@@ -167,13 +167,6 @@ def encode_view(state: Mapping[str, Any], now_ms: int) -> str:
     )
 
 
-def decode_view(tag: str) -> dict[str, Any]:
-    """Unpack what `encode_view` packed."""
-    packed = json.loads(tag)["state"].removeprefix("deflate;")
-    state: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
-    return state
-
-
 def _bar(metric: str, sections: Mapping[str, str]) -> dict[str, Any]:
     section, _, name = metric.partition("/")
     return {

@@ -1,4 +1,4 @@
-"""The best configuration of a search, as an overlay that can be used at once."""
+"""The best configuration of a search, written as an overlay."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OVERLAY = Path("experiment") / "best.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Where the best configuration was written, and how it is used.
+    """The file of the best configuration, and the command that uses it.
 
     Attributes
     ----------
     words : sequence of str
-        What was searched, as words of a command.
+        The searched settings, as overrides.
     command : str
         The command that uses the file.
     """
@@ -48,19 +48,19 @@ def write_best(
 ) -> Overlay:
     """Write the best trial as ``experiment/best.yaml``.
 
-    The file has what was searched, and everything else that was said of the same groups; what
-    was said of others is in the command on top of it.
+    The file has the searched settings and all other settings of the same groups; settings of
+    other groups are in the command in its first comment.
 
     Parameters
     ----------
     choices : mapping of group to option
-        Options that the trials had.
+        Options of the trials.
     program : str
-        What the command begins with.
+        Beginning of the command.
     search_only : sequence of str
-        First parts of keys that belong to the search alone.
+        First parts of keys that only the search uses.
     meaning : str
-        What the value of a trial is.
+        Description of the value of a trial.
     """
     searched = found.space.searched_words(best.params)
     tops = {_top(name) for name in searched}
@@ -92,7 +92,7 @@ def _content(
     choices: Mapping[str, str | None],
     loader: ConfigLoader,
 ) -> dict[str, Any]:
-    """Put words into the form of a file: options into its defaults, values below their keys."""
+    """Return the content of the file: options in its defaults, values below their keys."""
     content: dict[str, Any] = {}
     groups = [group for group in choices if group in tops and choices[group] is not None]
     if groups:

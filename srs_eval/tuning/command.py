@@ -1,4 +1,4 @@
-"""A search from the words of a command to what it leaves in its folder."""
+"""A search, from its overrides to the files in its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from srs_eval.tuning.space import Space, SweepError, read_space
 
 
 class Asking(Protocol):
-    """What the sweeper knows and can do."""
+    """What a search needs of the sweeper."""
 
     params: dict[str, str]
     options: dict[str, Any]
@@ -45,16 +45,16 @@ class Asking(Protocol):
         """Run one job."""
 
     def save_config(self) -> None:
-        """Leave the configuration in the folder."""
+        """Save the configuration in the folder."""
 
 
 def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
-    """Search, and leave the best configuration and figures in the folder of the sweep.
+    """Search, and write the best configuration and figures into the folder of the sweep.
 
     Raises
     ------
     SweepError
-        If what was asked for cannot be searched.
+        If the space or the options of the search are invalid.
     """
     words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
     space = read_space(words, asking.loader)
@@ -64,7 +64,7 @@ def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
             f"hydra.sweeper.pruner={options.pruner}: jobs of this launcher run in other processes "
             "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
         )
-    # Keys that do not exist, and options, show now rather than in every trial.
+    # Unknown keys and options are reported now rather than in every trial.
     asking.composed(space.words(_any_point(space)))
     first = _as_configured(space, asking) if options.start_from_config else None
     asking.save_config()
@@ -97,7 +97,7 @@ def _ending(asking: Asking, found: Found, best: FrozenTrial, meaning: str) -> En
 
 
 def _any_point(space: Space) -> dict[str, Any]:
-    """Take the beginning of each range, and each first choice."""
+    """Return the first value of each range and choice."""
     return {
         name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
         for name, kind in space.searched.items()
@@ -105,7 +105,7 @@ def _any_point(space: Space) -> dict[str, Any]:
 
 
 def _as_configured(space: Space, asking: Asking) -> dict[str, Any] | None:
-    """Take what the configuration says without the search, if the space holds it."""
+    """Return the configuration without the search as a point, if the space contains it."""
     config = asking.composed(list(space.fixed.values()))
     point: dict[str, Any] = {}
     for name, kind in space.searched.items():

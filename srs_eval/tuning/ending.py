@@ -1,4 +1,4 @@
-"""What a search leaves: an overlay, figures, a few lines, and in srs_eval a run in the tracker."""
+"""The result of a search: overlay, figures, summary, and in srs_eval a run in the tracker."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Ending:
-    """What came of a search, and what was made of it.
+    """The result of a search with its files.
 
     Attributes
     ----------
     meaning : str
-        What the value of a trial is.
+        Description of the value of a trial.
     config : DictConfig
         The configuration of the best trial.
     figures : mapping of str to sequence of Path
@@ -63,7 +63,7 @@ def counts(found: Found) -> str:
 
 
 def told(ending: Ending) -> str:
-    """Say what was best and where it is."""
+    """Format the summary: trials, best value, and files."""
     return facts(
         {
             "trials": counts(ending.found),
@@ -77,7 +77,7 @@ def told(ending: Ending) -> str:
 
 
 def keep_in_tracker(ending: Ending) -> None:
-    """Keep the search as a run beside those of its trials, which have the same ``sweep_id``."""
+    """Log the search as a run; the runs of its trials have the same ``sweep_id``."""
     choices = ending.config.hydra.runtime.choices
     name = f"sweep of {choices.algo} on {choices.data}"
     tags = {"kind": "sweep", "sweep_id": sweep_id(ending.found.folder), "data": str(choices.data)}
@@ -91,7 +91,7 @@ def keep_in_tracker(ending: Ending) -> None:
             end = "finished"
         finally:
             tracker.finish(end)
-    except SrsEvalError as error:  # the results are in the folder all the same
+    except SrsEvalError as error:  # the results are in the folder
         complain(str(error))
 
 
@@ -115,7 +115,7 @@ def _items(ending: Ending) -> list[Item]:
 
 
 def _table(found: Found) -> dict[str, list[Any]]:
-    """One row for each trial."""
+    """Return a table with one row per trial."""
     return {
         "trial": [trial.number for trial in found.trials],
         "state": [_STATES[trial.state] for trial in found.trials],

@@ -1,4 +1,4 @@
-"""How a search went, and which settings mattered."""
+"""Figures of a search: its history, and the importance of settings."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from srs_eval.plots.style import (
 )
 from srs_eval.tuning.search import Found, written
 
-# Options are looked for in the folder of a search, and Hydra takes every folder there for a group:
-# none may be called as a setting is.
+# The folder of a search is a folder of options, in which Hydra treats every folder as a group:
+# its name must not be that of a setting.
 FOLDER = "search_figures"
 _FEWEST = 10
 _MOST_SETTINGS = 12
@@ -49,7 +49,7 @@ def draw(found: Found, meaning: str) -> dict[str, list[Path]]:
 
 
 def history_figure(found: Found, meaning: str) -> Figure:
-    """Show the value of each trial, and the best so far."""
+    """Draw the value of each trial, and the best so far."""
     figure = new_figure(5.6, 3.6)
     axes = figure.add_subplot()
     dress(axes)
@@ -94,7 +94,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
 def _zoom(
     axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]], *, minimum: bool
 ) -> None:
-    """Let a few bad trials not hide how the others differ."""
+    """Limit the axis so that a few bad trials do not hide the differences of the others."""
     near, middle, far = np.quantile(values, [0, 0.5, 1] if minimum else [1, 0.5, 0])
     limit = near + 4 * (middle - near)
     if len(values) >= _FEWEST and abs(far - near) > 2 * abs(limit - near) > 0:
@@ -103,7 +103,7 @@ def _zoom(
 
 
 def _mark_pruned(found: Found, axes: Axes, limits: tuple[float, float]) -> None:
-    """Show pruned trials at the last value they came to."""
+    """Show pruned trials at their last intermediate value."""
     pruned = [t for t in found.trials if t.state == TrialState.PRUNED and t.intermediate_values]
     if pruned:
         last = [t.intermediate_values[max(t.intermediate_values)] for t in pruned]
@@ -120,7 +120,7 @@ def _mark_pruned(found: Found, axes: Axes, limits: tuple[float, float]) -> None:
 
 
 def importance_figure(found: Found) -> Figure:
-    """Show how much of the variance among trials each setting explains."""
+    """Draw the share of the variance among trials that each setting explains."""
     shares = importances(found.study)
     shown = list(shares.items())[:_MOST_SETTINGS][::-1]
     figure = new_figure(5.6, 1.3 + 0.32 * max(len(shown), 3))
@@ -141,7 +141,7 @@ def importance_figure(found: Found) -> Figure:
 
 
 def importances(study: optuna.Study) -> Mapping[str, float]:
-    """Estimate the importance of each setting, the largest first; empty if there is too little."""
+    """Estimate the importance of each setting, largest first; empty with too few trials."""
     values = [t.value for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE]
     if len(values) < _FEWEST or len(set(values)) < 2:
         return {}

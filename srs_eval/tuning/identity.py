@@ -1,4 +1,4 @@
-"""The name that joins the runs of a sweep."""
+"""The identifier of a sweep, shared by its runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from pathlib import Path
 
 
 def sweep_id(folder: Path) -> str:
-    """Name of a sweep: its folder's, and a digest that tells equal names apart."""
+    """Return the identifier of a sweep: the name of its folder and a digest of its path."""
     text = json.dumps({"folder": str(folder)})
     return f"{folder.name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

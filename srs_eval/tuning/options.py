@@ -1,4 +1,4 @@
-"""What is asked of a search, checked."""
+"""The options of a search, validated."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Pruner = Literal["none", "median", "hyperband"]
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How to search.
+    """Options of a search.
 
     Parameters
     ----------
     n_trials : int
         Trials in all, those of an interrupted search included.
     metric : str
-        Name of the number that jobs return; one that returns several is asked for this one.
+        Name of the value that jobs return, or of one of several values.
     direction : str
         ``minimize`` or ``maximize``.
     seed : int
-        With the trials before, it decides what is tried next.
+        Together with the earlier trials, it determines the next trial.
     sampler : str
         ``tpe`` (tree-structured Parzen estimators) or ``random``.
     startup_trials : int
-        Trials at random before the estimators have enough to go by.
+        Random trials before the estimators are used.
     pruner : str
         ``none``; ``median`` ends trials that are worse than half of those before them at the
         same step, from the sixth trial on; ``hyperband`` divides steps among trials.
@@ -39,9 +39,9 @@ class SearchOptions:
     start_from_config : bool
         Whether the first trial is the configuration as it is, where the space holds it.
     max_failures : int
-        So many failed trials one after the other end the search.
+        This many consecutive failed trials end the search.
     may_change : sequence of str
-        First parts of keys that may be given otherwise when a search is continued.
+        First parts of keys that may differ when a search is resumed.
     """
 
     n_trials: int = 30
@@ -57,7 +57,7 @@ class SearchOptions:
     may_change: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, all at once."""
+        """Check all options."""
         problems = [
             f"hydra.sweeper.{name}={getattr(self, name)}: there are {', '.join(get_args(known))}"
             for name, known in (("direction", Direction), ("sampler", Sampler), ("pruner", Pruner))

@@ -71,7 +71,7 @@ _reporter: ContextVar[Progress | None] = ContextVar("reporter", default=None)
 
 
 def running_trial(sweeper: Mapping[str, Any]) -> RunningTrial | None:
-    """Return the trial that a job is, if it is one.
+    """Return the trial of a job; None outside a search.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The loop of a search: propose, run a job, keep what came of it."""
+"""The loop of a search: propose a trial, run its job, record the result."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from srs_eval.tuning.progress import RunningTrial, reporting_to
 from srs_eval.tuning.space import Space, SweepError
 from srs_eval.tuning.study import FILE, Proposal, SearchStudy
 
-# Runs a job from its words under a number.
+# Runs a job from its overrides and its number.
 Launch = Callable[[Sequence[str], int], JobReturn]
 
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a search.
+    """Result of a search.
 
     Attributes
     ----------
     trials : sequence of FrozenTrial
-        All that have ended.
+        Finished trials.
     best : FrozenTrial or None
-        None if nothing has a value.
+        None if no trial has a value.
     ran : int
-        Trials of this command; the others are of commands before.
+        Trials run by this command.
     complaint : str
-        Why the search ended before its time; "" if it did not.
+        Why the search ended early; empty if it did not.
     """
 
     folder: Path
@@ -61,21 +61,21 @@ def search(
     launch: Launch,
     first: Mapping[str, Any] | None = None,
 ) -> Found:
-    """Try points of a space until there are as many trials as were asked for.
+    """Run trials until there are `options.n_trials`.
 
     Parameters
     ----------
     folder : Path
-        Where the trials are kept; those of an interrupted search there are gone on from.
+        Folder of the trials. An interrupted search in this folder is resumed.
     launch : callable
         Runs one job.
     first : mapping, optional
-        What to try first.
+        Parameters of the first trial.
 
     Raises
     ------
     SweepError
-        If the folder holds another search, or another command is searching there.
+        If the folder has another search, or another command is searching there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -97,7 +97,7 @@ def _search(
         while len(trials.finished()) < options.n_trials and not complaint:
             proposal = trials.propose(first)
             if proposal is None:
-                say("everything in the space has been tried")
+                say("every point of the space has been tried")
                 break
             value = _tried(space, options, launch, proposal)
             trials.end(proposal, value)
@@ -106,7 +106,7 @@ def _search(
             complaint = _complaint(trials)
     except KeyboardInterrupt:
         complain(
-            f"{len(trials.finished())} of {options.n_trials} trials are done; to go on, repeat "
+            f"{len(trials.finished())} of {options.n_trials} trials are done; to resume, repeat "
             f"the command with hydra.sweep.dir={folder}"
         )
         raise
@@ -117,7 +117,7 @@ def _search(
 def _tried(
     space: Space, options: SearchOptions, launch: Launch, proposal: Proposal
 ) -> float | None:
-    """Run the job of a proposal; return what came of it, None if nothing did."""
+    """Run the job of a proposal; return its value, None if it has none."""
     report = None if options.pruner == "none" else proposal.report
     trial = RunningTrial(proposal.number, options.metric, proposal.repeated, options.direction)
     with reporting_to(report):
@@ -135,11 +135,11 @@ def _tried(
             named = ", ".join(map(str, returned)) or "nothing"
             complain(
                 f"trial {proposal.number}: the job returned {named}, but no {options.metric}; "
-                "say which it is with hydra.sweeper.metric=…"
+                "choose one with hydra.sweeper.metric=…"
             )
             return None
         returned = returned[options.metric]
-    # numbers of NumPy are of their own kinds, and true is of a kind of number
+    # NumPy has its own types of numbers, and bool is a type of number
     if isinstance(returned, bool) or not isinstance(returned, Real):
         complain(f"trial {proposal.number}: the job returned {returned!r}, expected a number")
         return None
@@ -147,14 +147,14 @@ def _tried(
 
 
 def written(value: float | None) -> str:
-    """Write a value with four digits that matter."""
+    """Format a value with four significant digits."""
     if value is None:
         return "-"
     return f"{value:.4f}" if 0.01 <= abs(value) < 1000 else f"{value:.4g}"
 
 
 def _told(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
-    """Say in a line what came of a trial."""
+    """Format the result of a trial on one line."""
     came = "pruned" if proposal.pruned else "failed" if value is None else written(value)
     best = trials.best()
     so_far = "" if best is None else f"; best {written(best.value)}, trial {best.number}"
@@ -164,7 +164,7 @@ def _told(trials: SearchStudy, proposal: Proposal, value: float | None) -> str:
 
 
 def _complaint(trials: SearchStudy) -> str:
-    """Say why it would be no use to go on, if so."""
+    """Return the reason to end the search early; empty if there is none."""
     most = trials.options.max_failures
     last = trials.finished()[-most:]
     if len(last) == most and all(trial.state == TrialState.FAIL for trial in last):

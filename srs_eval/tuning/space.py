@@ -1,4 +1,4 @@
-"""From words such as ``algo.epochs=range(1,20)`` to what a search may try."""
+"""Search spaces, from overrides such as ``algo.epochs=range(1,20)``."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _KINDS = "choice(8,16), range(1,20), interval(0.1,10), int(interval(1,20)) or ta
 
 
 class SweepError(HydraException):
-    """A search that cannot be made as it was asked for."""
+    """A search is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is tried, and what stays as it is.
+    """A search space.
 
     Attributes
     ----------
     searched : mapping of str to distribution
-        Choices are the texts that Hydra would be given.
+        Distribution of each searched setting; choices are overrides' values as text.
     fixed : mapping of str to str
-        Words that every job is given, by their keys.
+        Overrides of every job, by key.
     keys : mapping of str to str
-        How the key of each searched setting is written, with ``+`` or ``@`` and all.
+        How the key of each searched setting is written, including ``+`` and ``@``.
     """
 
     searched: Mapping[str, BaseDistribution]
@@ -51,25 +51,25 @@ class Space:
     keys: Mapping[str, str]
 
     def words(self, params: Mapping[str, object]) -> list[str]:
-        """Write one point of the space as the words of a job."""
+        """Return the overrides of a point of the space."""
         return [*self.fixed.values(), *self.searched_words(params).values()]
 
     def searched_words(self, params: Mapping[str, object]) -> dict[str, str]:
-        """Write only what is searched, by its key."""
+        """Return the overrides of the searched settings, by key."""
         return {name: f"{self.keys[name]}={params[name]}" for name in self.searched}
 
     def described(self) -> dict[str, str]:
-        """Write the space down, so that two can be compared."""
+        """Return the space as JSON by key, for comparisons."""
         return {name: distribution_to_json(kind) for name, kind in self.searched.items()}
 
 
 def read_space(words: Iterable[str], loader: ConfigLoader | None = None) -> Space:
-    """Read a search space; of two words for the same key the later one holds.
+    """Read a search space; the last override of a key is used.
 
     Raises
     ------
     SweepError
-        Naming every word that cannot be searched over.
+        With every override that is not a valid space.
     """
     parser = OverridesParser.create(config_loader=loader)
     given: dict[str, Override] = {}
@@ -99,9 +99,9 @@ def _distribution(override: Override) -> BaseDistribution:
     sweep = override.value()
     unknown = set(getattr(sweep, "tags", ())) - {"log"}
     if unknown:
-        raise SweepError(f"tag {', '.join(sorted(unknown))} means nothing here; there is log")
+        raise SweepError(f"unknown tag {', '.join(sorted(unknown))}; there is log")
     if getattr(sweep, "shuffle", False):
-        raise SweepError("the order of trials is the search's own; leave shuffle out")
+        raise SweepError("a search chooses the order of trials; leave shuffle out")
     log = "log" in getattr(sweep, "tags", ())
     if isinstance(sweep, IntervalSweep):
         return _interval(sweep, log=log)
@@ -116,8 +116,8 @@ def _distribution(override: Override) -> BaseDistribution:
 
 
 def _interval(sweep: IntervalSweep, *, log: bool) -> BaseDistribution:
-    """Read an interval: of real numbers, unless it was put into ``int(…)``."""
-    # Hydra declares its ends as float or None, and makes whole numbers of them for int(…).
+    """Read an interval: of real numbers, or of whole numbers with ``int(…)``."""
+    # Hydra declares the ends as float or None, and converts them to int for int(…).
     low: Any = sweep.start
     high: Any = sweep.end
     _require_order(low, high, log=log)
@@ -137,7 +137,7 @@ def _range(override: Override, sweep: RangeSweep, *, log: bool) -> BaseDistribut
         low, high = (values[0], values[-1]) if values else (0, 0)
         _require_order(low, high, log=log)
         return IntDistribution(low, high, log=log, step=abs(step))
-    # In decimal numbers, as they were written: sums of binary ones miss the last step.
+    # In decimal numbers, as written: sums of binary numbers miss the last step.
     steps = max(sum(1 for _ in override.sweep_string_iterator()) - 1, 0)
     last = Decimal(str(sweep.start)) + steps * Decimal(str(sweep.step))
     lowest, highest = sorted((float(str(sweep.start)), float(last)))

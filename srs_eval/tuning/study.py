@@ -1,7 +1,7 @@
-"""The trials of a search, kept in a sqlite file so that no kill loses or repeats one.
+"""The trials of a search, saved in a sqlite file so that no kill loses or repeats one.
 
-A proposal is written in one transaction before its job begins, and depends on nothing but the
-seed and the trials before it. So an interrupted search goes on exactly as it would have.
+A proposal is written in one transaction before its job begins, and depends only on the seed and the
+earlier trials. So a resumed search has the same trials as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from srs_eval.tuning.space import Space, SweepError
 FILE = "optuna.db"
 _NAME = "search"
 _IDENTITY = "identity"
-# Proposals that were made before are made anew so often, and small spaces then gone through.
+# How often a proposal that was tried before is repeated; small spaces are then enumerated.
 _ATTEMPTS = 20
 # Seconds to wait for another process that has the file locked.
 _PATIENCE = 60
@@ -47,16 +47,16 @@ _DIGITS = 4
 
 @dataclass
 class Proposal:
-    """One point of the space that is to be tried.
+    """A trial to be run.
 
     Attributes
     ----------
     repeated : bool
-        Whether a process that did not end it had begun it.
+        Whether an interrupted process began it.
     pruned : bool
         Whether the search has ended it early.
     steps : set of int
-        Of which steps there are values.
+        Steps with an intermediate value.
     """
 
     trial: Trial
@@ -67,22 +67,22 @@ class Proposal:
 
     @property
     def number(self) -> int:
-        """Count from 0."""
+        """Number of the trial, from 0."""
         return self.trial.number
 
     def report(self, step: int, value: float) -> None:
-        """Keep an intermediate value; raise `Pruned` if the trial should end."""
+        """Record an intermediate value; raise `Pruned` if the trial should end."""
         if not math.isfinite(value):
             return
         if step < max(self.steps, default=step):
-            return  # a repeated trial says again after which it went on
+            return  # a repeated trial reports steps again that did not end it
         try:
             if step not in self.steps:
                 self.trial.report(value, step)
                 self.steps.add(step)
             prune = self.trial.should_prune()
         except optuna.exceptions.StorageInternalError:
-            return  # what comes of the trial does not depend on who can be told on the way
+            return  # the result of a trial does not depend on its intermediate reports
         if prune:
             self.pruned = True
             raise Pruned(f"at step {step}, with {value:.4f}, others were better")
@@ -94,12 +94,12 @@ class SearchStudy:
     Parameters
     ----------
     folder : Path
-        Where ``optuna.db`` lies, or will.
+        Folder of ``optuna.db``.
 
     Raises
     ------
     SweepError
-        If the folder holds the trials of another search.
+        If the folder has the trials of another search.
     """
 
     def __init__(self, folder: Path, space: Space, options: SearchOptions) -> None:
@@ -113,21 +113,21 @@ class SearchStudy:
             differences = _differences(before, _identity(space, options))
             if differences and any(_has_ended_well(trial) for trial in self.study.trials):
                 raise SweepError(
-                    f"{folder} holds another search, which differs in\n"
+                    f"{folder} has another search, which differs in\n"
                     + "\n".join(f"  {line}" for line in differences)
-                    + "\ngive the same, or another hydra.sweep.dir"
+                    + "\nuse the same settings, or another hydra.sweep.dir"
                 )
-            if differences:  # nothing came of it yet
+            if differences:  # it has no result yet
                 optuna.delete_study(study_name=_NAME, storage=storage)
                 self.study = _opened(storage, options)
             self.study.set_user_attr(_IDENTITY, _identity(space, options))
-            # Proposals are made beside the file, where those that are not new leave no trace.
+            # Proposals are made in memory, where repeated ones leave no trial.
             self._beside = optuna.create_study(direction=options.direction)
             for trial in self.finished():
                 self._beside.add_trial(trial)
 
     def finished(self) -> list[FrozenTrial]:
-        """Trials that have ended, however they did."""
+        """Return the trials that have ended: complete, pruned or failed."""
         trials = self.study.get_trials(deepcopy=False)
         return [trial for trial in trials if trial.state.is_finished()]
 
@@ -138,12 +138,12 @@ class SearchStudy:
         return min(valued, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
 
     def propose(self, first: Mapping[str, Any] | None = None) -> Proposal | None:
-        """Say what to try next, and keep that; None once everything has been tried.
+        """Propose and save the next trial; None if every point has been tried.
 
         Parameters
         ----------
         first : mapping, optional
-            What to begin with.
+            Parameters of the first trial.
         """
         with _quiet():
             trials = self.study.get_trials(deepcopy=False)
@@ -164,9 +164,9 @@ class SearchStudy:
             return Proposal(Trial(self.study, added._trial_id), params)
 
     def end(self, proposal: Proposal, value: float | None) -> None:
-        """Keep what came of a trial; None for nothing.
+        """Record the value of a trial, None if it failed.
 
-        Of a trial that was pruned, its last intermediate value counts.
+        The value of a pruned trial is its last intermediate value.
         """
         state = TrialState.COMPLETE if value is not None else TrialState.FAIL
         if proposal.pruned:
@@ -187,7 +187,7 @@ class SearchStudy:
         return next((p for p in self._every_point() if _point(p) not in tried), None)
 
     def _every_point(self) -> Iterator[Mapping[str, Any]]:
-        """Go through a space that has few points, in order; through no other."""
+        """Enumerate a space with few points, in order; nothing for other spaces."""
         values: list[list[Any]] = []
         for kind in self.space.searched.values():
             if isinstance(kind, CategoricalDistribution):
@@ -205,7 +205,7 @@ class SearchStudy:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Optuna from telling what the search tells itself, and tell of its file in a line."""
+    """Silence Optuna's messages, and raise a `SweepError` if its file cannot be used."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -213,17 +213,17 @@ def _quiet() -> Iterator[None]:
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             yield
     except optuna.exceptions.StorageInternalError as error:
-        told = getattr(error.__cause__, "orig", error)  # without the statement it was about
+        reason = getattr(error.__cause__, "orig", error)  # without the SQL statement
         raise SweepError(
-            f"cannot use the trials of this search: {told}; nothing that is kept is lost: repeat "
-            "the command to go on"
+            f"cannot use the trials of this search: {reason}; saved trials are not lost: repeat "
+            "the command to resume"
         ) from error
     finally:
         optuna.logging.set_verbosity(before)
 
 
 def _storage(file: Path) -> optuna.storages.RDBStorage:
-    """Open or make the file; waiting for the disk at every step would take most of the time."""
+    """Open or create the file, without a sync to disk at every step, which would be slow."""
     waits = {"connect_args": {"timeout": _PATIENCE}}
     storage = optuna.storages.RDBStorage(f"sqlite:///{file}", engine_kwargs=waits)
 
@@ -246,11 +246,11 @@ def _opened(storage: optuna.storages.RDBStorage, options: SearchOptions) -> optu
             pruner=_pruner(options),
         )
     except optuna.exceptions.StorageInternalError as error:
-        raise SweepError(f"cannot read the trials of before: {error}") from error
+        raise SweepError(f"cannot read the saved trials: {error}") from error
 
 
 def _sampler(options: SearchOptions, number: int, attempt: int) -> BaseSampler:
-    """Seed each proposal by itself, so that it does not matter which process makes it."""
+    """Return a sampler seeded for one proposal, so that resuming gives the same proposals."""
     sequence = np.random.SeedSequence([options.seed, number, attempt])
     seed = int(sequence.generate_state(1)[0])
     if options.sampler == "random":
@@ -271,7 +271,7 @@ def _has_ended_well(trial: FrozenTrial) -> bool:
 
 
 def _legible(value: Any, kind: BaseDistribution) -> Any:
-    """Round a number to what people would type; more digits change nothing that matters."""
+    """Round a number to a few digits, so that it is easy to type."""
     if isinstance(kind, FloatDistribution):
         digits = _DIGITS if kind.step is None else 10
         return min(max(float(f"{value:.{digits}g}"), kind.low), kind.high)
@@ -298,7 +298,7 @@ def _identity(space: Space, options: SearchOptions) -> dict[str, dict[str, str]]
 def _differences(
     before: Mapping[str, Mapping[str, str]] | None, now: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """Say what is not as it was."""
+    """Return the differences between the identities of two searches."""
     if before is None:
         return ["its beginning"]
     return [

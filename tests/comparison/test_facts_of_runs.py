@@ -16,7 +16,6 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
 from srs_eval.comparison.report.html import figures, page
-from srs_eval.comparison.report.sweep import sweep_texts
 from srs_eval.comparison.selection import (
     chosen_on_test_rows,
     selection_notes,
@@ -26,7 +25,12 @@ from srs_eval.errors import ConfigError
 from srs_eval.results.fit_counts import MARK, FitCounts, explained_counts
 from srs_eval.results.run import Run, load_run, with_own_names
 
-TEXTS = (terminal_text, markdown, latex, page)
+
+def of_sweep(verdict):
+    return terminal_text(verdict, of_sweep=True)
+
+
+TEXTS = (terminal_text, of_sweep, markdown, latex, page)
 
 
 def judged(*folders, **options):
@@ -125,21 +129,6 @@ def test_counts_of_fits_that_a_run_does_not_say_are_not_0(make_run):
     assert fits == {"a": 9, "b": None}
 
 
-def test_the_leaderboard_of_a_sweep_says_the_same(fell_back):
-    (text,) = sweep_texts(list(fell_back))
-    assert "group §" in text
-    assert "group: 14 of 15 fits fell back, 2 did not converge" in text
-    assert "group makes the same predictions as fsrs6; both count as one" in text
-    (row,) = (line for line in text.splitlines() if line.startswith("group §"))
-    assert "identical" in row
-
-
-def test_runs_of_one_name_are_told_apart_in_the_leaderboard_of_a_sweep(make_run):
-    first = make_run("avg", folder="0_avg")
-    (text,) = sweep_texts([first, shutil.copytree(first, first.parent / "1_avg")])
-    assert "avg (1_avg) makes the same predictions as avg (0_avg)" in text
-
-
 def test_a_baseline_that_is_identical_to_another_run_is_that_run(fell_back):
     verdict = judged(*fell_back, baseline="group")
     assert verdict.runs[verdict.baseline].name == "fsrs6"
@@ -213,7 +202,6 @@ def test_settings_of_one_algorithm_on_test_rows_are_warned_of_with_a_command(mak
     verdict = judged(*folders)
     for form in TEXTS:
         assert "protocol=validation" in form(verdict), form.__name__
-        assert "protocol=validation" in sweep_texts(folders)[0]
     assert as_json(verdict)["options_compared_on"] == "test_rows"
 
 

@@ -73,7 +73,8 @@ def test_runs_are_compared_on_the_users_that_all_of_them_have(make_run):
 
 def test_runs_that_share_users_in_pairs_only_are_all_shown(make_run):
     folders = [
-        make_run(name, users) for name, users in (("a", (1, 2)), ("b", (2, 3)), ("c", (1, 3)))
+        make_run(name, users, blur=users[0] + 0.3 * users[1])
+        for name, users in (("a", (1, 2)), ("b", (2, 3)), ("c", (1, 3)))
     ]
     assert sorted(name for verdict in groups(*folders) for name in names(verdict)) == list("abc")
 

@@ -97,7 +97,7 @@ def _rows(path: Path) -> int | None:
 
 
 def _package(random: Random, folder: Path, inside: Path) -> Path:
-    """Put a collection into a package, wrongly."""
+    """Pack a collection into an invalid package."""
     path = folder / f"ann.{random.choice(('apkg', 'colpkg'))}"
     names = ("collection.anki2", "collection.anki21", "../collection.anki2", "/etc/x", "media")
     with zipfile.ZipFile(path, "w", random.choice((0, 8, 12, 14))) as zipped:

@@ -169,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write(page: Path, tally: Tally, given: argparse.Namespace) -> None:
-    """Put the table and its command into a page."""
+    """Write the table and its command into a page."""
     git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     words = ["python", "tests/faults/campaign.py", "--minutes", f"{given.minutes:g}"]

@@ -210,7 +210,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def broken(log: Reviews, rows: int | None) -> list[str]:
-    """Say which of its own rules a log breaks."""
+    """Return the invariants that a log violates."""
     problems = []
     if rows is not None and len(log) + sum(log.left_out.values()) != rows:
         problems.append(f"{len(log)} of {rows} rows kept, {dict(log.left_out)} left out")
@@ -244,7 +244,7 @@ def _judge(source: Source, path: Path, check: Callable[[Reviews], list[str]]) ->
 
 
 def unclear(message: str, path: Path) -> list[str]:
-    """Say what a message lacks."""
+    """Return what a message lacks."""
     problems = []
     if path.name not in message:
         problems.append(f"the message does not name the file: {message[:200]}")

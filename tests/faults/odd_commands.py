@@ -1,4 +1,4 @@
-"""Command lines that nobody should write."""
+"""Malformed command lines."""
 
 from __future__ import annotations
 

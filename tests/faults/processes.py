@@ -128,7 +128,7 @@ def finish(folder: Path, words: Sequence[str], limit: float = TIME_LIMIT) -> Run
 
 
 def different(found: Path, reference: Path) -> list[str]:
-    """Say which results of a folder are not, bit for bit, those of another."""
+    """Return the result files of a folder that differ from those of another."""
     problems = []
     for name in RESULTS:
         here, there = found / name, reference / name
@@ -153,7 +153,7 @@ def different(found: Path, reference: Path) -> list[str]:
 
 
 def broken_store(database: Path, *, finished: int) -> list[str]:
-    """Say what is wrong with a tracking store in which no process works any more."""
+    """Return the problems of a tracking store that no process uses any more."""
     if not database.is_file():
         return ["there is no store"]
     with closing(sqlite3.connect(database, timeout=30)) as connection:

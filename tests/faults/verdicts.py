@@ -49,7 +49,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Name of its folder."""
+        """Folder of the case."""
         return f"{self.kind.replace(' ', '_')}_{self.seed}_{self.number}"
 
     @property

@@ -32,9 +32,9 @@ PANEL = default_panel()
 EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}
 
 
-def clustered(panel, predictions, cluster, clusters, cells=None):
+def clustered(panel, predictions, cluster, clusters, cells=None, **options):
     cells = cells or cells_for(predictions)
-    return ClusterSums.of(panel, predictions, cluster, clusters, cells)
+    return ClusterSums.of(panel, predictions, cluster, clusters, cells, **options)
 
 
 def cells_for(predictions):
@@ -133,13 +133,12 @@ def test_together_they_are_the_sketch_of_all_reviews(one_user):
 
 
 @pytest.mark.parametrize("block", [1, 2, 500])
-def test_blocks_of_clusters_that_hold_other_cells_fit_together(one_user, monkeypatch, block):
-    monkeypatch.setattr("srs_eval.metrics.cluster_sums.BLOCK", block)
+def test_blocks_of_clusters_that_hold_other_cells_fit_together(one_user, block):
     predictions = one_user(n=50)
-    made = clustered(PANEL, predictions, np.sort(predictions.card) // 20, 5)  # the last are empty
+    cluster = np.sort(predictions.card) // 20
+    made = clustered(PANEL, predictions, cluster, 5, block=block)  # the last are empty
     assert table_of(made).shape[0] == len(made) == 5
-    monkeypatch.undo()
-    expected = clustered(PANEL, predictions, np.sort(predictions.card) // 20, 5, made.cells)
+    expected = clustered(PANEL, predictions, cluster, 5, made.cells)
     assert_alike(table_of(made), table_of(expected))
 
 

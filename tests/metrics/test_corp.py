@@ -4,37 +4,26 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
+from pairs import columns, counted, quick, reviews
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.corp import (
     CorpPart,
     corp,
     corp_consistency_band,
-    corp_decomposition,
 )
 from srs_eval.metrics.proper import brier, brier_skill, log_loss, normalized_entropy
 from srs_eval.metrics.tally import Tally, tally
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
-probabilities = st.one_of(
-    st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 8).map(lambda k: k / 8)
-)
-reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=40)
-quick = settings(max_examples=60, deadline=None)
-
-
-def columns(pairs):
-    p, recalled = zip(*pairs, strict=True)
-    return np.array(p), np.array(recalled)
 
 
 @quick
 @given(reviews)
 def test_the_parts_make_up_both_scores(pairs):
     p, recalled = columns(pairs)
-    found = corp_decomposition(p, recalled)
+    found = corp(counted(p, recalled))
     for parts, score in ((found.brier, brier), (found.log, log_loss)):
         assert parts.score == pytest.approx(score(p, recalled), abs=1e-12)
         total = parts.miscalibration - parts.discrimination + parts.uncertainty
@@ -50,8 +39,8 @@ def test_the_parts_are_the_skill_scores(pairs):
     if recalled.all() or not recalled.any():
         return
     for parts, skill in (
-        (corp_decomposition(p, recalled).brier, brier_skill(p, recalled)),
-        (corp_decomposition(p, recalled).log, 1 - normalized_entropy(p, recalled)),
+        (corp(counted(p, recalled)).brier, brier_skill(p, recalled)),
+        (corp(counted(p, recalled)).log, 1 - normalized_entropy(p, recalled)),
     ):
         gain = (parts.discrimination - parts.miscalibration) / parts.uncertainty
         assert gain == pytest.approx(skill, abs=1e-9)
@@ -62,7 +51,7 @@ def test_the_parts_are_the_skill_scores(pairs):
 def test_a_rising_change_of_predictions_changes_miscalibration_only(pairs):
     p, recalled = columns(pairs)
     p = p.round(3)
-    here, there = corp_decomposition(p, recalled), corp_decomposition(0.2 + p**2 / 2, recalled)
+    here, there = corp(counted(p, recalled)), corp(counted(0.2 + p**2 / 2, recalled))
     assert there.recalibrated == pytest.approx(here.recalibrated)
     for one, other in ((here.brier, there.brier), (here.log, there.log)):
         assert other.discrimination == pytest.approx(one.discrimination, abs=1e-12)
@@ -71,15 +60,15 @@ def test_a_rising_change_of_predictions_changes_miscalibration_only(pairs):
 
 def test_recalibrated_predictions_have_no_miscalibration(weyl):
     p, recalled = weyl(2000, 0.05)
-    curve = corp_decomposition(p, recalled)
-    again = corp_decomposition(np.interp(p, curve.p, curve.recalibrated), recalled)
+    curve = corp(counted(p, recalled))
+    again = corp(counted(np.interp(p, curve.p, curve.recalibrated), recalled))
     assert again.brier.miscalibration == pytest.approx(0, abs=1e-12)
     assert again.log.miscalibration == pytest.approx(0, abs=1e-12)
 
 
 def test_the_golden_case(cases):
     inputs, expected = cases["C23"]["inputs"], cases["C23"]["expected"]
-    found = corp_decomposition(inputs["p"], inputs["y"])
+    found = corp(counted(inputs["p"], inputs["y"]))
     heights = found.recalibrated[np.searchsorted(found.p, inputs["p"])]
     assert heights == pytest.approx(expected["recalibrated"], abs=1e-12)
     for parts, wanted in (
@@ -96,7 +85,7 @@ def test_it_agrees_with_model_diagnostics(weyl, decimals):
 
     p, recalled = weyl(3000, 0.05)
     p = np.clip(p.round(decimals), 0.01, 0.99)
-    found = corp_decomposition(p, recalled)
+    found = corp(counted(p, recalled))
     for parts, function in ((found.brier, SquaredError()), (found.log, LogLoss())):
         row = decompose(recalled.astype(float), p, scoring_function=function).to_dicts()[0]
         assert [getattr(parts, name) for name in (*PARTS, "score")] == pytest.approx(
@@ -105,7 +94,7 @@ def test_it_agrees_with_model_diagnostics(weyl, decimals):
 
 
 def test_equal_predictions_have_no_discrimination():
-    found = corp_decomposition([0.9] * 10, [1] * 7 + [0] * 3)
+    found = corp(counted([0.9] * 10, [1] * 7 + [0] * 3))
     assert found.brier.discrimination == 0
     assert found.brier.miscalibration == pytest.approx(0.2**2)
     divergence = 0.7 * math.log(0.7 / 0.9) + 0.3 * math.log(0.3 / 0.1)
@@ -115,7 +104,7 @@ def test_equal_predictions_have_no_discrimination():
 
 @pytest.mark.parametrize("outcome", [True, False])
 def test_one_outcome_leaves_nothing_uncertain(outcome):
-    found = corp_decomposition([0.2, 1.0, 0.7], [outcome] * 3)
+    found = corp(counted([0.2, 1.0, 0.7], [outcome] * 3))
     for parts in (found.brier, found.log):
         assert (parts.discrimination, parts.uncertainty) == (0, 0)
         assert parts.miscalibration == pytest.approx(parts.score)
@@ -135,29 +124,29 @@ def test_the_band_holds_the_curve_of_true_predictions_and_not_of_others():
     p = rng.beta(9, 1.2, 20_000)
     inside = []
     for truth in (p, p - 0.1 * (p > 0.6)):
-        counted = tally(p, rng.random(len(p)) < truth)
-        band, curve = corp_consistency_band(counted, resamples=100), corp(counted)
+        joined = tally(p, rng.random(len(p)) < truth)
+        band, curve = corp_consistency_band(joined, resamples=100), corp(joined)
         heights = np.interp(band.p, curve.p, curve.recalibrated)
-        weight = counted.at_most(2**10).count
+        weight = joined.at_most(2**10).count
         inside.append(weight @ ((band.lo <= heights) & (heights <= band.hi)) / weight.sum())
     assert inside[0] > 0.85
     assert inside[1] < 0.1
 
 
 def test_the_band_is_drawn_anew_only_with_another_seed():
-    counted = tally(np.linspace(0, 1, 50), np.arange(50) % 3 > 0)
-    one, same, other = (corp_consistency_band(counted, seed=seed) for seed in (0, 0, 1))
+    joined = tally(np.linspace(0, 1, 50), np.arange(50) % 3 > 0)
+    one, same, other = (corp_consistency_band(joined, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.lo, same.lo)
     assert (one.lo != other.lo).any()
     assert (one.lo <= one.hi).all()
     assert len(corp_consistency_band(tally(np.empty(0), np.empty(0, bool))).p) == 0
     with pytest.raises(ConfigError, match=r"at least 1 resample, not 0\.95 and 0"):
-        corp_consistency_band(counted, resamples=0)
+        corp_consistency_band(joined, resamples=0)
 
 
 def test_the_metrics_are_the_parts(one_user):
     predictions = one_user()
-    found = corp_decomposition(predictions.p, predictions.recalled)
+    found = corp(counted(predictions.p, predictions.recalled))
     for part in PARTS:
         for score in ("brier", "log"):
             metric = CorpPart(part, score)
@@ -172,6 +161,6 @@ def test_the_metrics_are_the_parts(one_user):
 
 
 def test_nothing_is_nan():
-    found = corp_decomposition([], [])
+    found = corp(counted([], []))
     assert math.isnan(found.brier.miscalibration)
     assert len(found.recalibrated) == 0

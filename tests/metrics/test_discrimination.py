@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from pairs import confusion, counted
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.discrimination import auc, roc_points
-from srs_eval.metrics.threshold import STATISTICS, Confusion, confusion_counts, confusion_statistics
+from srs_eval.metrics.discrimination import auc, roc_of
+from srs_eval.metrics.threshold import Confusion, confusion_statistics
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 16])
@@ -31,7 +32,7 @@ def test_auc_of_constant_predictions_is_a_half():
 def test_the_complete_curve_is_kept_while_it_is_short(weyl):
     p, recalled = weyl(300, 0.05)
     p = p.round(2)
-    curve = roc_points(p, recalled)
+    curve = roc_of(counted(p, recalled))
     fpr, tpr, _ = roc_curve(recalled, p, drop_intermediate=False)
     assert curve.fpr == pytest.approx(fpr)
     assert curve.tpr == pytest.approx(tpr)
@@ -39,7 +40,7 @@ def test_the_complete_curve_is_kept_while_it_is_short(weyl):
 
 def test_a_long_curve_is_thinned_without_moving_it(weyl):
     p, recalled = weyl(50_000, 0.05)
-    curve = roc_points(p, recalled, points=501)
+    curve = roc_of(counted(p, recalled), points=501)
     assert len(curve.fpr) <= 501
     assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
     assert np.all(np.diff(curve.fpr) >= 0)
@@ -50,14 +51,14 @@ def test_a_long_curve_is_thinned_without_moving_it(weyl):
 
 def test_operating_points_lie_on_the_curve(weyl):
     p, recalled = weyl(400, 0.05)
-    curve = roc_points(p, recalled, thresholds=(0.7, 0.9))
+    curve = roc_of(counted(p, recalled), thresholds=(0.7, 0.9))
     on_curve = set(zip(curve.fpr.tolist(), curve.tpr.tolist(), strict=True))
     assert [threshold for threshold, _, _ in curve.at] == [0.7, 0.9]
     assert {(fpr, tpr) for _, fpr, tpr in curve.at} <= on_curve
 
 
 def test_a_curve_with_one_outcome_is_empty():
-    curve = roc_points([0.95, 0.5], [1, 1], thresholds=[0.9])
+    curve = roc_of(counted([0.95, 0.5], [1, 1]), thresholds=[0.9])
     assert len(curve.fpr) == len(curve.tpr) == 0
     assert math.isnan(curve.auc)
     assert curve.at[0][2] == 0.5
@@ -67,22 +68,21 @@ def test_a_curve_with_one_outcome_is_empty():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
 def test_on_the_threshold_counts_as_predicted_recall(dtype, threshold):
-    counts = confusion_counts(np.array([threshold], dtype), [True], threshold)
-    assert counts.true_positive == 1
+    counts = confusion(np.array([threshold], dtype), [True], threshold)
+    assert counts["tp"] == 1
 
 
 def test_statistics_come_in_pairs_that_sum_to_one(weyl):
-    counts = confusion_counts(*weyl(500, 0.05), 0.8)
+    counts = confusion(*weyl(500, 0.05), 0.8)
     pairs = (("tpr", "fnr"), ("fpr", "tnr"), ("ppv", "fdr"), ("for", "npv"))
     for one, other in pairs:
-        assert counts.rate(one) + counts.rate(other) == pytest.approx(1)
+        assert counts[one] + counts[other] == pytest.approx(1)
 
 
 def test_an_empty_condition_is_undefined():
-    counts = confusion_counts([0.5, 0.6], [1, 0], 0.9)
-    assert math.isnan(counts.rate("ppv"))
-    assert math.isnan(counts.rate("fdr"))
-    assert all(math.isnan(confusion_counts([], [], 0.9).rate(s)) for s in STATISTICS)
+    counts = confusion([0.5, 0.6], [1, 0], 0.9)
+    assert math.isnan(counts["ppv"])
+    assert math.isnan(counts["fdr"])
 
 
 def test_names_say_statistic_and_threshold():

@@ -5,30 +5,26 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from pairs import columns, counted, quick, reviews
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, ici, ici_quantiles, lowess
+from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, ici, lowess
 from srs_eval.metrics.tally import Tally, tally
-
-probabilities = st.one_of(
-    st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5]), st.integers(0, 8).map(lambda k: k / 8)
-)
-reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=40)
-quick = settings(max_examples=60, deadline=None)
-
-
-def columns(pairs):
-    p, recalled = zip(*pairs, strict=True)
-    return np.array(p), np.array(recalled)
 
 
 def shared(p, recalled):
     """Outcomes, equal predictions sharing their mean one."""
     _, tie, size = np.unique(p, return_inverse=True, return_counts=True)
     return (np.bincount(tie, recalled) / size)[tie]
+
+
+def quantiles_of(p, recalled):
+    """Distances that a half, nine tenths and all of the reviews do not exceed."""
+    gaps = gaps_of(counted(p, recalled))
+    return [gaps.quantile(share) for share in (0.5, 0.9, 1.0)]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +54,7 @@ def test_it_agrees_with_statsmodels(reference_gaps, n, decimals, spread):
     expected = reference_gaps(p, recalled)
     assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-6)
     quantiles = [*np.quantile(expected, [0.5, 0.9]), expected.max()]
-    assert ici_quantiles(p, recalled) == pytest.approx(quantiles, abs=1e-5)
+    assert quantiles_of(p, recalled) == pytest.approx(quantiles, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +72,7 @@ def test_many_predictions_are_joined_without_a_trace(reference_gaps):
     recalled = rng.random(len(p)) < p - 0.03
     expected = reference_gaps(p, recalled)
     assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-5)
-    found = ici_quantiles(p, recalled, [0.5, 0.9])
+    found = quantiles_of(p, recalled)[:2]
     assert found == pytest.approx(np.quantile(expected, [0.5, 0.9]), abs=5e-5)
 
 
@@ -95,7 +91,7 @@ def test_a_straight_line_is_fitted_exactly():
 @given(reviews)
 def test_numbers_are_finite_and_in_order(pairs):
     p, recalled = columns(pairs)
-    half, most, all_of_them = ici_quantiles(p, recalled)
+    half, most, all_of_them = quantiles_of(p, recalled)
     assert 0 <= half <= most <= all_of_them < math.inf
     assert 0 <= ici(p, recalled) <= all_of_them + 1e-12
 
@@ -122,7 +118,7 @@ def test_weights_count_as_reviews():
 def test_very_few_reviews_have_a_number(n):
     p = np.linspace(0.2, 0.9, n)
     assert 0 <= ici(p, [True] * n) <= 1
-    assert np.isfinite(ici_quantiles(p, [True] * n)).all()
+    assert np.isfinite(quantiles_of(p, [True] * n)).all()
 
 
 def test_the_metrics_are_the_numbers(one_user):
@@ -131,17 +127,15 @@ def test_the_metrics_are_the_numbers(one_user):
     assert Ici()(predictions) == ici(p, recalled)
     metrics = [IciQuantile(0.5), IciQuantile(0.9)]
     assert [metric.name for metric in metrics] == ["e50", "e90"]
-    expected = ici_quantiles(p, recalled, [0.5, 0.9])
-    assert [metric(predictions) for metric in metrics] == expected.tolist()
+    expected = quantiles_of(p, recalled)[:2]
+    assert [metric(predictions) for metric in metrics] == expected
 
 
 def test_a_quantile_is_at_a_share():
     with pytest.raises(ConfigError, match="not 90"):
         IciQuantile(90)
-    with pytest.raises(ConfigError, match="not 2"):
-        ici_quantiles([0.5], [1], [2])
 
 
 def test_nothing_is_nan():
     assert math.isnan(ici([], []))
-    assert np.isnan(ici_quantiles([], [])).all()
+    assert np.isnan(quantiles_of([], [])).all()

@@ -129,13 +129,13 @@ def calibrated(rng):
 
 @pytest.fixture(scope="module")
 def intervals():
-    """Intervals of a dozen sets, and the mean scores of a hundred others."""
+    """Intervals of six sets, and the mean scores of fifty others."""
     rng = np.random.default_rng(1)
     panel = Panel(CALIBRATED)
-    scores = [panel.score(calibrated(rng)) for _ in range(100)]
+    scores = [panel.score(calibrated(rng)) for _ in range(50)]
     level = {name: float(np.mean([each[name] for each in scores])) for name in panel.names}
     found = []
-    for _ in range(12):
+    for _ in range(6):
         predictions = calibrated(rng)
         widths = joint_half_widths(panel, predictions, [USER], resamples=100)
         score = panel.score(predictions)

@@ -10,8 +10,8 @@ from scipy import stats
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.intervals import (
-    around,
     half_widths,
+    intervals_around,
     joint_half_widths,
     single_user_intervals,
 )
@@ -176,7 +176,7 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
     panel = Panel([Brier(), LogLoss(), Free()])
     scores = {"brier": 0.1, "log_loss": 0.3, "free": -2.0}
     widths = {"brier": 0.2, "log_loss": 0.1, "free": 5.0}
-    assert around(panel, scores, widths) == {
+    assert intervals_around(panel, scores, widths) == {
         "brier": (0.0, pytest.approx(0.3)),
         "log_loss": (pytest.approx(0.2), pytest.approx(0.4)),
         "free": (-7.0, 3.0),
@@ -185,7 +185,9 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
 
 def test_an_unknown_score_or_width_leaves_no_interval():
     panel = Panel([Brier(), LogLoss(), Free()])
-    got = around(panel, {"brier": math.nan, "log_loss": 0.3, "free": 1.0}, {"log_loss": math.nan})
+    got = intervals_around(
+        panel, {"brier": math.nan, "log_loss": 0.3, "free": 1.0}, {"log_loss": math.nan}
+    )
     assert np.isnan(list(got.values())).all()
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from pairs import confusion, counted
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import (
@@ -18,17 +19,18 @@ from srs_eval.metrics.bins import (
 from srs_eval.metrics.calibration import ece, mbe
 from srs_eval.metrics.discrimination import auc
 from srs_eval.metrics.proper import (
+    LogLossCertainWrong,
+    LogLossClipped,
     brier,
     brier_skill,
-    count_certain_wrong,
-    count_clipped,
     log_loss,
     normalized_entropy,
 )
 from srs_eval.metrics.score import score
-from srs_eval.metrics.smece import smece, smece_at, smece_exact, smece_lattice
+from srs_eval.metrics.sketch import alone
+from srs_eval.metrics.smece import lattice_of, residual_field, smece, smece_exact
 from srs_eval.metrics.summary import summarise
-from srs_eval.metrics.threshold import STATISTICS, confusion_counts
+from srs_eval.metrics.threshold import STATISTICS
 
 SIMPLE = {
     "log_loss": log_loss,
@@ -52,15 +54,10 @@ def near(expected, tolerance):
 
 
 def assert_counts(counts, expected):
-    got = {
-        "TP": counts.true_positive,
-        "FP": counts.false_positive,
-        "FN": counts.false_negative,
-        "TN": counts.true_negative,
-    }
-    assert got == {name: expected[name] for name in got}
+    for name in ("tp", "fp", "fn", "tn"):
+        assert counts[name] == expected[name.upper()], name
     for statistic in STATISTICS:
-        assert counts.rate(statistic) == near(expected[statistic.upper()], 1e-14), statistic
+        assert counts[statistic] == near(expected[statistic.upper()], 1e-14), statistic
 
 
 @pytest.mark.parametrize("case", ["C01", "C03", "C12"])
@@ -73,14 +70,14 @@ def test_small_panels(cases, case):
 
 def test_one_class_confusion(cases):
     inputs, expected = cases["C03"]["inputs"], cases["C03"]["expected"]
-    assert_counts(confusion_counts(inputs["p"], inputs["y"], 0.9), expected["confusion_at_0_9"])
+    assert_counts(confusion(inputs["p"], inputs["y"], 0.9), expected["confusion_at_0_9"])
 
 
 def test_one_review(cases):
     inputs, expected = cases["C12"]["inputs"], cases["C12"]["expected"]
     facts = (inputs["delta_t"], inputs["i"], inputs["lapse"])
     assert rmse_bins(inputs["p"], inputs["y"], *facts) == near(expected["rmse_bins"], 1e-12)
-    _, sigma = smece_lattice(inputs["p"], inputs["y"])
+    _, sigma = lattice_of(counted(inputs["p"], inputs["y"]))
     assert sigma * 1024 == expected["sigma_relplot_x1024"]
 
 
@@ -89,9 +86,9 @@ def test_certain_predictions_are_clipped_and_counted(cases):
     losses = [log_loss(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     names = ("right", "wrong", "one_wrong_of_four")
     assert losses == [near(expected[name], 1e-12) for name in names]
-    wrong = [count_certain_wrong(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
+    wrong = [alone(LogLossCertainWrong(), inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     assert wrong == expected["n_certain_wrong"]
-    assert count_clipped(inputs["a"]["p"], inputs["a"]["y"]) == expected["n_clipped"]
+    assert alone(LogLossClipped(), inputs["a"]["p"], inputs["a"]["y"]) == expected["n_clipped"]
     assert brier(inputs["b"]["p"], inputs["b"]["y"]) == expected["brier_wrong"]
     single = np.array(inputs["b"]["p"], np.float32)
     assert log_loss(single, inputs["b"]["y"]) == near(expected["wrong"], 1e-12)
@@ -106,14 +103,14 @@ def test_auc_with_ties(cases):
 def test_confusion_on_the_threshold(cases):
     inputs = cases["C08"]["inputs"]
     for threshold in inputs["thresholds"]:
-        counts = confusion_counts(inputs["p"], inputs["y"], threshold)
+        counts = confusion(inputs["p"], inputs["y"], threshold)
         assert_counts(counts, cases["C08"]["expected"][str(threshold)])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_confusion_in_the_precision_of_the_predictions(cases, dtype):
     inputs, expected = cases["C09"]["inputs"], cases["C09"]["expected"]
-    counts = confusion_counts(np.array(inputs["p"], dtype), inputs["y"], inputs["threshold"])
+    counts = confusion(np.array(inputs["p"], dtype), inputs["y"], inputs["threshold"])
     assert_counts(counts, expected["float32_native" if dtype == "float32" else dtype])
 
 
@@ -133,12 +130,13 @@ def test_smece_on_a_fixture(cases, weyl, case):
     inputs, expected = cases[case]["inputs"], cases[case]["expected"]
     p, recalled = weyl(inputs["n"], inputs["shift"])
     assert recalled.sum() == expected["n_recalled"]
-    value, sigma = smece_lattice(p, recalled)
+    value, sigma = lattice_of(counted(p, recalled))
     assert value == near(expected["smece_relplot"], 1e-10)
     assert sigma * 1024 == expected["sigma_relplot_x1024"]
     assert smece_exact(p, recalled) == near(expected["smece_exact"], 2e-6)
-    assert smece_at(p, recalled, 0.05) == near(expected["smece_sigma_0_05"], 2e-6)
-    assert smece_at(p, recalled, 0.01) == near(expected["smece_sigma_0_01"], 2e-6)
+    residuals = residual_field(counted(p, recalled))
+    for sigma, name in ((0.05, "smece_sigma_0_05"), (0.01, "smece_sigma_0_01")):
+        assert residuals.absolute_integral(sigma) == near(expected[name], 2e-6)
 
 
 def test_smece_of_certainties(cases):
@@ -197,4 +195,4 @@ def test_a_million_reviews(cases, weyl):
         tolerance = cases["C30a"]["tol"].get(name, 1e-10)
         assert SIMPLE[name](p, recalled) == near(expected[name], tolerance), name
     for threshold, counts in expected["confusion"].items():
-        assert_counts(confusion_counts(p, recalled, float(threshold)), counts)
+        assert_counts(confusion(p, recalled, float(threshold)), counts)

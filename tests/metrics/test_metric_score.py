@@ -11,7 +11,7 @@ from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.proper import Brier
+from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.tally import tally
@@ -132,7 +132,8 @@ def of_users():
 
 def test_users_may_be_called_anything(of_users):
     p, _, recalled, user = of_users
-    expected = score(p, recalled, user=user, resamples=20)
+    panel = Panel([LogLoss()])
+    expected = score(p, recalled, user=user, panel=panel, resamples=20)
     names = np.array([f"user {code:02d}" for code in user])
     calls = [
         user + 7,
@@ -146,7 +147,7 @@ def test_users_may_be_called_anything(of_users):
         pd.Series(names).astype("category"),
     ]
     for given in calls:
-        got = score(p, recalled, user=given, resamples=20)
+        got = score(p, recalled, user=given, panel=panel, resamples=20)
         assert got.intervals["log_loss"] == pytest.approx(expected.intervals["log_loss"])
         assert got.interval_over == "users"
 

@@ -15,8 +15,6 @@ from srs_eval.metrics.proper import (
     LogLossClipped,
     brier,
     brier_skill,
-    count_certain_wrong,
-    count_clipped,
     log_loss,
     normalized_entropy,
 )
@@ -40,7 +38,6 @@ def test_one_outcome_leaves_the_skill_undefined():
 def test_nothing_scores_nan_without_a_warning():
     for metric in (log_loss, normalized_entropy, brier, brier_skill):
         assert math.isnan(metric([], []))
-    assert count_clipped([], []) == count_certain_wrong([], []) == 0
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

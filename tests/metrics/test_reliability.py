@@ -4,21 +4,22 @@ import math
 
 import numpy as np
 import pytest
+from pairs import counted
 
-from srs_eval.metrics.reliability import reliability_curve, reliability_of
+from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.smece import smece_exact
 from srs_eval.metrics.tally import Tally, tally
 
 
 def test_calibrated_predictions_lie_on_the_diagonal(weyl):
-    curve = reliability_curve(*weyl(20_000, 0.0))
+    curve = reliability_of(counted(*weyl(20_000, 0.0)), resamples=20)
     inner = (curve.p_grid > 0.7) & (curve.p_grid < 0.97)
     assert curve.observed[inner] == pytest.approx(curve.p_grid[inner], abs=0.03)
     assert np.isnan(curve.observed[curve.p_grid < 0.45]).all()
 
 
 def test_bias_shows_where_it_is(weyl):
-    curve = reliability_curve(*weyl(50_000, 0.1))
+    curve = reliability_of(counted(*weyl(50_000, 0.1)), resamples=20)
     at = dict(zip(curve.p_grid.round(3), curve.observed, strict=True))
     assert at[0.7] == pytest.approx(0.7, abs=0.02)
     assert at[0.97] == pytest.approx(0.87, abs=0.02)
@@ -26,14 +27,14 @@ def test_bias_shows_where_it_is(weyl):
 
 def test_the_number_is_smooth_ece(weyl):
     p, recalled = weyl(2000, 0.05)
-    curve = reliability_curve(p, recalled)
+    curve = reliability_of(counted(p, recalled), resamples=20)
     assert curve.smece == smece_exact(p, recalled) == curve.sigma
     assert 0 < curve.half_width < 0.03
     assert curve.n == 2000
 
 
 def test_the_band_surrounds_the_curve_and_narrows_with_data(weyl):
-    small, large = (reliability_curve(*weyl(n, 0.05), seed=1) for n in (300, 30_000))
+    small, large = (reliability_of(counted(*weyl(n, 0.05)), seed=1) for n in (300, 30_000))
     middle = np.searchsorted(large.p_grid, 0.8)
     for curve in (small, large):
         assert curve.lo[middle] < curve.observed[middle] < curve.hi[middle]
@@ -47,7 +48,7 @@ def test_the_band_surrounds_the_curve_and_narrows_with_data(weyl):
 
 
 def test_density_integrates_to_one(weyl):
-    curve = reliability_curve(*weyl(1000, 0.05))
+    curve = reliability_of(counted(*weyl(1000, 0.05)), resamples=20)
     assert np.trapezoid(curve.density, curve.p_grid) == pytest.approx(1, abs=0.01)
     assert curve.density.min() >= 0
 
@@ -61,7 +62,7 @@ def test_the_half_width_matches_resampling_the_reviews():
     estimate = smece_exact(p, recalled)
     below, above = np.quantile(errors, [0.025, 0.975])
     expected = max(above - estimate, estimate - below)
-    assert reliability_curve(p, recalled).half_width == pytest.approx(expected, rel=0.25)
+    assert reliability_of(counted(p, recalled)).half_width == pytest.approx(expected, rel=0.25)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +70,14 @@ def test_the_half_width_matches_resampling_the_reviews():
     [([0.9], [1]), ([0.0, 1.0], [0, 1]), ([1.0, 0.0], [0, 1]), ([0.5] * 9, [1] * 9)],
 )
 def test_little_data_makes_a_curve_all_the_same(p, recalled):
-    curve = reliability_curve(p, recalled)
+    curve = reliability_of(counted(p, recalled), resamples=20)
     nearest = np.rint(np.array(p) * 200).astype(int)
     assert np.isfinite(curve.observed[nearest]).all()
     assert math.isfinite(curve.half_width)
 
 
 def test_nothing_makes_an_undefined_curve():
-    curve = reliability_curve([], [])
+    curve = reliability_of(counted([], []), resamples=20)
     assert np.isnan(curve.observed).all()
     assert math.isnan(curve.smece)
     assert curve.n == 0
@@ -86,14 +87,14 @@ def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(we
     rng = np.random.default_rng(2)
     p = rng.beta(9, 1.2, 3000)
     inside = []
-    for _ in range(12):
-        curve = reliability_curve(p, rng.random(3000) < p, resamples=40)
+    for _ in range(6):
+        curve = reliability_of(counted(p, rng.random(3000) < p), resamples=40)
         dense = curve.density > 1
         held = (curve.observed >= curve.null_lo) & (curve.observed <= curve.null_hi)
         inside.append(held[dense].mean())
     # The bandwidth is chosen on the same outcomes, so 95 % is only about right.
     assert 0.88 < np.mean(inside) <= 1
-    curve = reliability_curve(*weyl(10_000, 0.1), resamples=40)
+    curve = reliability_of(counted(*weyl(10_000, 0.1)), resamples=40)
     biased = curve.p_grid > 0.95
     assert (curve.observed < curve.null_lo)[biased].all()
 
@@ -101,7 +102,7 @@ def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(we
 def test_the_band_under_calibration_has_the_width_that_theory_gives():
     rng = np.random.default_rng(3)
     p = rng.beta(9, 1.2, 20_000)
-    curve = reliability_curve(p, rng.random(20_000) < p - 0.05, resamples=500)
+    curve = reliability_of(counted(p, rng.random(20_000) < p - 0.05), resamples=300)
     at = np.searchsorted(curve.p_grid, 0.8)
     kernel = np.exp(-0.5 * ((p - curve.p_grid[at]) / curve.sigma) ** 2)
     kernel += np.exp(-0.5 * ((2 - p - curve.p_grid[at]) / curve.sigma) ** 2)
@@ -114,15 +115,15 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
 def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions():
     rng = np.random.default_rng(4)
     p = rng.beta(9, 1.2, 2000)
-    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(200)])
-    curve = reliability_curve(p, rng.random(2000) < p**2)
+    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(80)])
+    curve = reliability_of(counted(p, rng.random(2000) < p**2), resamples=20)
     assert curve.smece_floor == pytest.approx(expected, rel=0.08)
 
 
 def test_weights_of_reviews_count_as_shares_of_reviews():
-    counted = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
-    halves = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
+    whole = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
+    halves = Tally(whole.p, whole.forgotten / 2, whole.recalled / 2)
     curve = reliability_of(halves)
     assert curve.n == 1.5
-    assert curve.smece == pytest.approx(reliability_of(counted).smece)
+    assert curve.smece == pytest.approx(reliability_of(whole).smece)
     assert 0 < curve.smece_floor < 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import counted
 from scipy.special import expit, logit
 
 from srs_eval.metrics.slope import (
@@ -15,7 +16,6 @@ from srs_eval.metrics.slope import (
     CalibrationInTheLarge,
     CalibrationSlope,
     calibration_in_the_large,
-    calibration_line,
     in_the_large_of,
     line_of,
 )
@@ -48,7 +48,7 @@ def test_it_agrees_with_statsmodels(n, decimals):
     p = np.clip(rng.beta(9, 1.2, n).round(decimals), 0.01, 1 - 1e-9)
     recalled = rng.random(n) < expit(0.3 + 0.7 * logit(p))
     slope, intercept, large = by_statsmodels(p, recalled)
-    assert calibration_line(p, recalled) == pytest.approx((slope, intercept), abs=1e-8)
+    assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
     assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
@@ -56,14 +56,14 @@ def test_the_line_of_the_truth_is_found():
     rng = np.random.default_rng(0)
     p = rng.beta(9, 1.2, 200_000)
     recalled = rng.random(len(p)) < expit(-0.5 + 0.8 * logit(p))
-    assert calibration_line(p, recalled) == pytest.approx((0.8, -0.5), abs=0.05)
+    assert line_of(counted(p, recalled)) == pytest.approx((0.8, -0.5), abs=0.05)
 
 
 @settings(max_examples=80, deadline=None)
 @given(reviews)
 def test_any_line_makes_the_likelihood_level(pairs):
     p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
-    line, large = calibration_line(p, recalled), calibration_in_the_large(p, recalled)
+    line, large = line_of(counted(p, recalled)), calibration_in_the_large(p, recalled)
     x = logit(np.clip(p, 2.0**-52, 1 - 2.0**-52))
     if 0 < recalled.mean() < 1:
         assert float((recalled - expit(large + x)).sum()) == pytest.approx(0, abs=1e-6)
@@ -84,7 +84,7 @@ def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
     p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
     # Certain and wrong on both sides leaves the likelihood level, and the shift to rounding.
     p = np.clip(p.round(3), 0.001, 0.999)
-    line, turned = calibration_line(p, recalled), calibration_line(1 - p, ~recalled)
+    line, turned = line_of(counted(p, recalled)), line_of(counted(1 - p, ~recalled))
     assert turned.slope == pytest.approx(line.slope, abs=1e-6, rel=1e-6, nan_ok=True)
     assert turned.intercept == pytest.approx(-line.intercept, abs=1e-6, rel=1e-6, nan_ok=True)
     large, other = (calibration_in_the_large(*one) for one in ((p, recalled), (1 - p, ~recalled)))
@@ -93,7 +93,7 @@ def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
 
 def test_equal_predictions_have_no_slope_but_a_shift():
     p, recalled = [0.5] * 4, [1, 1, 1, 0]
-    assert np.isnan(calibration_line(p, recalled)).all()
+    assert np.isnan(line_of(counted(p, recalled))).all()
     assert calibration_in_the_large(p, recalled) == pytest.approx(math.log(3))
 
 
@@ -107,25 +107,25 @@ def test_equal_predictions_have_no_slope_but_a_shift():
     ],
 )
 def test_separated_outcomes_have_no_finite_slope(p, recalled):
-    assert np.isnan(calibration_line(p, recalled)).all()
+    assert np.isnan(line_of(counted(p, recalled))).all()
     assert calibration_in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
 
 
 def test_outcomes_enclosed_by_others_are_not_separated():
-    line = calibration_line([0.2, 0.5, 0.5, 0.8], [0, 1, 1, 0])
+    line = line_of(counted([0.2, 0.5, 0.5, 0.8], [0, 1, 1, 0]))
     assert line.slope == pytest.approx(0, abs=1e-9)
     assert line.intercept == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("outcome", [True, False])
 def test_one_outcome_has_no_line(outcome):
-    assert np.isnan(calibration_line([0.3, 0.9], [outcome] * 2)).all()
+    assert np.isnan(line_of(counted([0.3, 0.9], [outcome] * 2))).all()
     assert math.isnan(calibration_in_the_large([0.3, 0.9], [outcome] * 2))
 
 
 def test_certain_predictions_are_clipped():
     p, recalled = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 0, 0, 1, 1, 0]
-    line = calibration_line(p, recalled)
+    line = line_of(counted(p, recalled))
     assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
     assert abs(line.intercept) < 1e-9
     assert calibration_in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
@@ -139,7 +139,7 @@ def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
     p = np.abs(near - 10 ** rng.uniform(-6, -0.1, n))
     recalled = rng.random(n) < expit(0.2 + 0.6 * logit(p))
     slope, intercept, large = by_statsmodels(p, recalled)
-    assert calibration_line(p, recalled) == pytest.approx((slope, intercept), abs=1e-8)
+    assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
     assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
@@ -148,7 +148,7 @@ def test_outcomes_that_overlap_within_one_joined_prediction_only_are_fitted_in_f
     recalled = p > 0.5
     middle = len(p) // 2
     recalled[middle - 1 : middle + 1] = [True, False]
-    line = calibration_line(p, recalled)
+    line = line_of(counted(p, recalled))
     assert line.slope > 1000
     x = logit(p)
     missed = recalled - expit(line.intercept + line.slope * x)
@@ -167,15 +167,15 @@ def test_weights_count_as_reviews():
 
 def test_a_million_predictions_take_a_moment():
     p = np.sort(np.random.default_rng(0).beta(9, 1.2, 1_000_000))
-    counted = tally(p, np.random.default_rng(1).random(len(p)) < p)
+    million = tally(p, np.random.default_rng(1).random(len(p)) < p)
     began = time.process_time()
-    assert line_of(counted).slope == pytest.approx(1, abs=0.02)
+    assert line_of(million).slope == pytest.approx(1, abs=0.02)
     assert time.process_time() - began < 2
 
 
 def test_the_metrics_are_the_numbers(one_user):
     predictions = one_user()
-    line = calibration_line(predictions.p, predictions.recalled)
+    line = line_of(counted(predictions.p, predictions.recalled))
     assert CalibrationSlope()(predictions) == pytest.approx(line.slope)
     assert CalibrationIntercept()(predictions) == pytest.approx(line.intercept)
     large = calibration_in_the_large(predictions.p, predictions.recalled)
@@ -183,5 +183,5 @@ def test_the_metrics_are_the_numbers(one_user):
 
 
 def test_nothing_is_nan():
-    assert np.isnan(calibration_line([], [])).all()
+    assert np.isnan(line_of(counted([], []))).all()
     assert math.isnan(calibration_in_the_large([], []))

@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from pairs import counted
 
 from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.smece import residual_field, smece, smece_at, smece_exact, smece_lattice
+from srs_eval.metrics.smece import lattice_of, residual_field, smece, smece_exact
 from srs_eval.metrics.smooth import CosineField, onto_grid
 from srs_eval.metrics.tally import tally
 
@@ -34,7 +35,7 @@ def test_it_equals_the_reference_where_the_kernel_falls_between_nodes(reference_
     rng = np.random.default_rng(5)
     p = rng.beta(9, 1.2, 400_000)
     recalled = rng.random(len(p)) < p
-    value, sigma = smece_lattice(p, recalled)
+    value, sigma = lattice_of(counted(p, recalled))
     assert sigma * 1024 <= 3
     assert value == pytest.approx(reference_smece(p, recalled * 1.0), abs=1e-13)
 
@@ -62,13 +63,17 @@ def direct(p, recalled, sigma):
 def test_the_cosine_series_equals_mirror_images(weyl, sigma):
     p, recalled = weyl(60, 0.2)
     p[:2] = 0, 1
-    assert smece_at(p, recalled, sigma) == pytest.approx(direct(p, recalled, sigma), abs=3e-6)
+    assert residual_field(counted(p, recalled)).absolute_integral(sigma) == pytest.approx(
+        direct(p, recalled, sigma), abs=3e-6
+    )
 
 
 def test_the_exact_number_is_its_own_bandwidth(weyl):
     p, recalled = weyl(2000, 0.05)
     value = smece_exact(p, recalled)
-    assert smece_at(p, recalled, value) == pytest.approx(value, abs=1e-9)
+    assert residual_field(counted(p, recalled)).absolute_integral(value) == pytest.approx(
+        value, abs=1e-9
+    )
 
 
 def test_more_smoothing_never_leaves_more_error(weyl):
@@ -91,7 +96,6 @@ def test_the_base_rate_cannot_be_caught():
 def test_nothing_is_nan():
     assert math.isnan(smece([], []))
     assert math.isnan(smece_exact([], []))
-    assert math.isnan(smece_at([], [], 0.1))
 
 
 def test_masses_of_chunks_add_up(weyl):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srs_eval.metrics import sums as sums_module
 from srs_eval.metrics.bins import FactSums, LogBinSums
 from srs_eval.metrics.calibration import EqualBinSums
 from srs_eval.metrics.prediction_cells import PredictionCells
@@ -93,7 +92,7 @@ def by_loop(sums, predictions, group):
 
 
 @pytest.mark.parametrize("sums", OURS, ids=lambda sums: type(sums).__name__)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=12),
     chunk=st.sampled_from([1, 7, 2**14]),
@@ -104,10 +103,8 @@ def test_groups_and_chunks_of_any_size_equal_a_plain_loop(sums, sizes, chunk, se
     """Groups may be empty, in the middle and at either end, and be cut by chunks."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     predictions = invented(len(group), seed, dtype)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sums_module, "CHUNK", chunk)
-        (total,) = add_up([sums], predictions, group, len(sizes))
-        (whole,) = add_up([sums], predictions)
+    (total,) = add_up([sums], predictions, group, len(sizes), chunk=chunk)
+    (whole,) = add_up([sums], predictions, chunk=chunk)
     expected = by_loop(sums, predictions, group)
     assert total.values.shape[0] == len(sizes)
     for number, of_group in enumerate(total.values):
@@ -132,12 +129,11 @@ def test_only_cells_that_hold_reviews_are_kept(sums):
     assert not total.values[1].any()
 
 
-def test_several_sums_are_added_up_in_their_order(monkeypatch):
+def test_several_sums_are_added_up_in_their_order():
     predictions = invented(50, 1)
-    monkeypatch.setattr(sums_module, "CHUNK", 7)
-    together = add_up(OURS, predictions)
+    together = add_up(OURS, predictions, chunk=7)
     for sums, total in zip(OURS, together, strict=True):
-        (alone,) = add_up([sums], predictions)
+        (alone,) = add_up([sums], predictions, chunk=7)
         assert total.cell.tolist() == alone.cell.tolist()
         assert np.array_equal(total.values, alone.values)
 

@@ -16,10 +16,8 @@ from srs_eval.metrics.temporal import (
     Temporal,
     TemporalCollapsed,
     curve_drops,
-    most_unseen,
     sample_elapsed,
     temporal_rates,
-    temporal_se,
 )
 from srs_eval.metrics.temporal_magnitude import (
     TemporalDrop,
@@ -298,27 +296,3 @@ def test_a_curve_of_a_review_that_was_not_scored_is_refused(one_user, stranger):
         reviews_of_curves(replace(predictions, curves=some))
     with pytest.raises(ScoreError, match=r"forgetting curve 0 \(and 599 more\)"):
         reviews_of_curves(select(replace(predictions, curves=some), np.arange(0)))
-
-
-def test_pairs_of_one_curve_are_no_evidence_of_their_own():
-    rates = np.repeat([0.0, 1.0, 0.5, 0.25], 10)
-    curve = np.repeat(np.arange(4), 10)
-    assert temporal_se(rates, curve) == pytest.approx(temporal_se(rates[::10]))
-    assert temporal_se(rates[::10]) == pytest.approx(np.std(rates[::10], ddof=1) / 2)
-    assert temporal_se(rates) < 0.4 * temporal_se(rates, curve)
-
-
-def test_undefined_curves_have_no_part_in_the_standard_error():
-    rates = np.array([0.1, np.nan, 0.4, 0.3])
-    assert temporal_se(rates) == pytest.approx(temporal_se(rates[[0, 2, 3]]))
-    assert math.isnan(temporal_se(np.array([0.3, np.nan])))
-    assert math.isnan(temporal_se(np.empty(0)))
-    assert math.isnan(temporal_se(np.array([0.3, 0.4]), np.array([1, 1])))
-
-
-def test_a_share_never_seen_is_bounded_by_three_over_n():
-    assert most_unseen(1) == pytest.approx(0.95)
-    for n in (1, 20, 10_000):
-        assert (1 - most_unseen(n)) ** n == pytest.approx(0.05)
-    assert most_unseen(10_000) == pytest.approx(3 / 10_000, rel=0.01)
-    assert math.isnan(most_unseen(0))

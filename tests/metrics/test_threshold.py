@@ -18,7 +18,6 @@ from srs_eval.metrics.threshold import (
     STATISTICS,
     ConfusionCounts,
     ThresholdBias,
-    confusion_counts,
     confusion_statistics,
     threshold_biases,
     threshold_rows,
@@ -55,12 +54,12 @@ def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
     p = np.array([0.95, 0.91, 0.9, 0.89, 0.88, 0.5])
     recalled = np.array([True, True, False, False, True, False])
     (row,) = rows(p, recalled)
-    counted = confusion_counts(p, recalled, 0.9)
+    made = ConfusionCounts(2, 1, 1, 2)
     names = ("tp", "fp", "fn", "tn")
     assert [row[name] for name in names] == [2, 1, 1, 2]
     for statistic in STATISTICS:
-        assert row[statistic] == counted.rate(statistic)
-        assert (row[f"{statistic}_low"], row[f"{statistic}_high"]) == counted.interval(statistic)
+        assert row[statistic] == made.rate(statistic)
+        assert (row[f"{statistic}_low"], row[f"{statistic}_high"]) == made.interval(statistic)
     near = [0.91 - 1, 0.9, 0.89]
     assert row["bias"] == pytest.approx(np.mean(near))
     assert row["nearby"] == 3

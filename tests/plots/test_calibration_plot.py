@@ -6,8 +6,8 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.reliability import reliability_curve
-from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.reliability import reliability_of
+from srs_eval.metrics.tally import Tally, tally
 from srs_eval.plots.calibration_plot import calibration_figure, plot_calibration, smece_text
 
 
@@ -31,7 +31,7 @@ def test_the_number_written_is_the_metric():
     axes, curve = drawn(p, recalled)
     written = key_of(axes).splitlines()[0].split()
     assert written[0] == "smECE"
-    metric = reliability_curve(p, recalled)
+    metric = reliability_of(tally(p, recalled))
     assert float(written[1]) == pytest.approx(metric.smece, abs=6e-4)
     assert float(written[3]) == pytest.approx(metric.half_width, abs=6e-4)
     assert curve.smece == metric.smece
@@ -50,7 +50,7 @@ def test_the_number_written_is_the_metric():
 )
 def test_the_number_has_as_many_digits_as_its_interval_supports(smece, half_width, expected):
     p, recalled = beta(20)
-    curve = reliability_curve(p, recalled)
+    curve = reliability_of(tally(p, recalled))
     fields = {name: getattr(curve, name) for name in curve.__slots__}
     assert (
         smece_text(type(curve)(**{**fields, "smece": smece, "half_width": half_width})) == expected

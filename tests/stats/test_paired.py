@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
 from srs_eval.stats.significance import SignTest
 
+CASES = Path(__file__).parents[1] / "golden" / "metric_cases.json"
 WEIGHTINGS = ("users", "reviews", "log_reviews")
 
 
 @pytest.fixture(scope="module")
-def six(cases):
-    """Six users of very different sizes, two models, and what must come out."""
+def six():
+    """Six users of very different sizes, two models, and the expected numbers."""
+    cases = json.loads(CASES.read_text(encoding="utf-8"))
     inputs = cases["C27"]["inputs"]
     numbers = {
         name: np.array([math.nan if value == "NaN" else value for value in inputs[name]])

@@ -47,7 +47,7 @@ def require(launcher: str) -> None:
 
 
 def in_folder(here: Here) -> str:
-    """Name the folder in full: a worker that is used again has the one of another test."""
+    """Return the absolute folder: a reused worker has the one of another test."""
     return f"hydra.sweep.dir={here.folder / 'out'}"
 
 

@@ -1,4 +1,4 @@
-"""Hydra's words for a sweep as a search space, and what is said of words that are none."""
+"""Hydra's sweep syntax as a search space, and errors for invalid spaces."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_words_of_hydra_become_spaces(word: str, expected: BaseDistribution) -> 
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("interval(3,1)", "nothing, or one value only"),
-        ("interval(2,2)", "nothing, or one value only"),
-        ("range(10,1)", "nothing, or one value only"),
-        ("range(1,2)", "nothing, or one value only"),
+        ("interval(3,1)", "between its ends"),
+        ("interval(2,2)", "between its ends"),
+        ("range(10,1)", "between its ends"),
+        ("range(1,2)", "between its ends"),
         ("tag(log,interval(0,1))", "begins above 0"),
         ("tag(log,range(1,20,5))", "leave the step out"),
         ("tag(log,choice(1,2))", "choices have no scale"),
-        ("tag(loog,interval(1,2))", "tag loog means nothing here; there is log"),
+        ("tag(loog,interval(1,2))", "tag loog"),
         ("shuffle(range(1,5))", "leave shuffle out"),
         ("choice(1)", "only one choice"),
     ],
@@ -79,8 +79,7 @@ def test_a_key_keeps_what_it_is_written_with() -> None:
 def test_options_that_mean_nothing_are_refused_all_at_once() -> None:
     with pytest.raises(SweepError) as refused:
         SearchOptions(n_trials=0, direction="up", pruner="some", seed=-1)  # type: ignore[arg-type]
-    told = str(refused.value)
-    assert "hydra.sweeper.n_trials=0: expected a whole number, 1 or more" in told
-    assert "hydra.sweeper.direction=up: there are minimize, maximize" in told
-    assert "hydra.sweeper.pruner=some: there are none, median, hyperband" in told
-    assert "hydra.sweeper.seed=-1" in told
+    wrong = [line.partition(":")[0] for line in str(refused.value).splitlines()]
+    assert [name.removeprefix("hydra.sweeper.") for name in wrong] == [
+        *("direction=up", "pruner=some", "n_trials=0", "seed=-1")
+    ]

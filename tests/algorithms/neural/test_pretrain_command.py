@@ -40,7 +40,7 @@ def test_weights_are_written_and_nobody_they_have_seen_is_scored(
         (["algo=gru"], "write weights=FILE.safetensors"),
         (["algo=gru", "weights=gru.pt"], "write weights=FILE.safetensors"),
         (["algo=grru", "weights=x.safetensors"], "did you mean"),
-        (["algo=avg", *LOGS, "weights=x.safetensors"], "learns nothing from other users"),
+        (["algo=avg", *LOGS, "weights=x.safetensors"], "cannot be pretrained"),
     ],
 )
 def test_a_command_that_cannot_be_followed_says_why(

@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from srs_eval.mlflow_plugins.lending import LentRun
+from srs_eval.mlflow_plugins.active_run import ActiveRun
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.tracker import RunInfo
 
@@ -22,7 +22,7 @@ NAMES = ("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "MLFLOW
 @pytest.fixture
 def ours(uri: str) -> MlflowTracker:
     """A tracker with an open run, in another experiment than the one MLflow was told."""
-    tracker = MlflowTracker(uri=uri, experiment="lending")
+    tracker = MlflowTracker(uri=uri, experiment="ours")
     tracker.start(RunInfo("ours"))
     return tracker
 
@@ -36,13 +36,13 @@ def test_what_a_job_logs_goes_to_its_run_whatever_was_chosen_before(
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "elsewhere")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'another.db'}")
     before = {name: os.environ.get(name) for name in NAMES}
-    lent = LentRun(ours.environment())
+    active = ActiveRun(ours.environment())
     mlflow.log_metric("loss", 0.5)
     mlflow.end_run()
     with mlflow.start_run(run_name="besides") as besides:
         pass
     mlflow.set_experiment("elsewhere")  # with nothing left to go on with, the job may
-    lent.take_back()
+    active.restore()
     assert {name: os.environ.get(name) for name in NAMES} == before
     assert mlflow.get_tracking_uri() == f"sqlite:///{tmp_path / 'another.db'}"
     run_id = ours.finish("finished").run_id
@@ -62,15 +62,15 @@ def test_a_run_left_open_is_closed_and_another_store_in_a_job_is_mlflows_refusal
 ) -> None:
     import mlflow
 
-    lent = LentRun(ours.environment())
+    active = ActiveRun(ours.environment())
     mlflow.set_experiment("elsewhere")
     with pytest.raises(MlflowException, match="does not match environment run ID"):
         mlflow.start_run()
-    lent.take_back()
-    lent = LentRun(ours.environment())
+    active.restore()
+    active = ActiveRun(ours.environment())
     mlflow.log_metric("loss", 0.5)
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'another.db'}")
-    lent.take_back()
+    active.restore()
     assert mlflow.active_run() is None
     assert mlflow.get_tracking_uri() == global_uri
     ours.finish("finished")

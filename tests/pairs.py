@@ -1,0 +1,35 @@
+"""Predictions with outcomes for tests of metrics: drawn, counted, and cut at a threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from srs_eval.metrics.sketch import bare_predictions, exact_sketch
+from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.threshold import Confusion, threshold_rows
+from srs_eval.metrics.validate import paired
+
+probabilities = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)
+)
+reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=40)
+quick = settings(max_examples=50, deadline=None)
+
+
+def columns(pairs):
+    """Split pairs of a prediction and an outcome into two arrays."""
+    return np.array([p for p, _ in pairs], float), np.array([r for _, r in pairs], bool)
+
+
+def counted(p, recalled) -> Tally:
+    """Count predictions and outcomes given as lists or arrays."""
+    return tally(*paired(p, recalled))
+
+
+def confusion(p, recalled, threshold) -> dict[str, float]:
+    """Compute the confusion matrix, its rates and their intervals at a threshold."""
+    metrics = [Confusion("tpr", threshold)]
+    sketch = exact_sketch(bare_predictions(*paired(p, recalled)), metrics)
+    return threshold_rows(sketch, metrics)[0]
