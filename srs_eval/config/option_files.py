@@ -165,7 +165,7 @@ def composed_option(group: str, name: str) -> DictConfig:
     ConfigError
         If it cannot be read, or builds on anything else.
     """
-    files = {path.stem: path for path in _files(group, ())}
+    files = _files(group, ())
     file = files[name]
     if fault := _fault(file):
         raise ConfigError(f"{group}={name}: {file} cannot be read: {fault}")
