@@ -127,15 +127,13 @@ def compute_with(workers: int | None) -> Compute:
     return Serial() if workers == 1 else ProcessesByValue(Processes(workers))
 
 
-def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any] | None:
-    """Return what makes a progress bar; None where none is wanted."""
-    if not on:
-        return None
+def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:
+    """Return what makes a progress bar, which shows nothing unless it is `on`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
         from tqdm.auto import tqdm
 
     in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
     # Elsewhere there is no bar where nobody watches it grow.
-    disable = False if in_notebook else None
+    disable = not on or (False if in_notebook else None)
     return partial(tqdm, desc=what, unit=unit, leave=False, disable=disable)

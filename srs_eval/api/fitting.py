@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -63,7 +62,10 @@ class FittedModels:
     @property
     def parameters(self) -> pd.DataFrame:
         """One row per user, one column per learned parameter, in the algorithm's order."""
-        rows = [fit.parameters for fit in self._fits]
+        learned = [fit.parameters for fit in self._fits]
+        rows = np.full((len(learned), max(map(len, learned))), np.nan)
+        for row, parameters in zip(rows, learned, strict=True):
+            row[: len(parameters)] = parameters
         return pd.DataFrame(rows, index=pd.Index(self.users, name="user"))
 
     def predict(self, data: DataLike | Reviews | None = None, **options: Any) -> pd.DataFrame:
@@ -290,9 +292,8 @@ def fit(
     work = FitToEverything(
         EvaluateUser(one.source, one.algorithm, one.protocol, seed=one.seed, curves=0)
     )
-    made = bar("fits", "fit", on=progress)
-    with nullcontext() if made is None else made(total=len(users)) as shown:
-        tick = (lambda: None) if shown is None else partial(shown.update, 1)
+    with bar("fits", "fit", on=progress)(total=len(users)) as shown:
+        tick = partial(shown.update, 1)
         done = compute_with(workers).map(work, users, on_crash=_crashed, tick=tick)
         found = {fitted.fit.user: fitted for fitted in done}
     about = inputs.description()

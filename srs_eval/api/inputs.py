@@ -151,8 +151,8 @@ def source(data: DataLike, **arguments: Any) -> Source:
 
     Examples
     --------
-    >>> source("synthetic", users=2).users()
-    (1, 2)
+    >>> list(source("synthetic", users=2).users())
+    [1, 2]
     """
     return cast(Source, _data(data, _columns_inside(data, arguments)).built)
 

@@ -20,12 +20,12 @@ from srs_eval.plots.style import (
     SMALL,
     VERMILION,
     counted,
-    dress,
     heading,
     house_style,
     new_figure,
     save_figure,
-    say,
+    style_axes,
+    write_message,
 )
 from srs_eval.tuning.search import Found, written
 
@@ -52,7 +52,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
     """Draw the value of each trial, and the best so far."""
     figure = new_figure(5.6, 3.6)
     axes = figure.add_subplot()
-    dress(axes)
+    style_axes(axes)
     title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
     axes.set_title(heading("search", title))
     axes.set_xlabel("trial")
@@ -60,7 +60,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     done = [t for t in found.trials if t.state == TrialState.COMPLETE and t.value is not None]
     if not done:
-        say(axes, "no trial has a value")
+        write_message(axes, "no trial has a value")
         return figure
     numbers = np.array([t.number for t in done])
     values = np.array([float(t.value or 0.0) for t in done])
@@ -125,13 +125,13 @@ def importance_figure(found: Found) -> Figure:
     shown = list(shares.items())[:_MOST_SETTINGS][::-1]
     figure = new_figure(5.6, 1.3 + 0.32 * max(len(shown), 3))
     axes = figure.add_subplot()
-    dress(axes)
+    style_axes(axes)
     axes.set_title(heading("importance", "which settings matter"))
     axes.set_xlabel("share of the variance among trials (fANOVA)")
     if not shown:
         axes.set_xticks([])
         axes.set_yticks([])
-        say(axes, f"at least {_FEWEST} trials with different values are needed")
+        write_message(axes, f"at least {_FEWEST} trials with different values are needed")
         return figure
     bars = axes.barh([name for name, _ in shown], [share for _, share in shown], color=BLUE)
     axes.bar_label(bars, fmt=lambda share: f"{share:.2f}", padding=3, fontsize=SMALL)

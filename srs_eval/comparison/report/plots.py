@@ -15,10 +15,10 @@ from srs_eval.plots.style import (
     PALE,
     SMALL,
     VERMILION,
-    dress,
     house_style,
     new_figure,
     short_name,
+    style_axes,
 )
 
 
@@ -29,7 +29,7 @@ def differences_figure(verdict: Verdict) -> Figure:
     with house_style():
         figure = new_figure(7.2, 0.9 + 0.3 * max(len(models), 1))
         axes = figure.add_subplot()
-        dress(axes)
+        style_axes(axes)
         for row, model in enumerate(models):
             standing = board.to_baseline[model]
             gap, lo, hi = standing.difference.mean, standing.average.lo, standing.average.hi
@@ -81,7 +81,7 @@ def strata_figure(verdict: Verdict, model: int) -> Figure | None:
 
 
 def _draw_strata(axes: Axes, fact: Fact, strata: tuple[Stratum, ...], at: int) -> None:
-    dress(axes)
+    style_axes(axes)
     axes.axhline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
     for place, stratum in enumerate(strata):
         gap, lo, hi = (float(of[at]) for of in (stratum.gap, stratum.lo, stratum.hi))
