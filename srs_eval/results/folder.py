@@ -34,16 +34,17 @@ def save(result: Result, folder: Path) -> Result:
     OSError
         If the folder cannot be written to.
     """
+    predicted = result.predicted
+    schemas = {name: list(predicted.schemas(name)) for name in (PREDICTIONS, CURVES)}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
-    for name in (PREDICTIONS, CURVES):
-        schemas = list(result.predicted.schemas(name))
-        if not schemas:
+    for name, found in schemas.items():
+        if found:
+            schema = tables.common_schema(found)
+            rows = (part.cast(schema) for part in predicted.tables(name))
+            files.write_reviews(folder / name, schema, _grouped(rows))
+        else:
             (folder / name).unlink(missing_ok=True)
-            continue
-        schema = _common_schema(schemas)
-        rows = (part.cast(schema) for part in result.predicted.tables(name))
-        files.write_reviews(folder / name, schema, _grouped(rows))
     files.write_table(folder / FITS, tables.fits_table(result.fitted))
     files.write_table(folder / SCORES, tables.scores_table(result.by_user))
     files.write_json(folder / SUMMARY, result.facts.as_json())
@@ -100,17 +101,6 @@ class SavedFits(Sequence[Fit]):
             with reading(self._file):
                 self._fits = tables.read_fits(files.read_table(self._file))
         return self._fits
-
-
-def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Find a schema that holds all: text if any user has a name, the highest precision of p."""
-    common = schemas[0]
-    for position, field in enumerate(common):
-        kinds = {schema.field(field.name).type for schema in schemas}
-        if len(kinds) > 1:
-            wider = pa.string() if pa.string() in kinds else pa.float64()
-            common = common.set(position, field.with_type(wider))
-    return common
 
 
 def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

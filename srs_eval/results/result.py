@@ -14,7 +14,7 @@ from srs_eval.nouns import Fit, User
 from srs_eval.results.files import PREDICTIONS
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.summary import Summary
-from srs_eval.results.tables import fits_table, scores_table
+from srs_eval.results.tables import common_schema, fits_table, scores_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +72,8 @@ class Result:
         """One row per metric: means over users and reviews, pooled value and intervals."""
         import pandas as pd  # slow to import, and not needed by the command
 
-        rows = [{"metric": name, **asdict(row)} for name, row in self.facts.metrics.items()]
-        return pd.DataFrame(rows).set_index("metric")
+        rows = {name: asdict(row) for name, row in self.facts.metrics.items()}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
 
     @property
     def fits(self) -> pd.DataFrame:
@@ -86,7 +86,8 @@ class Result:
         tables = list(self.predicted.tables(PREDICTIONS))
         if not tables:
             return _frame(pa.table({}))
-        return _frame(pa.concat_tables(tables, promote_options="permissive"))
+        schema = common_schema([table.schema for table in tables])
+        return _frame(pa.concat_tables([table.cast(schema) for table in tables]))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

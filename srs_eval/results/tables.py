@@ -64,6 +64,17 @@ def curves_table(predictions: Predictions) -> pa.Table | None:
     return pa.table({**named, **long}, metadata={"times": str(times)})
 
 
+def common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return a schema that holds all: text if any user has a name, the highest precision of p."""
+    common = schemas[0]
+    for position, field in enumerate(common):
+        kinds = {schema.field(field.name).type for schema in schemas}
+        if len(kinds) > 1:
+            wider = pa.string() if pa.string() in kinds else pa.float64()
+            common = common.set(position, field.with_type(wider))
+    return common
+
+
 def read_predictions(user: User, table: pa.Table, curves: pa.Table | None = None) -> Predictions:
     """Turn the rows of one user back into predictions."""
     columns: dict[str, Any] = {

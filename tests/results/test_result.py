@@ -118,11 +118,18 @@ def test_data_frames_show_what_the_values_are(result):
     assert set(result.predictions["user"]) == {3, 1}
 
 
+def test_users_of_both_kinds_are_shown_as_text(result):
+    parts = {user: every_column(user, 1) for user in (5, "ann")}
+    shown = replace(result, predicted=InMemory(parts)).predictions
+    assert shown["user"].unique().tolist() == ["5", "ann"]
+
+
 def test_a_result_of_nothing_can_be_shown_and_saved(make_log, logs_of, tmp_path):
     source = logs_of(make_log(cards=1))
     nothing = evaluate(Experiment(Average(), source, SrsBenchmark(), default_panel()))
     assert nothing.facts.users == 0
     assert len(nothing.predictions) == len(nothing.scores) == 0
+    assert len(replace(nothing, facts=Summary()).summary) == 0
     again = load(save(nothing, tmp_path).folder)
     assert again.facts.skipped == 1
     assert list(again.predicted) == []
