@@ -86,7 +86,7 @@ def evaluate(
     >>> result = se.evaluate("constant", "synthetic", users=2, size_scale=0.05, panel="quick")
     >>> result.facts.users, result.facts.label
     (2, 'constant')
-    >>> result.scores.loc[1, "log_loss"] > 0
+    >>> bool(result.scores.loc[1, "log_loss"] > 0)
     True
     """
     given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
