@@ -45,7 +45,7 @@ class CardRows:
         return self._by_row(counts)
 
     def any(self, event: BoolArray) -> BoolArray:
-        """Tell, for each row, whether the event happened at any row of the same card."""
+        """Return for each row whether the event happened at any row of the same card."""
         happened = np.logical_or.reduceat(event[self.order], self.begins)
         result = np.empty(len(self.order), bool)
         result[self.order] = np.repeat(happened, self.lengths)
@@ -83,7 +83,7 @@ class CardRows:
         return self._by_row(before)
 
     def _by_row(self, values: IntArray) -> IntArray:
-        """Put what is card by card into the order of the log."""
+        """Return values that are ordered by card in the order of the log."""
         result = np.empty_like(values)
         result[self.order] = values
         return result

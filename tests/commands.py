@@ -6,19 +6,31 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
 
 from srs_eval.commands.run import command
+from srs_eval.data.synthetic import SyntheticUsers
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = ("data=synthetic", "data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
 QUIET = ("tracking=none", "figures=false")
+
+# A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
+_simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
+
+
+def run_here(words: Sequence[str]) -> int:
+    """Run a command in this process, each log simulated once in all of them."""
+    with patch.object(SyntheticUsers, "read", lambda source, user: _simulated(source, user)):
+        return command(list(words))
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ class Here:
 
     def __call__(self, *words: str) -> Done:
         self._capsys.readouterr()
-        status = command(list(words))
+        status = run_here(words)
         captured = self._capsys.readouterr()
         return Done(status, captured.out, captured.err)
 

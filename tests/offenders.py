@@ -15,6 +15,7 @@ import numpy as np
 from srs_eval.cards import earlier_on_card
 from srs_eval.checks import (
     check_blind_to_the_future,
+    check_capability_names,
     check_deterministic,
     check_empty_folds,
     check_fit_ignores_test_rows,
@@ -922,7 +923,29 @@ HONEST = [
     Learned,
 ]
 
+
+class MisspellsACapability(Honest):
+    """Its methods are never called, because of their names."""
+
+    fit_in_step = re_fit = pre_train = Honest.fit
+
+
+@dataclass(frozen=True)
+class MisspeltCurve(Model):
+    def predict_att(self, reviews, rows, elapsed):
+        return forgetting(elapsed)
+
+
+class MisspellsItsCurve(Honest):
+    def fit(self, reviews, rows, rng):
+        return MisspeltCurve(super().fit(reviews, rows, rng).predicted)
+
+
 CAUGHT = [
+    (MisspellsACapability, check_capability_names, "did you mean fit_in_steps"),
+    (MisspellsACapability, check_capability_names, "did you mean pretrain"),
+    (MisspellsACapability, check_capability_names, "did you mean refit"),
+    (MisspellsItsCurve, check_capability_names, "did you mean predict_at"),
     (ReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
     (ReadsItsOwnDuration, check_blind_to_the_future, "earlier reviews"),
     (ReadsItsOwnRatingIntoOneArray, check_blind_to_the_future, "earlier reviews"),

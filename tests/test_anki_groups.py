@@ -18,6 +18,8 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
 
+pytestmark = pytest.mark.slow  # fits two collections, with and without their presets
+
 START = int(datetime(2010, 1, 1, 6, tzinfo=UTC).timestamp())
 
 

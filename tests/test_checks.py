@@ -35,7 +35,7 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
-from srs_eval.checks.assertions import Sides
+from srs_eval.checks.assertions import SignTest
 from srs_eval.checks.perturb import columns_of, other_future
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
@@ -43,15 +43,21 @@ from srs_eval.errors import SrsEvalError
 from srs_eval.nouns import GROUPS
 
 
-@pytest.mark.parametrize(("cheat", "check", "lesson"), CAUGHT)
-def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, lesson):
+@pytest.mark.parametrize(("cheat", "check", "advice"), CAUGHT)
+def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
     assert str(caught.value).startswith(f"{cheat.__name__}: ")
-    assert lesson in str(caught.value)
+    assert advice in str(caught.value)
 
 
-@pytest.mark.parametrize("cheat", [cheat for cheat, _, _ in CAUGHT])
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        pytest.param(cheat, marks=[] if number % 12 == 0 else [pytest.mark.slow])
+        for number, cheat in enumerate(dict.fromkeys(cheat for cheat, _, _ in CAUGHT))
+    ],
+)
 def test_running_all_checks_catches_it_too(cheat):
     with pytest.raises(CheckFailed, match=cheat.__name__):
         check_algorithm(cheat())
@@ -135,7 +141,7 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next():
 def test_what_another_process_cannot_import_is_told_apart_from_what_fails_there():
     with pytest.raises(NotImportable, match="no_such_module"):
         call_elsewhere("no_such_module", os.getpid)
-    with pytest.raises(RuntimeError, match="ValueError: invalid literal"):
+    with pytest.raises(ValueError, match="invalid literal"):
         call_elsewhere("builtins", int, "x")
 
 
@@ -175,7 +181,7 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     ],
 )
 def test_rounding_may_not_take_sides(towards, refused):
-    sides = Sides()
+    sides = SignTest()
     sides.add(np.array(towards[:2]))
     sides.add(np.array(towards[2:]))
     with pytest.raises(CheckFailed, match="same side") if refused else nullcontext():

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -79,11 +78,9 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_help_is_for_people_and_quick(tmp_path: Path) -> None:
-    times = []
-    for _ in range(2):  # the first may find cold files
-        began = time.perf_counter()
-        done = apart(tmp_path, "--help")
-        times.append(time.perf_counter() - began)
+    before = os.times()
+    done = apart(tmp_path, "--help")
+    after = os.times()
     assert done.status == 0
     for group in GROUPS:
         assert re.search(rf"^{group}: \w", done.out, re.M), group
@@ -91,7 +88,8 @@ def test_help_is_for_people_and_quick(tmp_path: Path) -> None:
     assert "Exit status" in done.out
     assert "???" not in done.out
     assert max(map(len, done.out.splitlines())) <= 100
-    assert min(times) < 3  # half a second on an idle machine
+    # CPU time: half a second on an idle machine
+    assert after.children_user - before.children_user < 3
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--cfg", "job"], ["algo=?"], ["algo=lsmt"]])
@@ -284,8 +282,8 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Her
     assert folders == ["0_avg", "1_sm2", "2_hlr"]
     jobs = re.findall(r"^(\d) +(\w+) +ok ", done.out, re.M)
     assert jobs == [("0", "avg"), ("1", "sm2"), ("2", "hlr")]
-    board = done.out[done.out.index("Each user counts once") :]
-    assert board.count(" leads ") >= 1
+    board = done.out.partition("Each user counts once")[2].partition("Other metrics")[0]
+    assert board.count(" leads\n") == 1
     scores = {
         name: summary_of(here.folder / "out" / name)["metrics"]["log_loss"]["mean_users"]
         for name in folders
@@ -310,7 +308,7 @@ def test_a_run_is_compared_with_a_finished_one(here: Here) -> None:
     assert f"{100 * (means[1] / means[0] - 1):+.1f} %" in line
     done = here("algo=avg", *SMALL, "data.seed=9", *QUIET, "hydra.run.dir=b", "baseline=before")
     assert done.status == 0
-    assert "there is no user of whom both runs scored the same reviews" in done.out
+    assert "there is no user for whom both runs scored the same reviews" in done.out
 
 
 def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: Here) -> None:

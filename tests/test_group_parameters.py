@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from commands import QUIET, apart
-from mlflow import MlflowClient
 from omegaconf import OmegaConf
 from saved import load_predictions
 
@@ -186,6 +185,8 @@ def test_the_tracker_keeps_the_model_and_shows_each_preset(table: Path, tmp_path
     told = [*words(table), "figures=false", "hydra.run.dir=out", "tracking.model=true"]
     done = apart(tmp_path, *told, timeout=300)
     assert done.status == 0, done.text
+    from mlflow import MlflowClient
+
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     (run,) = client.search_runs([e.experiment_id for e in client.search_experiments()])
     assert run.data.tags["model"] == "kept: user two, fold 4"

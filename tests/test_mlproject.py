@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from mlflow import MlflowClient
 
 ROOT = Path(__file__).parents[1]
 SMALL = "data.users=2 data.size_scale=0.02 figures=false"
@@ -119,6 +118,8 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
     overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
     done = mlflow_run(tmp_path, "-P", "algo=avg", "-P", f"overrides={overrides}")
     assert done.returncode == 0, done.stderr + done.stdout
+    from mlflow import MlflowClient
+
     client = MlflowClient(f"sqlite:///{tmp_path / 'store.db'}")
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     (run,) = client.search_runs(experiments)

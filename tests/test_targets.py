@@ -15,8 +15,9 @@ from srs_eval.config import settings
 from srs_eval.config.building import KINDS, build
 from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.config.targets import Builder
+from srs_eval.data.anki import AnkiCollection
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, Metric
+from srs_eval.nouns import Algorithm, Metric, Source
 
 FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
 BLEND = "srs_eval.algorithms.combined.blend.Blend"
@@ -106,6 +107,16 @@ def test_parts_that_fit_are_built() -> None:
     options = {"_target_": "srs_eval.algorithms.combined.ensemble.Ensemble", "members": members}
     ensemble = Builder().build(options, Algorithm)
     assert [type(member) for member in ensemble.members.values()] == [Fsrs6, Hlr]
+
+
+def test_classes_are_found_under_the_names_of_earlier_releases() -> None:
+    base = {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6", "fit": "default"}
+    blend = Builder().build(
+        {"_target_": "srs_eval.algorithms.blend.Blend", "base": base}, Algorithm
+    )
+    assert isinstance(blend, Blend)
+    assert isinstance(blend.base, Fsrs6)
+    assert Builder().find("srs_eval.data.anki.AnkiCollection", Source) is AnkiCollection
 
 
 @pytest.mark.parametrize("word", ["_partial_", "_args_", "_recursive_", "_convert_"])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from commands import SMALL, Done, Here, summary_of
-from mlflow import MlflowClient
-from mlflow.entities import Run
+from commands import SMALL, Done, Here, run_here, summary_of
 
 from srs_eval.tracking import view
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 SECTIONS = {"log_loss": "test", "smece": "calib", "rmse_bins": "calib", "auc": "discrimination"}
 JOBS = {"fsrs6": "one", "avg": "many/0_avg", "hlr": "many/1_hlr"}
@@ -21,6 +23,8 @@ class Study:
     """One run and one sweep of two jobs, in a store of their own."""
 
     def __init__(self, folder: Path, single: Done, sweep: Done) -> None:
+        from mlflow import MlflowClient
+
         self.folder = folder
         self.single = single
         self.sweep = sweep
@@ -58,11 +62,9 @@ def run_quietly(words: list[str]) -> Done:
     import contextlib
     import io
 
-    from srs_eval.commands.run import command
-
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = command(words)
+        status = run_here(words)
     return Done(status, out.getvalue(), err.getvalue())
 
 
@@ -208,6 +210,8 @@ def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
 def test_a_failed_job_is_a_failed_run_that_can_be_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mlflow import MlflowClient
+
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("crad\n1\n", encoding="utf-8")
     here = Here(tmp_path, capsys)

@@ -74,7 +74,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same probability for everybody, fixed beforehand (90% in the public benchmark).
+    """The same probability for every user, fixed beforehand (90% in the public benchmark).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
     nothing; no parameters; not online. No published row.

@@ -54,7 +54,7 @@ class FitOptions(ABC):
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
     recipe: ClassVar[Recipe] = Recipe()
-    # How newton and lbfgs weigh recent reviews unless told, and how the public trainer does.
+    # How newton and lbfgs weigh recent reviews by default, and how the public trainer does.
     own_recency: ClassVar[Recency] = "mild"
     published_recency: ClassVar[Recency] = "none"
     own_prior_weight: ClassVar[float] = 1.0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from srs_eval.algorithms.fit_options import HALF_LIFE, NOT_CONVERGED, FitOptions
 from srs_eval.algorithms.options import require_bool
 from srs_eval.cards import rows_by_card
+from srs_eval.engine.binary_ratings import BinaryRatings, with_binary_ratings
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.lbfgs import lbfgs
@@ -21,15 +22,14 @@ from srs_eval.engine.objective import (
     LogCoordinates,
     Objective,
     feasible,
+    penalty_matrix,
     standard_errors,
-    stiffness,
 )
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import train
-from srs_eval.engine.two_buttons import TwoButtons, with_two_buttons
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
 
@@ -172,7 +172,7 @@ class Fitted(FitOptions):
         equations = self.equations(whole_days=reviews.whole_days)
         space = self.space(equations)
         if self.binary:
-            return TwoButtons(equations), space, with_two_buttons(reviews)
+            return BinaryRatings(equations), space, with_binary_ratings(reviews)
         return equations, space, reviews
 
     def _learn(
@@ -203,7 +203,7 @@ class Fitted(FitOptions):
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
 
     def _untrainable(self, reviews: Reviews, rows: IntArray) -> str:
-        """Say why the public trainer has nothing to train on, "" if it has."""
+        """Return the reason why the public trainer has nothing to train on, "" if it has."""
         if self.method != "reference":
             return ""
         if self.recipe.trains_on(reviews, rows, rows_by_card(reviews.card)).any():
@@ -226,7 +226,7 @@ class Fitted(FitOptions):
         coordinates = self.coordinates(equations)
         bounds = coordinates.space(space)
         objective = self.objective(equations, space, reviews, rows, centre)
-        objective = replace(objective, stiffness=weight * objective.stiffness)
+        objective = replace(objective, penalty_matrix=weight * objective.penalty_matrix)
         first = coordinates.encode(feasible(centre if previous is None else previous, space))
         starts = [first] if previous is not None else self._starts(first, bounds, rng)
         found = _best(lambda start: minimise(objective, start, bounds), starts)
@@ -266,8 +266,8 @@ class Fitted(FitOptions):
         ]
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
-        """Return the stiffness of the prior for a number of training reviews and a clock."""
-        return stiffness(space, self.prior_weight)
+        """Return the penalty matrix of the prior for a number of training reviews and a clock."""
+        return penalty_matrix(space, self.prior_weight)
 
     def trained(
         self,
@@ -284,7 +284,7 @@ class Fitted(FitOptions):
         if recipe.decimals is not None and not reviews.whole_days:
             recipe = replace(recipe, decimals=6)
         weight = self.weights(len(rows))
-        pull = stiffness(space, 1.0)
+        pull = penalty_matrix(space, 1.0)
         return train(compiled(equations), reviews, rows, weight, centre, pull, space, recipe)
 
 

@@ -42,11 +42,11 @@ class History:
     clock: Vector
 
     def of_places(self, column: NDArray[np.generic]) -> Vector:
-        """Put a column of the log card by card."""
+        """Return a column of the log, card by card."""
         return column[self.cards.order].astype(np.float64)
 
     def now(self, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Tell the time of a review of each card that comes `elapsed` after the one before."""
+        """Return the time of a review of each card that comes `elapsed` after the one before."""
         before = self.clock[self.place[rows] - 1]
         return np.where(self.nth[rows] > 0, before, 0.0) + elapsed
 

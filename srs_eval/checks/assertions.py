@@ -1,4 +1,4 @@
-"""What the honesty checks compare, and the words they use when it fails."""
+"""Assertions of the honesty checks, and their messages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _IN_SINGLE_PRECISION = (
     " (As small a difference can be rounding, where what is computed beside a row changes how it "
     "is computed: what was computed in single precision is to be returned as float32.)"
 )
-# Rounding takes sides as often as this by accident.
-_BY_ACCIDENT = 1e-4
+# Significance level of the sign test.
+_SIGNIFICANCE = 1e-4
 
 
 class CheckFailed(SrsEvalError):
-    """An algorithm that does what no algorithm may, and where to look for it."""
+    """An algorithm failed a check; the message says what it did and where to look."""
 
 
 def expect_same(
@@ -31,17 +31,17 @@ def expect_same(
     expected: FloatArray,
     found: FloatArray,
     rows: IntArray,
-    lesson: str,
+    advice: str,
     *,
     tolerance: float | None = None,
 ) -> None:
-    """Raise if predictions of the same rows differ; `lesson` ends the sentence about it.
+    """Raise if predictions of the same rows differ; `advice` ends the message.
 
     Parameters
     ----------
     tolerance : float, optional
-        By how much they may; None for what rounding may come to in their precision, of which
-        `Sides` finds out whether it gives anything away.
+        Largest difference allowed; None for that of rounding in their precision, which
+        `SignTest` examines.
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))
@@ -56,7 +56,7 @@ def expect_same(
         raise CheckFailed(
             f"{named(algorithm)}: the prediction of row {rows[first]} "
             f"({expected[first]:.{digits}g}, now {found[first]:.{digits}g}; "
-            f"{len(moved)} of {len(rows)} differ) {lesson}.{rounded}"
+            f"{len(moved)} of {len(rows)} differ) {advice}.{rounded}"
         )
 
 
@@ -69,11 +69,11 @@ def expect_shape(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...]) ->
         )
 
 
-class Sides:
-    """Differences between predictions for opposite outcomes, too small to tell from rounding.
+class SignTest:
+    """A sign test of differences between predictions that may be rounding.
 
-    Rounding takes the side of the outcome about as often as the other side; what knows the
-    outcome takes its side nearly always, and ranks reviews by it however small it is.
+    Rounding moves a prediction towards the outcome as often as away from it. A model that knows
+    the outcome moves towards it nearly always, and ranks reviews by it however small the move.
     """
 
     def __init__(self) -> None:
@@ -83,25 +83,25 @@ class Sides:
         """Add by how much predictions are higher where the outcome is the better one."""
         self._towards += np.ravel(towards).tolist()
 
-    def expect_none(self, algorithm: Algorithm, lesson: str) -> None:
-        """Raise if the differences take one side; `lesson` ends the sentence about it.
+    def expect_none(self, algorithm: Algorithm, advice: str) -> None:
+        """Raise if the differences have one sign too often; `advice` ends the message.
 
-        Of few rows all may not.
+        With few rows, if all of them do.
         """
         towards = np.array(self._towards)
         up, down = int((towards > 0).sum()), int((towards < 0).sum())
         n = up + down
         chance = 2 * sum(math.comb(n, k) for k in range(min(up, down) + 1)) / 2**n
-        if n and chance <= max(_BY_ACCIDENT, 2.0 ** (1 - len(towards))):
+        if n and chance <= max(_SIGNIFICANCE, 2.0 ** (1 - len(towards))):
             raise CheckFailed(
-                f"{named(algorithm)}: predictions {lesson}. They move by no more than "
+                f"{named(algorithm)}: predictions {advice}. They move by no more than "
                 f"{np.abs(towards).max():.2g}, but of {n} that move, {max(up, down)} move to the "
                 "same side, which rounding would not do: it ranks reviews, however little it is"
             )
 
 
 def _rounding(expected: FloatArray, found: FloatArray) -> float:
-    """Say by how much numbers may differ that follow from the same in another order."""
+    """Return the tolerance for numbers computed from the same inputs in another order."""
     kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
     return _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
 
@@ -127,17 +127,17 @@ def expect_probabilities(
 
 
 def named(algorithm: Algorithm) -> str:
-    """Name an algorithm by its class."""
+    """Return the name of an algorithm's class."""
     return type(algorithm).__name__
 
 
 def expect_learned_values(algorithm: Algorithm, model: MemoryModel) -> FloatArray:
-    """Read what a model says it has learned, as runs record it; nothing if it says nothing.
+    """Return the parameters of a model as runs record them; empty if it has none.
 
     Raises
     ------
     CheckFailed
-        If these are no numbers one after the other.
+        If they are not a sequence of numbers.
     """
     try:
         values = [float(value) for value in getattr(model, "parameters", ())]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.checks.assertions import CheckFailed, expect_learned_values, expect_same, named
-from srs_eval.checks.harness import a_check, curve_of, fit, learned, predicted, prediction
+from srs_eval.checks.harness import curve_of, fit, honesty_check, learned, predicted, prediction
 from srs_eval.checks.perturb import answered, renamed
 from srs_eval.checks.worker import NotImportable, WorkerDied, call_elsewhere
 from srs_eval.errors import FitError, FitSkipped, SrsEvalError
@@ -32,7 +32,7 @@ _NO_ROWS: IntArray = np.empty(0, np.int64)
 _MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, FitError)
 
 
-@a_check("Expect folds without a row")
+@honesty_check("Expect folds without a row")
 def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that nothing to learn from and nothing to predict are no accidents.
 
@@ -42,17 +42,15 @@ def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> Non
         If `fit` without training rows neither gives a model that predicts nor raises
         FitSkipped, or if `predict` without rows does not return an empty array.
     """
-    with _told(algorithm, "without any row to predict", "Return an empty array"):
+    with _explained(algorithm, "without any row to predict", "Return an empty array"):
         model = fit(algorithm, reviews, fold.train)
         _expect_numbers(algorithm, prediction(model, reviews, _NO_ROWS), (0,), "without rows")
         curve = curve_of(model)
         if curve is not None:
             p = curve(reviews, _NO_ROWS, np.empty((0, 3)))
             _expect_numbers(algorithm, p, (0, 3), "without rows")
-    lesson = (
-        "Fall back to what you would say of anybody, or raise FitSkipped('no training reviews')"
-    )
-    with _told(algorithm, "without a training row", lesson):
+    advice = "Fall back to a default prediction, or raise FitSkipped('no training reviews')"
+    with _explained(algorithm, "without a training row", advice):
         try:
             model = learned(algorithm, reviews, _NO_ROWS)
         except FitSkipped:
@@ -61,7 +59,7 @@ def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> Non
     _expect_numbers(algorithm, p, (len(fold.test),), "after a fit without a training row")
 
 
-@a_check("Expect cards of 1 and of 5,000 reviews")
+@honesty_check("Expect cards of 1 and of 5,000 reviews")
 def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from.
 
@@ -73,23 +71,23 @@ def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Re
     rare = _rare_log(whole_days=reviews.whole_days)
     scored = np.flatnonzero(rare.elapsed_days > 0)
     ends = np.r_[scored[:_FIRST], scored[-_LAST:]]
-    lesson = (
+    advice = (
         "Counts reach 5,000 and histories are as short as one review: clip what is raised to a "
         "power, divide by nothing that may be 0"
     )
-    with _told(algorithm, "on cards of 1, 2 and 5,000 reviews", lesson):
+    with _explained(algorithm, "on cards of 1, 2 and 5,000 reviews", advice):
         p = prediction(fit(algorithm, reviews, fold.train), rare, ends)
-    _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {lesson}")
-    with _told(algorithm, "after a fit to a few reviews", lesson):
+    _expect_numbers(algorithm, p, (len(ends),), f"on cards of 2 and 5,000 reviews. {advice}")
+    with _explained(algorithm, "after a fit to a few reviews", advice):
         try:
             model = learned(algorithm, rare, scored[:_FEW])
         except FitSkipped:
             return
         p = prediction(model, rare, scored[_FEW:_FIRST])
-    _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {lesson}")
+    _expect_numbers(algorithm, p, (_FIRST - _FEW,), f"after a fit to a few reviews. {advice}")
 
 
-@a_check("Keep plain values in attributes")
+@honesty_check("Keep plain values in attributes")
 def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that the algorithm reaches a worker process, and is the same there.
 
@@ -117,14 +115,14 @@ def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
         found = call_elsewhere(type(algorithm).__module__, _tried, algorithm, fold, reviews)
     except NotImportable:
         return
-    except (WorkerDied, RuntimeError) as error:
+    except (WorkerDied, SrsEvalError, AttributeError, OSError, *_MISHAPS) as error:
         raise CheckFailed(
             f"{named(algorithm)}: does not work in a worker process ({error}). {_LOST}."
         ) from error
     expect_same(algorithm, expected, found, fold.test, f"differs in a worker process. {_LOST}")
 
 
-@a_check("Put all that was learned into `parameters`")
+@honesty_check("Put all that was learned into `parameters`")
 def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
 
@@ -167,16 +165,16 @@ _NOT_ALL = (
 
 
 @contextmanager
-def _told(algorithm: Algorithm, when: str, lesson: str) -> Iterator[None]:
+def _explained(algorithm: Algorithm, when: str, advice: str) -> Iterator[None]:
     """Turn an accident into a failed check that says when it happened and what to do."""
     try:
-        # a mean of nothing warns; what counts is what comes of it
+        # the mean of an empty array warns; what counts is the result
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             yield
     except _MISHAPS as error:
         what = f"{type(error).__name__}: {error}"
-        raise CheckFailed(f"{named(algorithm)}: fails {when} ({what}). {lesson}.") from error
+        raise CheckFailed(f"{named(algorithm)}: fails {when} ({what}). {advice}.") from error
 
 
 def _expect_numbers(algorithm: Algorithm, p: FloatArray, shape: tuple[int, ...], when: str) -> None:
@@ -225,7 +223,7 @@ def _tried(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> FloatArray:
 
 
 def _rare_log(*, whole_days: bool) -> Reviews:
-    """Invent a card of one review, one of two, and one that is reviewed on 5,000 days."""
+    """Return a log of a card of one review, one of two, and one reviewed on 5,000 days."""
     card = np.r_[0, 1, 2, 1, np.full(_LONG - 1, 2)]
     day = np.r_[0, 0, 0, 1, np.arange(1, _LONG)]
     first = np.arange(len(card)) < 3

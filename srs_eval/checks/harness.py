@@ -1,4 +1,4 @@
-"""What the checks share: a log to try an algorithm out on, and what may go wrong with that."""
+"""Harness of the checks: a toy log to run an algorithm on, and its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ from srs_eval.checks.assertions import CheckFailed, expect_shape, named
 from srs_eval.checks.perturb import cut_after, renamed
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews, Task
+from srs_eval.nouns import (
+    Algorithm,
+    CurveModel,
+    FloatArray,
+    Fold,
+    IntArray,
+    MemoryModel,
+    Reviews,
+    Task,
+    WarmStarting,
+)
 
 SEED = 20240229
 # An algorithm that finds too little to learn from is given more.
@@ -24,12 +34,12 @@ _SEEDS = 1000
 
 Learn = Callable[[Reviews], MemoryModel]
 Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
-# A check of an algorithm on a fold of a log, of which it may keep and change nothing.
+# A check of an algorithm on one fold of a log.
 Try = Callable[[Algorithm, Fold, Reviews], None]
 
 
 class Check(Protocol):
-    """A check of an algorithm, on a task or on a log that is invented."""
+    """A check of an algorithm, on a task or on a toy log."""
 
     __name__: str
 
@@ -37,11 +47,11 @@ class Check(Protocol):
         """Raise `CheckFailed` if the algorithm does what it may not."""
 
 
-def a_check(lesson: str) -> Callable[[Try], Check]:
-    """Make a check of what tries an algorithm out on one fold of a log.
+def honesty_check(advice: str) -> Callable[[Try], Check]:
+    """Make a check of a function that runs an algorithm on one fold of a log.
 
-    Every check invents a log of its own, larger ones if the algorithm skips the first. Whatever
-    else an algorithm raises is a failed check, whose message ends with `lesson`.
+    Every check has a toy log of its own, and larger ones if the algorithm skips the first. Any
+    other exception of the algorithm is a failed check, whose message ends with `advice`.
     """
 
     def made(tries: Try) -> Check:
@@ -57,7 +67,7 @@ def a_check(lesson: str) -> Callable[[Try], Check]:
                     reason = str(skipped)
                 except Exception as error:  # a plug-in can raise anything
                     what = f"{type(error).__name__}: {error}"
-                    raise CheckFailed(f"{named(algorithm)}: fails ({what}). {lesson}.") from error
+                    raise CheckFailed(f"{named(algorithm)}: fails ({what}). {advice}.") from error
                 else:
                     return
             raise CheckFailed(
@@ -81,7 +91,7 @@ def _invented(algorithm: Algorithm, tries: Try) -> list[Callable[[], Task]]:
 
 
 def _copy(task: Task) -> tuple[Fold, Reviews]:
-    """Copy the last fold and its log, so that what one check finds spoils no other."""
+    """Copy the last fold and its log, so that checks do not affect each other."""
     fold = task.folds[-1]
     reviews = task.reviews.take(np.arange(len(task.reviews)))
     return replace(fold, train=fold.train.copy(), test=fold.test.copy()), renamed(reviews)
@@ -104,15 +114,13 @@ def ways_to_learn(algorithm: Algorithm, reviews: Reviews, fold: Fold) -> tuple[L
     def from_nothing(training: Reviews) -> MemoryModel:
         return learned(algorithm, training, fold.train)
 
-    refit = getattr(algorithm, "refit", None)
-    if refit is None:
+    if not isinstance(algorithm, WarmStarting):
         return (from_nothing,)
     half = fold.train[: (len(fold.train) + 1) // 2]
     previous = fit(algorithm, reviews, half)
 
     def from_before(training: Reviews) -> MemoryModel:
-        model: MemoryModel = refit(training, fold.train, np.random.default_rng(SEED), previous)
-        return model
+        return algorithm.refit(training, fold.train, np.random.default_rng(SEED), previous)
 
     return from_nothing, from_before
 
@@ -147,11 +155,10 @@ def predicted(
 
 
 def curve_of(model: MemoryModel) -> Curve | None:
-    """Find the forgetting curve of a model that has one; what it returns is a copy."""
-    predict_at: Curve | None = getattr(model, "predict_at", None)
-    if predict_at is None:
+    """Return the forgetting curve of a model, which returns copies; None if it has none."""
+    if not isinstance(model, CurveModel):
         return None
-    return lambda reviews, rows, elapsed: np.array(predict_at(reviews, rows, elapsed))
+    return lambda reviews, rows, elapsed: np.array(model.predict_at(reviews, rows, elapsed))
 
 
 def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -161,6 +168,6 @@ def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> F
     return elapsed
 
 
-def spread(n: int, most: int) -> list[int]:
-    """Take every position below n, or as many as are affordable, evenly spread."""
+def evenly_spaced(n: int, most: int) -> list[int]:
+    """Return up to `most` positions below n, evenly spaced."""
     return sorted(set(np.linspace(0, n - 1, min(n, most)).astype(int).tolist()))

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from srs_eval.checks.assertions import Sides, expect_same
-from srs_eval.checks.harness import a_check, curve_of, fit, other_times, predicted, spread
+from srs_eval.checks.assertions import SignTest, expect_same
+from srs_eval.checks.harness import (
+    curve_of,
+    evenly_spaced,
+    fit,
+    honesty_check,
+    other_times,
+    predicted,
+)
 from srs_eval.checks.perturb import answered, cut_after, other_future, twice
 from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews
 
@@ -18,7 +25,7 @@ _MANY, _SHARE = 20, 3
 _CURVES = 4
 
 
-@a_check("Read only rows before the predicted one")
+@honesty_check("Read only rows before the predicted one")
 def check_blind_to_the_future(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that no prediction moves when its own outcome and everything later changes.
 
@@ -46,12 +53,14 @@ def expect_blind(
 
     So many rows of the log are looked at, and a few of one that is twice as long.
     """
-    sides = {lesson: Sides() for lesson in (_KNOWS_ITS_ANSWER, _KNOWS_THE_FUTURE, _CURVE_KNOWS_IT)}
+    sides = {
+        advice: SignTest() for advice in (_KNOWS_ITS_ANSWER, _KNOWS_THE_FUTURE, _CURVE_KNOWS_IT)
+    }
     _probe(algorithm, model, reviews, test, probes, sides)
     further_on = test + len(reviews)
     _probe(algorithm, model, twice(reviews), further_on, min(probes, _FURTHER_ON), sides)
-    for lesson, taken in sides.items():
-        taken.expect_none(algorithm, lesson)
+    for advice, taken in sides.items():
+        taken.expect_none(algorithm, advice)
 
 
 def _probe(
@@ -60,12 +69,12 @@ def _probe(
     reviews: Reviews,
     test: IntArray,
     probes: int,
-    sides: dict[str, Sides],
+    sides: dict[str, SignTest],
 ) -> None:
     """Raise if a prediction moves by more than rounding; what else it moves is added to `sides`."""
     expected = predicted(algorithm, model, reviews, test)
     share = _SHARE if min(len(test), probes) > _MANY else 1
-    for nth, last in enumerate(spread(len(test), probes)):
+    for nth, last in enumerate(evenly_spaced(len(test), probes)):
         row, seen, before = int(test[last]), test[: last + 1], expected[: last + 1]
         rng = np.random.default_rng(row)
         futures = _opposite_futures(reviews, row, rng)
@@ -87,7 +96,7 @@ def _probe(
             sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - alone[-1]))
 
 
-@a_check("What is asked for are rows of the log that is given, whatever log was fitted to")
+@honesty_check("What is asked for are rows of the log that is given, whatever log was fitted to")
 def check_learning_while_tested_is_declared(
     algorithm: Algorithm, fold: Fold, reviews: Reviews
 ) -> None:
@@ -105,8 +114,8 @@ def check_learning_while_tested_is_declared(
     if algorithm.online:
         return
     model = fit(algorithm, reviews, fold.train)
-    sides = Sides()
-    for last in spread(len(fold.test), _PROBED_ROWS):
+    sides = SignTest()
+    for last in evenly_spaced(len(fold.test), _PROBED_ROWS):
         seen = fold.test[: last + 1]
         row = seen[-1:]
         since = np.arange(int(fold.train[-1]) + 1, int(row[0]))

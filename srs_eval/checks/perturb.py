@@ -1,7 +1,7 @@
-"""Ways to tamper with a log: what a model must not see is changed, to look whether it moves.
+"""Perturbations of a log: change what a model must not see, to find out whether it moves.
 
-A log that was tampered with is always another user's, under a name nobody has heard of, so that
-what an algorithm has kept of one log under its name is of no use on the other.
+A perturbed log always belongs to a new user, so that whatever an algorithm has kept under the
+name of the first user is of no use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMES = 10**9
 
 
 def renamed(reviews: Reviews) -> Reviews:
-    """Give a log to a user of whom nobody has heard."""
+    """Return the log under the name of a new user."""
     return replace(reviews, user=secrets.randbelow(_NAMES))
 
 
@@ -46,7 +46,7 @@ def answered(
     *,
     slowly: bool | None = None,
 ) -> Reviews:
-    """Change all that the answers at `rows` brought to light, under a new name.
+    """Return the log of a new user with other answers at `rows`, and all that follows from them.
 
     Those are ratings, answer times, and the seconds from answer to answer, which contain the
     time the later answer took. On a clock of fractional days, elapsed times contain the answer
@@ -77,7 +77,7 @@ def answered(
 def other_future(
     reviews: Reviews, recalled: BoolArray, *, facts_from: int, hard: bool, rng: np.random.Generator
 ) -> Reviews:
-    """Invent what happens from a row on, under a new name; what is hard differs from what is not.
+    """Return the log of a new user with another future; a hard one differs from an easy one.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def other_future(
 
 
 def twice(reviews: Reviews) -> Reviews:
-    """Live through the same log once more with other cards, under a new name."""
+    """Return the log of a new user, repeated once with other cards."""
     once = columns_of(reviews)
     columns: dict[str, Any] = {name: np.tile(column, 2) for name, column in once.items()}
     again = slice(len(reviews), None)

@@ -34,9 +34,9 @@ from srs_eval.checks.edge_cases import (
 from srs_eval.checks.harness import (
     SEED,
     Check,
-    a_check,
     curve_of,
     fit,
+    honesty_check,
     learned,
     other_times,
     prediction,
@@ -51,29 +51,9 @@ from srs_eval.checks.training import (
     check_deterministic,
     check_fit_ignores_test_rows,
     check_nothing_outlives_a_fit,
-    check_pretraining_users_are_refused,
 )
 from srs_eval.nouns import Algorithm, Fold, Reviews, Task
-
-__all__ = [
-    "CheckFailed",
-    "check_algorithm",
-    "check_blind_to_the_future",
-    "check_deterministic",
-    "check_empty_folds",
-    "check_fit_ignores_test_rows",
-    "check_goes_to_a_worker",
-    "check_inputs_not_mutated",
-    "check_last_step_is_the_fit",
-    "check_learning_while_tested_is_declared",
-    "check_nothing_outlives_a_fit",
-    "check_parameters_rebuild_the_model",
-    "check_predict_at_equals_predict",
-    "check_pretraining_users_are_refused",
-    "check_probabilities_in_range",
-    "check_short_and_long_histories",
-    "check_truth_is_not_read",
-]
+from srs_eval.nouns.capabilities import misspelt
 
 _DECLARED = ("same_day", "online", "sees_truth")
 
@@ -82,7 +62,7 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     """Run every check and report all that failed.
 
     The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
-    tell that it is being tried out, by the length of the log or by who calls it, and behave until
+    detect that it is being checked, by the length of the log or by its caller, and behave until
     it is evaluated; and what it does on rare occasions only may not occur here. The one check that
     is left out is `check_pretraining_users_are_refused`, because pretraining may take days.
 
@@ -114,7 +94,7 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
         raise CheckFailed("\n".join(dict.fromkeys(failures)))
 
 
-@a_check("Do not read `reviews.truth`")
+@honesty_check("Do not read `reviews.truth`")
 def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that the true probabilities of simulated users are not read, unless declared.
 
@@ -133,7 +113,7 @@ def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) 
     expect_same(algorithm, expected, found, fold.test, _READS_TRUTH, tolerance=0.0)
 
 
-@a_check("Work on copies")
+@honesty_check("Work on copies")
 def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that neither fitting nor predicting writes into what it is given.
 
@@ -163,11 +143,25 @@ def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     if written:
         raise CheckFailed(
             f"{named(algorithm)}: these arrays were changed: {', '.join(dict.fromkeys(written))}. "
-            "They belong to everybody; work on a copy."
+            "They are shared; work on a copy."
         )
 
 
-@a_check("Return one probability for each of `rows`")
+@honesty_check("Return a model with `predict`")
+def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that no method of the algorithm or its model is a misspelt optional one.
+
+    Raises
+    ------
+    CheckFailed
+        If there is, for example, a ``fit_in_step``, which would never be called.
+    """
+    sentences = [*misspelt(algorithm), *misspelt(fit(algorithm, reviews, fold.train))]
+    if sentences:
+        raise CheckFailed(f"{named(algorithm)}: {'; '.join(sentences)}")
+
+
+@honesty_check("Return one probability for each of `rows`")
 def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers.
 
@@ -182,7 +176,7 @@ def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Revi
     expect_probabilities(algorithm, p, (len(fold.test),), "predict")
 
 
-@a_check("Return one probability for each of `elapsed`")
+@honesty_check("Return one probability for each of `elapsed`")
 def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that forgetting curves pass through the predictions.
 
@@ -212,6 +206,7 @@ _CHECKS: tuple[Check, ...] = (
     check_deterministic,
     check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
+    check_capability_names,
     check_probabilities_in_range,
     check_predict_at_equals_predict,
     check_last_step_is_the_fit,

@@ -1,4 +1,4 @@
-"""A small invented log on which algorithms are tried out."""
+"""A small simulated log on which algorithms are checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRAINING_SHARE = 0.6
 
 
 def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
-    """Invent 12 reviews of each of some cards with every column filled, and split them once.
+    """Simulate 12 reviews of each of some cards with every column filled, and split them once.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
 
 
 def _clock(rng: np.random.Generator, day: IntArray, duration_ms: FloatArray) -> FloatArray:
-    """Tell, in seconds, when each review is answered: one sitting a day, one after the other.
+    """Return when each review is answered, in seconds: one session a day, one after the other.
 
-    A clock that hangs together is what gives away answer times to who adds up its readings.
+    The clock is consistent, so that answer times can be recovered by adding up its readings.
     """
     took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(day)))
     _, begins, sitting = np.unique(day, return_index=True, return_inverse=True)

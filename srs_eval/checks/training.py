@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.checks.assertions import CheckFailed, Sides, expect_same, named
-from srs_eval.checks.harness import SEED, Learn, a_check, learned, predicted, ways_to_learn
+from srs_eval.checks.assertions import CheckFailed, SignTest, expect_same, named
+from srs_eval.checks.harness import SEED, Learn, honesty_check, learned, predicted, ways_to_learn
 from srs_eval.checks.perturb import answered, cut_after, other_future, renamed
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm, Fold, MemoryModel, Reviews
@@ -18,7 +18,7 @@ _RECALLED = 0.7
 _NEW_CARDS = 10**6
 
 
-@a_check("Learn from `rows` only, and from reviews before the last of them")
+@honesty_check("Learn from `rows` only, and from reviews before the last of them")
 def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that what is learned does not depend on anything after the last training row.
 
@@ -34,19 +34,19 @@ def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Revie
     recalled = futures[0].recalled[fold.test]
     for learn in ways_to_learn(algorithm, reviews, fold):
         one, other = (
-            predicted(algorithm, _unhurt(algorithm, learn, future), reviews, fold.test)
+            predicted(algorithm, _fit_or_explain(algorithm, learn, future), reviews, fold.test)
             for future in futures
         )
         expect_same(algorithm, one, other, fold.test, FITTED_ON_TEST)
-        sides = Sides()
+        sides = SignTest()
         sides.add((one - other) * np.where(recalled, 1, -1))
         sides.expect_none(algorithm, FITTED_ON_TEST)
         cut = cut_after(reviews, int(fold.train[-1]))
-        alone = predicted(algorithm, _unhurt(algorithm, learn, cut), reviews, fold.test)
+        alone = predicted(algorithm, _fit_or_explain(algorithm, learn, cut), reviews, fold.test)
         expect_same(algorithm, one, alone, fold.test, FITTED_ON_TEST)
 
 
-@a_check("What is learned from the same reviews and the same seed is the same")
+@honesty_check("What is learned from the same reviews and the same seed is the same")
 def check_deterministic(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that the same seed gives the same model, and a model the same predictions.
 
@@ -65,7 +65,7 @@ def check_deterministic(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> N
         expect_same(algorithm, expected, refitted, fold.test, _IGNORES_RNG, tolerance=0.0)
 
 
-@a_check("Keep what was learned in the model that `fit` returns")
+@honesty_check("Keep what was learned in the model that `fit` returns")
 def check_nothing_outlives_a_fit(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that a fit leaves nothing behind for another fit of the same user.
 
@@ -95,16 +95,16 @@ def check_nothing_outlives_a_fit(algorithm: Algorithm, fold: Fold, reviews: Revi
         expect_same(algorithm, expected, found, fold.test, _REMEMBERS, tolerance=0.0)
 
 
-@a_check("Keep what users are called, or how their logs begin, with what was learned from them")
+@honesty_check("Keep the names of pretraining users, or the beginnings of their logs")
 def check_pretraining_users_are_refused(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that nobody is scored from whom an algorithm has learned before.
+    """Check that `fit` refuses users that an algorithm was pretrained on.
 
     Algorithms without ``pretrain`` pass.
 
     Raises
     ------
     CheckFailed
-        If `fit` takes a user whom `pretrain` was given.
+        If `fit` accepts a user that `pretrain` was given.
     """
     pretrain = getattr(algorithm, "pretrain", None)
     if pretrain is None:
@@ -117,8 +117,8 @@ def check_pretraining_users_are_refused(algorithm: Algorithm, fold: Fold, review
     except FitSkipped:
         return
     raise CheckFailed(
-        f"{named(algorithm)}: after `pretrain`, a user who was learned from is taken again. Keep "
-        "whom it has seen, and raise FitSkipped in `fit`: scores of what is known mean nothing"
+        f"{named(algorithm)}: after `pretrain`, `fit` accepts a pretraining user. Keep "
+        "a record of the users seen, and raise FitSkipped in `fit`: their scores mean nothing"
     )
 
 
@@ -136,7 +136,7 @@ def opposite_pasts(reviews: Reviews, fold: Fold) -> tuple[Reviews, Reviews]:
     )
 
 
-def _unhurt(algorithm: Algorithm, learn: Learn, training: Reviews) -> MemoryModel:
+def _fit_or_explain(algorithm: Algorithm, learn: Learn, training: Reviews) -> MemoryModel:
     try:
         return learn(renamed(training))
     except LookupError as error:

@@ -1,7 +1,7 @@
-"""A process of its own in which algorithms are tried out, started once and asked again and again.
+"""A second process in which algorithms are checked, started once and reused.
 
-It is no worker of a run: it is started by a command, so that a script which checks an algorithm
-needs no ``if __name__ == "__main__"``. It loads modules by name and knows nothing else.
+Unlike the workers of a run it is a subprocess, so that a script which checks an algorithm needs
+no ``if __name__ == "__main__"``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any
+
+from srs_eval.compute.processes import answer, opened
 
 _COMMAND = (
     "import sys; sys.path[:] = eval(sys.argv[1]); import srs_eval.checks.worker as w; w.serve()"
@@ -29,7 +30,7 @@ class WorkerDied(Exception):
 
 
 class NotImportable(Exception):
-    """The module of what is to be called cannot be found by its name in another process."""
+    """The module of the function cannot be imported in another process."""
 
 
 def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object) -> Any:
@@ -38,66 +39,50 @@ def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object
     Raises
     ------
     NotImportable
-        If there is no such module for another process.
+        If the module cannot be imported there.
     WorkerDied
         If the process ended.
     Exception
         What the function raises.
     """
-    sent = pickle.dumps((module, pickle.dumps((function, arguments))))
+    sent = (module, pickle.dumps((function, arguments)))
     process = _process()
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         pickle.dump(sent, process.stdin)
         process.stdin.flush()
-        result, error = pickle.loads(pickle.load(process.stdout))
+        answered = pickle.load(process.stdout)
     except (EOFError, OSError, pickle.UnpicklingError) as died:
         _end(at_once=True)
         raise WorkerDied("the process ended") from died
     except KeyboardInterrupt:
-        _end(at_once=True)  # what it is still at is no answer to the next call
+        _end(at_once=True)  # its answer would be taken for that of the next call
         raise
-    if error is not None:
-        raise error
-    return result
+    return opened(answered)
 
 
 def serve() -> None:
-    """Answer calls until nobody asks any more; what algorithms print goes to standard error."""
+    """Answer calls until the pipe is closed; what algorithms print goes to standard error."""
     ours = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while (sent := _received(sys.stdin.buffer)) is not None:
-        pickle.dump(_answer(sent), ours)
-        ours.flush()
+    with suppress(EOFError):
+        while True:
+            pickle.dump(answer(_called, *pickle.load(sys.stdin.buffer)), ours)
+            ours.flush()
 
 
-def _received(pipe: BinaryIO) -> bytes | None:
-    try:
-        sent: bytes = pickle.load(pipe)
-    except EOFError:
-        return None
-    return sent
-
-
-def _answer(sent: bytes) -> bytes:
-    """Do what is asked; what goes wrong is told by its text, whatever its class is made of."""
-    module, call = pickle.loads(sent)
+def _called(module: str, call: bytes) -> Any:
     try:
         import_module(module)
     except ImportError as error:
-        return pickle.dumps((None, NotImportable(str(error))))
-    try:
-        function, arguments = pickle.loads(call)
-        return pickle.dumps((function(*arguments), None))
-    except Exception as error:  # noqa: BLE001 - a plug-in can raise anything
-        told = RuntimeError(f"{type(error).__name__}: {error}")
-        told.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((None, told))
+        raise NotImportable(str(error)) from error
+    function, arguments = pickle.loads(call)
+    return function(*arguments)
 
 
 def _process() -> subprocess.Popen[bytes]:
-    """Find the process that was started by this one, or start it."""
+    """Return the process started by this one, or start it."""
     pid = os.getpid()
     running = _started.get(pid)
     if running is None or running.poll() is not None:
@@ -112,7 +97,7 @@ def _process() -> subprocess.Popen[bytes]:
 
 
 def _end(*, at_once: bool = False) -> None:
-    """Let the process end, by having no more to say to it."""
+    """End the process by closing its pipe."""
     process = _started.pop(os.getpid(), None)
     if process is None:
         return

@@ -304,7 +304,7 @@ def _runs(given: Namespace) -> bool:
 
 @contextmanager
 def _hydra_arguments(words: list[str]) -> Iterator[None]:
-    """Set `sys.argv` for Hydra, and make Hydra raise its errors."""
+    """Pass arguments to Hydra by `sys.argv`, and have it raise its errors."""
     before, sys.argv = sys.argv, [*sys.argv[:1], *words]
     full_error = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra would print its own account of an error and exit; with this it tells us instead.

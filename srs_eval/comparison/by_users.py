@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from srs_eval.nouns import FloatArray, User
 
@@ -58,6 +57,8 @@ def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     float64 [models]
         NaN without users.
     """
+    from scipy.stats import rankdata  # a second to import: not for a run
+
     whole = scores[~np.isnan(scores).any(axis=1)]
     if not len(whole):
         return np.full(scores.shape[1], math.nan)

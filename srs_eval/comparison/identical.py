@@ -88,7 +88,7 @@ def _equal_scores(run: Run, twin: Run, metric: str, users: Sequence[User]) -> bo
 
 
 def _equal_predictions(run: Run, twin: Run, users: Sequence[User]) -> bool:
-    """Compare the predictions of the reviews that both runs scored, user by user."""
+    """Compare the predictions of both runs, user by user."""
     ours, theirs = OwnPredictions(run), OwnPredictions(twin)
     for user in users:
         own, other = ours.read(user), theirs.read(user)

@@ -132,7 +132,7 @@ def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> li
 
 
 def named_users(users: Sequence[User]) -> str:
-    """Name some users in a sentence."""
+    """Format some users as part of a sentence."""
     return f"user{'s' if len(users) > 1 else ''} {listed(users)}"
 
 

@@ -201,7 +201,7 @@ def _require_same_log(first_run: Run, run: Run, first: Predictions, other: Predi
 
 
 def _with_facts_of(first: Predictions, predictions: Predictions) -> Predictions:
-    """Take the columns that metrics group reviews by from one run, to group all runs alike."""
+    """Return one run's columns by which metrics group reviews, to group all runs alike."""
     return replace(predictions, **{name: getattr(first, name) for name in _FACTS})
 
 

@@ -115,7 +115,7 @@ def _words(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _base(runs: Sequence[Run]) -> list[str]:
-    """Name the protocol that the final score is of, where it is not the usual one."""
+    """Return the protocol of the final score, if it is not the default."""
     if {run.protocol for run in runs} == {_DEFAULT}:
         return []
     content = _yaml(runs[0].place / _CONFIG)

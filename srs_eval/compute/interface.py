@@ -1,4 +1,4 @@
-"""What every way of evaluating many users promises."""
+"""The interface of all ways to evaluate many users."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from srs_eval.nouns import User
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
-# Called without arguments after each fold, and with what a search is told after each step.
+# Callback without arguments after each fold, and with (step, predictions) after each step.
 Tick = Callable[..., None]
 OnCrash = Callable[[User, str], Result]
 
 
 class Work(Protocol[Result_co]):
-    """What is done for one user; it can be pickled, and ticks after each step."""
+    """A picklable function of one user, which calls `tick` as it proceeds."""
 
     def __call__(self, user: User, tick: Tick = ...) -> Result_co:
         """Do the work for one user."""

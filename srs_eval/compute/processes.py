@@ -1,4 +1,4 @@
-"""Users shared among processes of this machine."""
+"""Users evaluated in worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ _GO_ON = "go on"
 # loaded because imports take seconds; modules of others are not, whatever they do when loaded.
 _OURS = tuple(
     f"srs_eval.{part}"
-    for part in ("run", "scoring", "data", "protocol", "metrics", "engine", "algorithms")
+    for part in ("commands", "evaluation", "data", "protocol", "metrics", "engine", "algorithms")
 )
 _DIED = "its worker process died (killed, or out of memory)"
 
@@ -94,25 +94,25 @@ def _share(
             for connection in [each for each in busy if each in ready]:
                 process, user = busy[connection]
                 try:
-                    is_result, answer = connection.recv()
+                    is_result, answered = connection.recv()
                 except (EOFError, OSError):
                     died.append(user)
                     del busy[connection]
                     connection.close()
                     continue
                 if not is_result:
-                    tick(*answer)
-                    if answer:
+                    tick(*answered)
+                    if answered:
                         _hand_over(connection, _GO_ON)
                     continue
                 del busy[connection]
                 following = next(todo, None)
                 if following is None:
-                    connection.close()  # which tells the worker to end
+                    connection.close()  # ends the worker
                 else:
                     _hand_over(connection, following)
                     busy[connection] = process, following
-                yield _opened(answer)
+                yield opened(answered)
     finally:
         for process, _ in busy.values():
             process.terminate()
@@ -127,7 +127,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
     else:  # not fork: libraries that have started threads do not survive it
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([name for name in sys.modules if name.startswith(_OURS)])
-        _start_server_deaf_to_interrupts()
+        _start_forkserver_ignoring_sigint()
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     with _standard_start_method(context.get_start_method()):
@@ -139,7 +139,7 @@ def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
 
 @contextmanager
 def _standard_start_method(method: str) -> Iterator[None]:
-    """Let a new process inherit a start method that it knows.
+    """Set a start method that a new process knows, which inherits it.
 
     A process takes over the default start method of its parent. In a worker of joblib that is
     ``loky``, which is unknown wherever joblib has not been imported.
@@ -155,9 +155,9 @@ def _standard_start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def _start_server_deaf_to_interrupts() -> None:
-    """Let workers never hear of Ctrl-C, which is for this process to deal with."""
-    # Blocked rather than ignored: what comes meanwhile is heard afterwards.
+def _start_forkserver_ignoring_sigint() -> None:
+    """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
+    # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
@@ -166,19 +166,19 @@ def _start_server_deaf_to_interrupts() -> None:
 
 
 def _hand_over(connection: Connection, thing: object) -> None:
-    """Send something to a worker; if it has died, that shows when its answer is waited for."""
+    """Send an object to a worker; its death shows when the answer is read."""
     with suppress(BrokenPipeError, ConnectionResetError):
         connection.send(thing)
 
 
 def _serve(connection: Connection) -> None:
-    """Work in a process of its own, until nobody asks any more."""
+    """Evaluate users in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         work = connection.recv()
         while True:
             user = connection.recv()
-            connection.send((True, _answer(work, user, partial(_tick, connection))))
+            connection.send((True, answer(work, user, partial(_tick, connection))))
 
 
 def _tick(connection: Connection, *step: object) -> None:
@@ -188,26 +188,27 @@ def _tick(connection: Connection, *step: object) -> None:
         connection.recv()
 
 
-def _answer(work: Work[Any], user: User, tick: Tick) -> bytes:
-    """Do the work for a user; a fault of the program goes on where the results are awaited."""
+def answer(function: Callable[..., object], *arguments: object) -> bytes:
+    """Return the pickled result of a call, or the exception, to be raised by `opened`."""
     try:
-        return pickle.dumps((work(user, tick), None))
+        return pickle.dumps((function(*arguments), None))
     except Exception as error:  # noqa: BLE001 - it is raised again in the other process
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
         return pickle.dumps((None, _portable(error)))
 
 
 def _portable(error: Exception) -> Exception:
-    """Keep an exception that survives the way to another process, and the text of others."""
+    """Return an exception that can be pickled: the given one, or its text."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - whatever its class makes of being unpickled
+    except Exception:  # noqa: BLE001 - unpickling runs its class
         return RuntimeError(f"{type(error).__name__}: {error}\n{error.__notes__[-1]}")
     return error
 
 
-def _opened(answer: bytes) -> Any:
-    result, error = pickle.loads(answer)
+def opened(answered: bytes) -> Any:
+    """Return the result of a call in another process, or raise its exception."""
+    result, error = pickle.loads(answered)
     if error is not None:
         raise error
     return result

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from srs_eval import algorithms
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.suggestion import suggestion
 
@@ -107,7 +108,7 @@ class Builder:
         ConfigError
             If it does not exist, or has another kind.
         """
-        module, _, name = target.rpartition(".")
+        module, _, name = current(target).rpartition(".")
         words = [*module.split("."), name]
         if not all(word.isidentifier() and not word.startswith("__") for word in words):
             raise ConfigError(f"{TARGET}: {target!r} is not the dotted name of a class")
@@ -166,6 +167,22 @@ def require(given: object, kind: type, key: str) -> None:
         raise ConfigError(f"{key}: {type(given).__name__} {problem}")
 
 
+def current(target: str) -> str:
+    """Return the present name of an algorithm whose module was moved into a subfolder.
+
+    Examples
+    --------
+    >>> current("srs_eval.algorithms.fsrs6.Fsrs6")
+    'srs_eval.algorithms.fsrs.fsrs6.Fsrs6'
+    """
+    folder, _, place = target.rpartition("srs_eval.algorithms.")
+    module, _, name = place.partition(".")
+    if folder or not name.isidentifier() or not module.isidentifier():
+        return target
+    moved = sorted(Path(algorithms.__file__).parent.glob(f"*/{module}.py"))
+    return f"srs_eval.algorithms.{moved[0].parent.name}.{place}" if moved else target
+
+
 def _call(value: Any) -> Any:
     """Call checked targets, the innermost first; return plain values unchanged."""
     if isinstance(value, list | tuple):
@@ -176,7 +193,7 @@ def _call(value: Any) -> Any:
     if TARGET not in value:
         return made
     target = str(made.pop(TARGET))
-    module, _, name = target.rpartition(".")
+    module, _, name = current(target).rpartition(".")
     try:
         return getattr(sys.modules[module], name)(**made)
     except SrsEvalError:

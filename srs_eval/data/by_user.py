@@ -103,7 +103,7 @@ def _is_unprintable(name: object) -> bool:
 
 
 def _name(value: object) -> User:
-    """Name of a user as a person would write it: a number where it is one."""
+    """Return the name of a user, as a number where it is one."""
     if isinstance(value, float | np.floating):
         return int(value)
     text = str(value)

@@ -171,7 +171,7 @@ def _too_large(path: Path, rows: int) -> ReviewLogError:
 
 
 def _not_parquet(path: Path, error: Exception) -> ReviewLogError:
-    """Say that a file is not what its suffix says."""
+    """Return an error for a file whose content does not match its suffix."""
     reason = next(iter(str(error).splitlines()), type(error).__name__)
     hint = "The file may be cut short or may not be parquet at all: copy or download it again."
     return ReviewLogError(str(path), [f"not a readable parquet file: {reason}"], hint)
@@ -219,7 +219,7 @@ def _separator(path: Path) -> str:
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> ReviewLogError:
-    """Say where a file stops being UTF-8."""
+    """Return an error with the place where a file stops being UTF-8."""
     byte = error.object[error.start]
     return ReviewLogError(
         str(path),

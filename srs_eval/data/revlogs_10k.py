@@ -65,7 +65,7 @@ class RevlogsFolder:
     Raises
     ------
     ConfigError
-        If `users` makes no sense, or nobody is named to download.
+        If `users` makes no sense, or there are no users to download.
 
     References
     ----------
@@ -106,7 +106,7 @@ class RevlogsFolder:
         return str(self.path)
 
     def users(self) -> Sequence[User]:
-        """Name the users, by number; fetch the files of those who are to be downloaded.
+        """Return the users, by number; fetch the files of those to be downloaded.
 
         Raises
         ------

@@ -141,7 +141,7 @@ def reviews_from_columns(
 
 
 def _row_number(row: int) -> str:
-    """Name a row the way people count."""
+    """Return the number of a row, counted from 1."""
     return f"row {row + 1}"
 
 

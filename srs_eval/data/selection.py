@@ -30,7 +30,7 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     Raises
     ------
     ConfigError
-        If a range runs backwards, or nobody or more than a million users are selected.
+        If a range runs backwards, or no users or more than a million are selected.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
                 )
             chosen.update(dict.fromkeys(spelled_out))
     if not chosen:
-        raise ConfigError("data.users selects nobody; leave it out (null) for all users")
+        raise ConfigError("data.users selects no users; leave it out (null) for all users")
     return tuple(chosen)
 
 

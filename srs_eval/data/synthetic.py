@@ -20,7 +20,7 @@ _MOST_USERS = 1_000_000_000
 class SyntheticUsers:
     """Any number of simulated users, each generated when it is read.
 
-    A user of a seed is the same person with the same log whoever else is asked for, in any
+    A user of a seed has the same log whichever other users are read, in any
     order and on any machine. `docs/synthetic.md` says how they study and remember.
 
     Parameters
@@ -91,7 +91,7 @@ class SyntheticUsers:
         return f"{people} (seed {self.seed}, size x {self.size_scale:g}{bound})"
 
     def users(self) -> Sequence[User]:
-        """Name the users: 1 to how many there are."""
+        """Return the names of the users, from 1 on."""
         return range(1, self.count + 1)
 
     def read(self, user: User) -> Reviews:
@@ -128,7 +128,7 @@ class SyntheticUsers:
 
 
 def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | None) -> list[str]:
-    """Say what is wrong with the arguments, one line each."""
+    """Return the errors in the arguments, one line each."""
     wrong = []
     if not _is_whole(users) or not 1 <= users <= _MOST_USERS:
         wrong.append(f"data.users={users!r}: expected a whole number from 1 to {_MOST_USERS:,}")

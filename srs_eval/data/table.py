@@ -82,7 +82,7 @@ class ReviewTable:
         return str(self.path)
 
     def users(self) -> Sequence[User]:
-        """Name the users, in the order of the file or of the file names.
+        """Return the users, in the order of the file or of the file names.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class ReviewTable:
 
 
 def _by_stem(location: str, files: Sequence[Path]) -> Mapping[str, Path]:
-    """Name each file's user after it; refuse two files of one name."""
+    """Return the users, named after their files; refuse two files of one name."""
     named: dict[str, Path] = {}
     twice = []
     for file in files:

@@ -48,7 +48,7 @@ class _Log:
     hints: list[str] = field(default_factory=list)
 
     def row_name(self, row: int) -> str:
-        """Name a row by its place in the file."""
+        """Return the name of a row: its place in the file."""
         return f"row {self.file_row[row] + 1}"
 
     def refuse(self, noun: str, bad: BoolArray, expected: str) -> None:

@@ -123,7 +123,7 @@ def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Tim
     present = scaled[np.isfinite(scaled)]
     earliest = _EARLIEST
     if len(present) and 0 <= present.min() < _DAY:
-        # The clock of somebody who does not tell when it was.
+        # A clock without a time zone.
         earliest, latest = 0, _CENTURY
     good = (scaled >= earliest) & (scaled <= latest)
     expected = f"{_UNITS[unit]} since 1970, from 1980 to now (or since the first review)"
@@ -131,7 +131,7 @@ def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Tim
 
 
 def _detected(readings: FloatArray, latest: int) -> Literal["s", "ms"] | None:
-    """Tell the unit of numbers since 1970 by their size; None if it cannot be told."""
+    """Return the unit of numbers since 1970, by their size; None if it is ambiguous."""
     present = readings[np.isfinite(readings)]
     if len(present):
         # The two ranges do not overlap before the year 11,000. Most decide: the others are bad.

@@ -1,4 +1,4 @@
-"""Open SQLite databases that nobody vouches for."""
+"""Open untrusted SQLite databases."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _Clock:
 
 
 def _restrict(connection: sqlite3.Connection, clock: _Clock) -> None:
-    """Let a database do nothing but hand out its rows, for a limited time."""
+    """Restrict a connection to reading rows, for a limited time."""
     connection.set_progress_handler(clock, _INSTRUCTIONS_BETWEEN_LOOKS)
     for limit, value in _LIMITS.items():
         connection.setlimit(limit, value)
@@ -113,14 +113,14 @@ def _require_tables(source: str, connection: sqlite3.Connection, tables: Sequenc
 
 
 def _too_slow(source: str) -> ReviewLogError:
-    """Say that the time for reading was over."""
+    """Return an error for reading that took too long."""
     what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
     hint = "Is the computer very busy, or the file not what it claims to be?"
     return ReviewLogError(source, [what], hint)
 
 
 def damaged(source: str, reason: str) -> ReviewLogError:
-    """Say that a collection is damaged, and how Anki repairs it."""
+    """Return an error for a damaged collection, with how Anki repairs it."""
     what = f"its database is damaged ({reason})"
     hint = "Repair it in Anki (Tools > Check Database) and export it again, or use a backup."
     return ReviewLogError(source, [what], hint)

@@ -28,7 +28,7 @@ _CHOICE = {"minimum": "olt", "maximum": "ogt"}
 
 @dataclass(slots=True)
 class Body:
-    """Lines of a function, whoever writes them."""
+    """Lines of a function."""
 
     allocations: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)

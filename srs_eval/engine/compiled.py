@@ -46,7 +46,7 @@ def compiled(equations: Equations) -> CompiledModel:
     Raises
     ------
     TypeError
-        If the equations have attributes but cannot be told apart by them: they would be
+        If the equations have attributes but do not compare by them: they would be
         compiled anew for every fit.
     """
     kind = type(equations)

@@ -103,7 +103,7 @@ def log_function(lanes: int, precision: Precision, *, saturating: bool) -> str:
 
 
 def _log_of_nothing(code: Assembly, result: str) -> str:
-    """Give log(0), log of negative numbers, of NaN and of infinity their values."""
+    """Correct log(0) and the logarithms of negative numbers, of NaN and of infinity."""
     zero = code.constant(0.0)
     for condition, value in (
         (f"oeq {code.real} %x, {zero}", code.constant(-math.inf)),

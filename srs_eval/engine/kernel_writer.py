@@ -127,12 +127,12 @@ class KernelWriter:
         return self.code.compute(outputs, {**self.names, **facts, **known})
 
     def first_states(self, start: str, state: str) -> None:
-        """Put the states after the first reviews of a block into memory."""
+        """Store the states after the first reviews of a block."""
         found = self.compute(self.traced.init, start, {})
         store_all(self.code, [found[e.number] for e in self.traced.init], state)
 
     def finish(self, *, saturating: bool) -> str:
-        """Put the module together; see `log_function` for `saturating`."""
+        """Return the whole module; see `log_function` for `saturating`."""
         code = self.code
         parts = [
             exp_function(code.lanes, code.precision),

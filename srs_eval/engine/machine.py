@@ -76,11 +76,6 @@ class CompiledKernel:
         )
 
 
-def assembly_listing(code: KernelCode) -> str:
-    """Return what the machine will execute, to be read by people and benchmarks."""
-    return str(_machine().emit_assembly(_optimised(code.text)))
-
-
 class Compiled:
     """A module as machine code.
 

@@ -140,7 +140,7 @@ class _Search:
         return 0 < gained < small or self.damping > _MOST_DAMPING
 
     def confirms(self, tolerance: float) -> bool:
-        """Say whether an end is one without damping too, which makes any step small."""
+        """Return whether an end is one without damping too, which makes any step small."""
         if self.trusted and self.damping <= _LITTLE_DAMPING:
             return True
         before = self.here.loss
@@ -173,7 +173,7 @@ def _corrected(information: NDArray[np.float64], seen: Iterable[_Seen]) -> NDArr
     """Raise the curvature to what was seen along the last steps.
 
     Fisher's information leaves out how the predictions themselves bend; where an objective
-    has a sharp valley that is most of it, and steps would go back and forth across it.
+    has a narrow curved valley, and steps would oscillate across it.
     """
     for step, change in seen:
         along = float(step @ change)

@@ -92,7 +92,7 @@ class LogCoordinates:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Sum of weight * log loss + (w - centre)' stiffness (w - centre), as a function of w.
+    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Objective:
         Reviews with their weights.
     centre : float64 [parameters]
         Where the penalty is 0.
-    stiffness : float64 [parameters, parameters]
+    penalty_matrix : float64 [parameters, parameters]
         Symmetric; half the precision of a normal prior. 0 where parameters are free.
     public : bool
         Whether `gradient` takes the loss of the public trainer.
@@ -111,7 +111,7 @@ class Objective:
     model: LogLossModel
     packed: Packed
     centre: NDArray[np.float64]
-    stiffness: NDArray[np.float64]
+    penalty_matrix: NDArray[np.float64]
     public: bool = False
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
@@ -122,7 +122,7 @@ class Objective:
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
         loss, gradient, information = self.model.fisher(w, self.packed)
-        information = information + 2 * self.stiffness
+        information = information + 2 * self.penalty_matrix
         return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
 
     def penalty(self, w: NDArray[np.float64]) -> float:
@@ -130,10 +130,10 @@ class Objective:
         return float(np.sum((w - self.centre) * self._pull(w)))
 
     def _pull(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.stiffness @ (w - self.centre)
+        return self.penalty_matrix @ (w - self.centre)
 
 
-def stiffness(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:
+def penalty_matrix(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:
     """Turn the spread of independent parameters into the matrix of the penalty."""
     return np.diag(prior_weight / np.square(space.spread))
 
@@ -149,7 +149,7 @@ def feasible(w: NDArray[np.float64], space: ParameterSpace) -> NDArray[np.float6
 def standard_errors(
     information: NDArray[np.float64], w: NDArray[np.float64], space: ParameterSpace
 ) -> NDArray[np.float64]:
-    """Say how well data and prior determine each parameter (Laplace's approximation).
+    """Return the standard error of each parameter (Laplace's approximation).
 
     A parameter that the data say nothing of has the prior's standard deviation.
 

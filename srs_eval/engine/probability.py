@@ -12,7 +12,7 @@ _LARGEST = 1.0 - float(np.finfo(np.float64).epsneg)
 def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace a 0 or 1 by the nearest ordinary number inside (0, 1).
 
-    Moves nothing by more than 1.2e-16, so no score can tell, but keeps the promise that a
+    Moves nothing by more than 1.2e-16, which no score shows, but keeps the promise that a
     prediction is never certain. NaN stays NaN, for the caller to refuse.
 
     Examples

@@ -75,7 +75,7 @@ class Recipe:
         return kept
 
     def order(self, history_length: IntArray) -> IntArray:
-        """Put reviews in the order they are batched in, given how many came before each."""
+        """Return the order in which reviews are batched, given how many came before each."""
         if self.sort:
             return np.argsort(history_length, kind="stable")
         return np.arange(len(history_length))
@@ -91,7 +91,7 @@ def train(
     rows: IntArray,
     weight: FloatArray,
     start: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
+    penalty_matrix: NDArray[np.float64],
     space: ParameterSpace,
     recipe: Recipe,
 ) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ def train(
         What each counts.
     start : float64 [parameters]
         Where training starts, and the centre of the penalty.
-    stiffness : float64 [parameters, parameters]
+    penalty_matrix : float64 [parameters, parameters]
         Of the penalty, before the recipe's own weight.
 
     Raises
@@ -116,7 +116,7 @@ def train(
     cards = rows_by_card(reviews.card)
     kept = recipe.trains_on(reviews, rows, cards)
     rows, weight = rows[kept], weight[kept]
-    pull = recipe.penalty * stiffness
+    pull = recipe.penalty * penalty_matrix
 
     def objective(some: IntArray) -> Objective:
         packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32, cards=cards)

@@ -163,7 +163,7 @@ class RunFits:
         return found[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
-        """Take the fit of a user's fold: the last one, unless said.
+        """Return the fit of a user's fold, by default of the last one.
 
         Raises
         ------

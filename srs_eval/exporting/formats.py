@@ -191,7 +191,7 @@ def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
 
 
 def _named(fitted: Fitted) -> str:
-    """Name a part and say how many reviews it was learned from."""
+    """Format the name of a part and its number of training reviews."""
     part = fitted.part
     assert part is not None
     title = part.title if part.title.isprintable() else ascii(part.title)
@@ -284,7 +284,7 @@ def _learned(fitted: Fitted) -> str:
 
 
 def _about_the_fit(fitted: Fitted) -> Iterator[str]:
-    """Say what should be known of a fit, wherever it goes."""
+    """Return the notes on a fit that hold for every format."""
     fit = fitted.fit
     if fit.status == "fallback":
         yield f"the fit of user {fit.user}, fold {fit.fold} is a fallback: {fit.reason}"

@@ -33,7 +33,7 @@ _SAME_DAY_HARD = (
 
 @dataclass(frozen=True, slots=True)
 class FsrsVersion:
-    """A version of FSRS, and what becomes of it in apps.
+    """A version of FSRS, and its treatment by apps.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ _VERSIONS = {
         "FSRS-7 (withdrawn)", Fsrs7WithdrawnEquations(), read_by_apps=False, s_is_s90=False
     ),
 }
-_BY_TARGET = {f"{kind.__module__}.{kind.__qualname__}": known for kind, known in _VERSIONS.items()}
+_BY_CLASS = {kind.__qualname__: known for kind, known in _VERSIONS.items()}
 
 
 def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
@@ -101,13 +101,17 @@ def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
     --------
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs.fsrs5.Fsrs5"}).name
     'FSRS-5'
+    >>> version_of({"_target_": "srs_eval.algorithms.fsrs5.Fsrs5"}).name
+    'FSRS-5'
     >>> version_of({"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"})
     """
-    return _BY_TARGET.get(str(options.get("_target_")))
+    module, _, name = str(options.get("_target_")).rpartition(".")
+    # The folders below differ between releases.
+    return _BY_CLASS.get(name) if module.startswith("srs_eval.algorithms.") else None
 
 
 def outside_bounds(parameters: tuple[float, ...]) -> list[str]:
-    """Name the parameters of FSRS-6 that lie outside of its published bounds.
+    """Return the names of the parameters of FSRS-6 outside its published bounds.
 
     Examples
     --------

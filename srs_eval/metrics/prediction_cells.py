@@ -74,7 +74,7 @@ def fine_cell(p: FloatArray, width: int = FINE) -> IntArray:
     """Find a cell for each prediction [n], from 0 to `width`, in the order of predictions.
 
     Half of the cells have equal widths, and half have equal steps of log odds, so that near 0
-    and 1 predictions are told apart as finely as their logarithms need.
+    and 1 predictions are distinguished as finely as their logarithms need.
     """
     inner = np.clip(p, CLIP, 1 - CLIP)
     log_odds = np.log(inner) - np.log1p(-inner)

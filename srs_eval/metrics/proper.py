@@ -133,7 +133,7 @@ class ScoreSums:
     cells: ClassVar[int] = 1
 
     def cell(self, predictions: Predictions) -> IntArray | None:
-        """Say that there is one cell."""
+        """Return None: there is only one cell."""
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
@@ -230,7 +230,7 @@ class TrainRateSums:
     cells: ClassVar[int] = 1
 
     def cell(self, predictions: Predictions) -> IntArray | None:
-        """Say that there is one cell."""
+        """Return None: there is only one cell."""
         return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:

@@ -31,7 +31,7 @@ class Source(Protocol):
         """Path, or a description of what is simulated."""
 
     def users(self) -> Sequence[User]:
-        """Name the users, in a fixed order, without reading their reviews."""
+        """Return the users, in a fixed order, without reading their reviews."""
 
     def read(self, user: User) -> Reviews:
         """Read one user's log; raise `ReviewLogError` if it cannot be used."""
@@ -146,7 +146,7 @@ class Algorithm(Protocol):
 
 @runtime_checkable
 class WarmStarting(Algorithm, Protocol):
-    """An algorithm that can go on from an earlier fit of the same user.
+    """An algorithm that can start from an earlier fit of the same user.
 
     Where a protocol fits often, `refit` takes the place of `fit` after a fold that worked.
     """

@@ -47,7 +47,7 @@ class Candidates:
     log_row: IntArray
 
     def task(self, folds: Sequence[Fold], *, warm_start: bool = False) -> Task:
-        """Say which targets are learned from, and which are scored."""
+        """Return which targets are learned from, and which are scored."""
         return Task(
             reviews=self.reviews,
             folds=folds,
@@ -118,7 +118,7 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     FitSkipped
         If there are fewer than 6.
     ReviewLogError
-        If the log does not tell the seconds between answers.
+        If the log has no seconds between answers.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -213,7 +213,7 @@ def _seconds_since_answer(reviews: Reviews) -> FloatArray:
 
 
 def _until_asked(since_answer: FloatArray, duration_ms: FloatArray | None) -> FloatArray:
-    """Take each review's own answer time off, so that its interval says nothing about it.
+    """Subtract each review's own answer time, so that its interval does not reveal it.
 
     What is left is rounded to whole seconds, like the intervals of the data: the fraction of
     a second would be that of the answer time. Where less than a second is left, which is
@@ -226,9 +226,9 @@ def _until_asked(since_answer: FloatArray, duration_ms: FloatArray | None) -> Fl
 
 
 def _on_a_clock(reviews: Reviews, elapsed: FloatArray, *, whole_days: bool) -> Reviews:
-    """Give a log the clock of a protocol, and nothing finer.
+    """Return the log on the clock of a protocol, without anything finer.
 
-    Seconds from answer to answer would tell how long the answer to be predicted took, and
+    Seconds from answer to answer would reveal how long the answer to be predicted took, and
     gaps between row numbers which reviews were filtered out.
     """
     return replace(

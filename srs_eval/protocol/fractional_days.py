@@ -7,6 +7,7 @@ why the answer time of a review is taken off the interval before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
@@ -29,10 +30,12 @@ class SrsBenchmarkSecs:
     ----------
     answer_time : bool
         Whether each interval includes the time its own answer took, as in the published
-        tables. That time is not known before the answer and tells something about it, so it
+        tables. That time is not known before the answer and carries information about it, so it
         is only there to reproduce published numbers.
     """
 
+    version: ClassVar[str] = "1"
+    folds: ClassVar[int] = FOLDS
     answer_time: bool = False
 
     def __post_init__(self) -> None:
@@ -44,16 +47,6 @@ class SrsBenchmarkSecs:
         """Name with a suffix where intervals include the answer time."""
         return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
 
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
-
-    @property
-    def folds(self) -> int:
-        """Fits per user."""
-        return FOLDS
-
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log; `same_day` changes nothing.
 
@@ -62,7 +55,7 @@ class SrsBenchmarkSecs:
         FitSkipped
             If fewer than 6 reviews can be scored.
         ReviewLogError
-            If the log does not tell the seconds between answers.
+            If the log has no seconds between answers.
         """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         return candidates.task(expanding_folds(candidates.targets, FOLDS))
@@ -90,6 +83,7 @@ class SrsBenchmarkEqualised:
         If `refits` is not a whole number from 5, or `answer_time` not true or false.
     """
 
+    version: ClassVar[str] = "1"
     answer_time: bool = False
     refits: int = FOLDS
 
@@ -105,11 +99,6 @@ class SrsBenchmarkEqualised:
         return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
 
     @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
-
-    @property
     def folds(self) -> int:
         """Fits per user; fewer for users with fewer test rows."""
         return self.refits
@@ -122,7 +111,7 @@ class SrsBenchmarkEqualised:
         FitSkipped
             If fewer than 6 reviews can be scored.
         ReviewLogError
-            If the log does not tell the seconds between answers.
+            If the log has no seconds between answers.
         """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         # With their same-day reviews, both have the same rows, so row numbers agree.

@@ -4,13 +4,14 @@ The refits of `srs_eval.protocol.refit` are spread over the test rows of the pub
 last five sixths of a log in so many blocks, however long it is, so that a model of a small user
 is fresh and that of a large one stale. Here a fit is due after so many reviews, as in an app, and
 everything from the first fit on is scored: also how a model does while there is little to learn
-from, which no other protocol tells. The scored reviews are other ones, so numbers of the two
+from, which no other protocol shows. The scored reviews are other ones, so numbers of the two
 cannot be compared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Prequential:
         If a number is not a whole number from 1.
     """
 
+    version: ClassVar[str] = "1"
     first: int = 100
     every: int = 100
     most: int = 100
@@ -87,11 +89,6 @@ class Prequential:
         """Name with all numbers that decide what is scored by which fit."""
         schedule = f"from{self.first}_every{self.every}_most{self.most}"
         return f"prequential_{schedule}" + ("" if self.warm_start else "_cold")
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
 
     @property
     def folds(self) -> int:

@@ -8,6 +8,7 @@ fits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from srs_eval.nouns import Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
@@ -32,6 +33,7 @@ class SrsBenchmarkRefit:
         If `refits` is not a whole number from 5.
     """
 
+    version: ClassVar[str] = "1"
     refits: int = 50
     warm_start: bool = True
 
@@ -44,11 +46,6 @@ class SrsBenchmarkRefit:
     def name(self) -> str:
         """Name with the number of fits, and whether each began from nothing."""
         return f"srs_benchmark_refit{self.refits}" + ("" if self.warm_start else "_cold")
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
 
     @property
     def folds(self) -> int:

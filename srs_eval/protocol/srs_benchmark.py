@@ -6,6 +6,7 @@ Source: open-spaced-repetition/srs-benchmark, 2026. `docs/method.md` states ever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from srs_eval.nouns import Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
@@ -20,20 +21,9 @@ class SrsBenchmark:
     (``same_day``) see them in the histories; the scored reviews are the same either way.
     """
 
-    @property
-    def name(self) -> str:
-        """The name under which numbers are published."""
-        return "srs_benchmark"
-
-    @property
-    def version(self) -> str:
-        """Version of the rules."""
-        return "1"
-
-    @property
-    def folds(self) -> int:
-        """Fits per user."""
-        return FOLDS
+    name: ClassVar[str] = "srs_benchmark"
+    version: ClassVar[str] = "1"
+    folds: ClassVar[int] = FOLDS
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 COLOUR_TAG = "mlflow.runColor"
 
-# Told apart also with the common colour blindnesses as long as eight are enough
+# Distinguishable with the common colour blindnesses as long as eight are enough
 # (Okabe and Ito, 2008, with a darker yellow for white paper), then merely different.
 PALETTE = (
     "#0072b2",

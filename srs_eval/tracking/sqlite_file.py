@@ -187,7 +187,7 @@ def _move(fresh: Path, database: Path) -> None:
 
 
 def _has_come_to_rest(database: Path) -> bool:
-    """Whether nobody goes on creating the file."""
+    """Whether no process is still creating the file."""
     before = _trace(database)
     notice(f"{database}: created only in part; waiting whether anybody goes on with it")
     until = time.monotonic() + SECONDS_WITHOUT_CHANGE

@@ -1,7 +1,6 @@
-"""A ready-made view of the MLflow UI, and what the experiment says about itself.
+"""A prepared view of the MLflow UI, and the description of the experiment.
 
-The UI keeps shared views in experiment tags, in a form that is not documented: whoever
-writes this one must be content if the UI does not read it.
+The UI keeps shared views in experiment tags, in an undocumented form that a later UI may not read.
 """
 
 from __future__ import annotations

@@ -36,16 +36,21 @@ def loadable(config):
     return config
 
 
-def ways_to_fit():
-    """Every algorithm as it is configured, and in every other way it can be fitted."""
+def ways_to_fit(quick=lambda name: ".neural." not in CONFIGS[name]["_target_"]):
+    """Every algorithm as it is configured, and in every other way it can be fitted.
+
+    The quick tests have those of the given names as configured, and all ways to fit FSRS-6.
+    """
     for name, config in CONFIGS.items():
-        # The quick tests have one network, the slow ones all of them.
-        slow = ".neural." in config["_target_"] and name != "lstm"
-        yield pytest.param(config, id=name, marks=[pytest.mark.slow] if slow else [])
+        marks = [] if quick(name) else [pytest.mark.slow]
+        yield pytest.param(config, id=name, marks=marks)
         if "fit" in config and name not in PRESETS:
+            marks = [] if quick(name) and name == "fsrs6" else [pytest.mark.slow]
             for method in hydra.utils.get_class(config["_target_"]).methods:
                 if method != config["fit"]:
-                    yield pytest.param({**config, "fit": method}, id=f"{name}-{method}")
+                    yield pytest.param(
+                        {**config, "fit": method}, id=f"{name}-{method}", marks=marks
+                    )
 
 
 @pytest.fixture(params=CONFIGS)
@@ -63,19 +68,11 @@ def built(config):
     return hydra.utils.instantiate(loadable(config), _convert_="all")
 
 
-def is_checked_quickly(way):
-    """Whether an algorithm is as it is configured, and no network, which would take long."""
-    return way.id in CONFIGS and ".neural." not in CONFIGS[way.id]["_target_"]
+# One of each family; the slow tests check all.
+REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "logistic", "dash", "per_group"}
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        pytest.param(*way.values, id=way.id, marks=[] if quick else [pytest.mark.slow])
-        for way in ways_to_fit()
-        for quick in (is_checked_quickly(way),)
-    ],
-)
+@pytest.mark.parametrize("config", list(ways_to_fit(REPRESENTATIVE.__contains__)))
 def test_it_passes_the_honesty_checks(config):
     check_algorithm(built(config))
 

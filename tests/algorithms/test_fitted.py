@@ -43,7 +43,7 @@ def test_a_weaker_prior_fits_the_training_reviews_better():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_with_two_buttons_hard_and_easy_are_good_everywhere(method):
+def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = dataclasses.replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     assert (good.rating != REVIEWS.rating).any()
     binary = fitted(Fsrs6(fit=method, binary=True))

@@ -49,7 +49,7 @@ def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     # The Fisher information is a chain of derivatives too.
     bare = objective.model.model.fisher(objective.model.decode(theta), packed).information
     slope = objective.model.slope(objective.model.decode(theta))
-    expected = bare * np.outer(slope, slope) + 2 * objective.stiffness
+    expected = bare * np.outer(slope, slope) + 2 * objective.penalty_matrix
     np.testing.assert_allclose(information, expected)
 
 

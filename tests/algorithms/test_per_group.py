@@ -71,7 +71,7 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
     plain = replace(REVIEWS, **dict.fromkeys(GROUPS))
     model = fitted(PerGroup(Hlr(), group=group), plain)
     assert model.learned.fallback
-    assert "the log does not tell the " in model.learned.note
+    assert "the log has no " in model.learned.note
     whole = fitted(Hlr(), plain)
     np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
 

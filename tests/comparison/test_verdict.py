@@ -14,7 +14,6 @@ from scipy.stats import rankdata
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.results.files import load_predictions
 from srs_eval.results.run import load_run
 from srs_eval.stats.estimate import clustered_mean, mean_of_users
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Doubles:
-    """Say each user's name twice."""
+    """Return each user's name twice."""
 
     def __call__(self, user, tick=lambda: None):
         tick()

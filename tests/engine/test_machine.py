@@ -11,7 +11,7 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import machine
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.newton import newton
-from srs_eval.engine.objective import Objective, stiffness
+from srs_eval.engine.objective import Objective, penalty_matrix
 from srs_eval.engine.packing import pack
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -25,7 +25,7 @@ def fitted_predictions():
     weight = np.ones(len(fold.train))
     packed = pack(task.reviews, fold.train, weight=weight, dtype=np.float32)
     start = np.array(space.defaults)
-    end = newton(Objective(model, packed, start, stiffness(space, 1.0)), start, space)
+    end = newton(Objective(model, packed, start, penalty_matrix(space, 1.0)), start, space)
     tested = pack(task.reviews, fold.test)
     p, _ = model.walk(end.parameters, tested)
     return p.ravel()[tested.places_of(fold.test)]

@@ -10,7 +10,7 @@ from small_models import small_model, space_of
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
-from srs_eval.engine.objective import Objective, stiffness
+from srs_eval.engine.objective import Objective, penalty_matrix
 from srs_eval.engine.packing import pack
 from srs_eval.errors import FitError
 
@@ -172,7 +172,7 @@ def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
     rows = further_rows(reviews)
     centre = np.array(space.defaults)
     packed = pack(reviews, rows, weight=np.ones(len(rows)))
-    objective = Objective(compiled(equations), packed, centre, stiffness(space, 1.0))
+    objective = Objective(compiled(equations), packed, centre, penalty_matrix(space, 1.0))
     start = objective.gradient(centre).loss
     found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
     slow = minimize(
@@ -188,5 +188,5 @@ def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
         options={"ftol": 1e-10, "maxiter": 300},
     )
     assert found.value < start
-    # Objectives of several valleys: either may end in the better one, but not far above.
+    # Objectives of several local minima: either may end in the better one, but not far above.
     assert found.value <= slow.fun * 1.001

@@ -7,7 +7,7 @@ import pytest
 from random_logs import further_rows, log_of, random_log
 from small_models import small_model, space_of
 
-from srs_eval.engine.objective import Objective, feasible, standard_errors, stiffness
+from srs_eval.engine.objective import Objective, feasible, penalty_matrix, standard_errors
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -40,9 +40,9 @@ def test_the_gradient_is_the_slope_of_the_value():
         assert (above - below) / (2 * step) == pytest.approx(slope, rel=1e-6)
 
 
-def test_stiffness_is_none_where_nothing_is_known():
+def test_the_penalty_is_zero_where_nothing_is_known():
     space = ParameterSpace((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), spread=(0.5, math.inf))
-    assert stiffness(space, 3.0).tolist() == [[12.0, 0.0], [0.0, 0.0]]
+    assert penalty_matrix(space, 3.0).tolist() == [[12.0, 0.0], [0.0, 0.0]]
 
 
 def test_feasible_keeps_what_is_and_moves_what_is_not():

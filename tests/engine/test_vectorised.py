@@ -7,15 +7,19 @@ import llvmlite.binding as llvm
 import pytest
 from published import PUBLISHED
 
+from srs_eval.engine import machine
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
-from srs_eval.engine.machine import assembly_listing
 from srs_eval.engine.tracing import trace
 from srs_eval.engine.walk_kernel import walk_kernel
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 _ARITHMETIC = re.compile(r"^\s*v?(?:mul|add|sub|div|fn?m(?:add|sub)\d*)([ps])[sd]\b(.*)$", re.M)
 _MEMORY_ONLY = re.compile(r"memset|memcpy|memmove")
+
+
+def assembly_listing(code):
+    return str(machine._machine().emit_assembly(machine._optimised(code.text)))
 
 
 def kernels(precision):

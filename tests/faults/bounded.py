@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import time
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -17,7 +18,8 @@ from types import TracebackType
 
 from verdicts import Case, Verdict
 
-TIME_LIMIT = 60.0
+TIME_LIMIT = 60.0  # CPU seconds: a case that waits for a busy machine does not hang
+WAIT_LIMIT = 600.0  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
 _IMPORTS = (
     "srs_eval.commands.run",
@@ -53,15 +55,35 @@ class Worker:
             self._start()
         assert self._connection is not None
         self._connection.send((function, case))
-        if not self._connection.poll(TIME_LIMIT):
+        if not self._ends():
             self._stop()
-            return Verdict("hang", f"no end after {TIME_LIMIT:.0f} s")
+            limits = f"{TIME_LIMIT:.0f} CPU seconds or {WAIT_LIMIT:.0f} s"
+            return Verdict("hang", f"no end after {limits}")
         try:
             verdict: Verdict = self._connection.recv()
         except EOFError:
             status = self._stop()
             return Verdict("traceback", f"the interpreter died with {status}")
         return verdict
+
+    def _ends(self) -> bool:
+        """Wait for the verdict on a case; return whether it came within the limits."""
+        assert self._connection is not None
+        begun, used = time.monotonic(), self._cpu_seconds()
+        while not self._connection.poll(1.0):
+            if self._cpu_seconds() - used > TIME_LIMIT or time.monotonic() - begun > WAIT_LIMIT:
+                return False
+        return True
+
+    def _cpu_seconds(self) -> float:
+        """CPU time of the process until now; 0 of one that has ended."""
+        assert self._process is not None
+        try:
+            text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return 0.0
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")

@@ -59,7 +59,7 @@ def tails():
 
 @pytest.fixture(scope="module")
 def ability():
-    """How well each review is known, which is alike within users; and what came of it."""
+    """How well each review is known, which is alike within users; and its outcome."""
     rng = np.random.default_rng(0)
     known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)
     return known, rng.random(N) < expit(2 + known / 2)
@@ -72,7 +72,7 @@ def ability():
 def test_what_depends_on_the_order_has_its_interval_however_close_predictions_are(
     ability, metric, span
 ):
-    """A model may tell reviews apart although all of its predictions are nearly 0.9."""
+    """A model may rank reviews although all of its predictions are nearly 0.9."""
     known, recalled = ability
     predictions = bare_predictions(0.9 + span * (known / np.ptp(known)), recalled)
     half = half_width(metric, predictions)

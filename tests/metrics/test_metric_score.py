@@ -302,7 +302,7 @@ def test_facts_just_below_what_is_refused_are_binned(dtype):
     ids=["timedelta", "pandas", "date", "complex", "text"],
 )
 def test_what_is_no_number_is_refused_rather_than_converted(column):
-    """A timedelta would become a number of days, or of nanoseconds: nobody knows."""
+    """A timedelta would become a number of days, or of nanoseconds."""
     with pytest.raises(ScoreError, match="elapsed_days cannot be read as numbers"):
         score(P, RECALLED, elapsed_days=column, nth_review=[2] * 4, lapses=[0] * 4)
     with pytest.raises(ScoreError, match="p cannot be read as numbers"):

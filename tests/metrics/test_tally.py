@@ -152,7 +152,7 @@ def test_a_threshold_is_rounded_as_the_predictions_are(dtype, threshold):
 
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
 def test_what_rounding_puts_below_a_threshold_is_on_it(threshold):
-    """Means of equal doubles are off by their last digits; nobody predicts 1e-12 less."""
+    """Means of equal doubles are off by their last digits; no model predicts 1e-12 less."""
     p = threshold + np.array([-1e-11, -1e-14, 0, 1e-14])
     assert tally(p, np.zeros(4, bool)).first_at_least(threshold) == 1
 

@@ -38,8 +38,8 @@ def test_users_without_both_scores_are_left_out():
     axes, found = drawn([0.1, np.nan, 0.3], [0.2, 0.1, np.inf], better="lower")
     assert sum(found.users) == 1
     assert "over 1 user" in words(axes)
-    _, nobody = drawn([np.nan], [0.1])
-    assert nobody is None
+    _, missing = drawn([np.nan], [0.1])
+    assert missing is None
 
 
 def test_corners_name_who_is_better_there():

@@ -1,4 +1,4 @@
-"""How runs end that nobody finishes: stopped, left, killed."""
+"""How unfinished runs end: stopped, left, killed."""
 
 from __future__ import annotations
 

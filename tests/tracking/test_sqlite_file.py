@@ -127,6 +127,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "SECONDS_WITHOUT_CHANGE", 0.1)
 
 
+@pytest.mark.slow
 def test_every_step_of_a_creation_is_known_as_unfinished(database: Path) -> None:
     wait_when_locked(database, 0)
     seen: list[bool] = []

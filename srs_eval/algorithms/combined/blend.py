@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
+    Wrapper,
     as_part,
     curve_of,
     fitted,
-    has_curve,
     learned_by,
     log_odds,
     require_algorithm,
@@ -26,6 +26,7 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
+    CurveModel,
     FloatArray,
     IntArray,
     Learned,
@@ -148,7 +149,7 @@ class BlendModel:
     until : int
         Last row that was trained on, -1 if none.
     learned : Learned
-        What the model tells of its fit.
+        Record of the fit of the model.
     """
 
     model: MemoryModel
@@ -200,7 +201,7 @@ class BlendCurves(BlendModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Blend:
+class Blend(Wrapper):
     """Another algorithm whose log-odds of recall are recalibrated online by a bias and a slope.
 
     The logistic regression of Platt (1999), *Probabilistic Outputs for Support Vector
@@ -250,21 +251,6 @@ class Blend:
         if not (isinstance(self.held_out, int | float) and 0 <= self.held_out < 1):
             raise ConfigError(f"blend: held_out={self.held_out} must be at least 0 and below 1")
 
-    @property
-    def same_day(self) -> bool:
-        """Whether the other algorithm's histories keep same-day reviews."""
-        return self.base.same_day
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
-        return bool(getattr(self.base, "pretrained", False))
-
-    @property
-    def sees_truth(self) -> bool:
-        """Whether the other algorithm reads the truth."""
-        return self.base.sees_truth
-
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
         """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""
         rows = np.sort(rows)
@@ -301,10 +287,10 @@ def _followed_on(
 
 
 def _blended(model: MemoryModel, recalibration: Recalibration, rows: IntArray) -> BlendModel:
-    kind = BlendCurves if has_curve(model) else BlendModel
-    told = learned_by(model)
-    errors = (np.nan, np.nan, *told.standard_errors) if told.standard_errors else ()
+    kind = BlendCurves if isinstance(model, CurveModel) else BlendModel
+    record = learned_by(model)
+    errors = (np.nan, np.nan, *record.standard_errors) if record.standard_errors else ()
     # the parameters of the model itself follow bias and slope
     _, *parts = as_part(model, Part("base", "base"))
-    learned = replace(told, standard_errors=errors, parts=tuple(parts))
+    learned = replace(record, standard_errors=errors, parts=tuple(parts))
     return kind(model, recalibration, int(rows.max(initial=-1)), learned)

@@ -15,7 +15,6 @@ from srs_eval.algorithms.combined.wrapping import (
     as_seen_by,
     curve_of,
     fitted,
-    has_curve,
     learned_by,
     log_odds,
     require_algorithm,
@@ -26,6 +25,7 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     Algorithm,
     BoolArray,
+    CurveModel,
     FloatArray,
     IntArray,
     Learned,
@@ -56,7 +56,7 @@ class EnsembleModel:
     parameters : tuple of float
         Weights, which sum to 1.
     learned : Learned
-        What the models tell of their fits.
+        Records of the fits of the models.
     """
 
     algorithms: tuple[Algorithm, ...]
@@ -170,13 +170,13 @@ class Ensemble:
             fitted(member, *as_seen_by(member, reviews, rows), rng, model)
             for member, model in zip(members, earlier, strict=True)
         )
-        told = {name: learned_by(m) for name, m in zip(self.members, models, strict=True)}
-        notes = [f"{name}: {learned.note}" for name, learned in told.items() if learned.note]
+        records = {name: learned_by(m) for name, m in zip(self.members, models, strict=True)}
+        notes = [f"{name}: {learned.note}" for name, learned in records.items() if learned.note]
         learned = Learned(
             note="; ".join([*([note] if note else []), *notes]),
-            fallback=bool(note) or any(learned.fallback for learned in told.values()),
+            fallback=bool(note) or any(learned.fallback for learned in records.values()),
             parts=self._parts(models, len(rows)),
-            converged=all(learned.converged for learned in told.values()),
+            converged=all(learned.converged for learned in records.values()),
         )
         return self._averaged(models, tuple(weights.tolist()), learned)
 
@@ -198,7 +198,11 @@ class Ensemble:
         weights: tuple[float, ...],
         learned: Learned | None = None,
     ) -> EnsembleModel:
-        kind = EnsembleCurves if all(has_curve(model) for model in models) else EnsembleModel
+        kind = (
+            EnsembleCurves
+            if all(isinstance(model, CurveModel) for model in models)
+            else EnsembleModel
+        )
         return kind(tuple(self.members.values()), models, weights, learned or Learned())
 
     def _weights(

@@ -11,10 +11,10 @@ import numpy as np
 
 from srs_eval.algorithms.combined.pooling import FitsNear, Pooling, choose_pooling, near
 from srs_eval.algorithms.combined.wrapping import (
+    Wrapper,
     as_part,
     curve_of,
     fitted,
-    has_curve,
     learned_by,
     require_algorithm,
 )
@@ -23,6 +23,7 @@ from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
     GROUPS,
     Algorithm,
+    CurveModel,
     FloatArray,
     IntArray,
     Learned,
@@ -79,7 +80,7 @@ class PerGroupModel:
         return p
 
     def _parts(self, reviews: Reviews, rows: IntArray) -> list[tuple[MemoryModel, IntArray]]:
-        """Say which of `rows` each model predicts."""
+        """Return which of `rows` each model predicts."""
         groups = groups_of(reviews, self.group)[rows]
         own = np.isin(groups, list(self.models))
         parts = [(model, np.flatnonzero(groups == group)) for group, model in self.models.items()]
@@ -100,7 +101,7 @@ class PerGroupCurves(PerGroupModel):
 
 
 @dataclass(frozen=True, slots=True)
-class PerGroup:
+class PerGroup(Wrapper):
     """Another algorithm, fitted to each deck, preset, note type or card template.
 
     Anki has parameters for each preset (Anki manual, *Deck Options*,
@@ -164,24 +165,9 @@ class PerGroup:
             )
 
     @property
-    def same_day(self) -> bool:
-        """Whether the other algorithm's histories keep same-day reviews."""
-        return self.base.same_day
-
-    @property
     def online(self) -> bool:
         """Whether the other algorithm goes on learning while it is tested."""
         return self.base.online
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
-        return bool(getattr(self.base, "pretrained", False))
-
-    @property
-    def sees_truth(self) -> bool:
-        """Whether the other algorithm reads the truth."""
-        return self.base.sees_truth
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
@@ -220,7 +206,7 @@ class PerGroup:
             verdict = self._verdict(found, len(rows_of), len(names))
             is_fallback = found is None
         if getattr(reviews, self.group) is None:
-            verdict = f"the log does not tell the {_LABEL[self.group]} of a card: one fit for all"
+            verdict = f"the log has no {_LABEL[self.group]} of a card: one fit for all"
         parts = self._parts(reviews, whole, models, rows_of, len(rows))
         return self._grouped(whole, models, self._told(whole, models, parts, verdict, is_fallback))
 
@@ -268,7 +254,7 @@ class PerGroup:
         return near(self.base, reviews, rows_of, rng, whole, found.weight)
 
     def _verdict(self, found: Pooling | None, fitted_groups: int, groups: int) -> str:
-        """Say whether groups differ."""
+        """Return whether groups differ, in words."""
         plural = _PLURAL[self.group]
         if found is None:
             return f"too few reviews of different {plural} to compare them: one fit for all"
@@ -296,7 +282,7 @@ class PerGroup:
     def _grouped(
         self, whole: MemoryModel, models: Mapping[int, MemoryModel], learned: Learned
     ) -> PerGroupModel:
-        curves = all(has_curve(model) for model in (whole, *models.values()))
+        curves = all(isinstance(model, CurveModel) for model in (whole, *models.values()))
         kind = PerGroupCurves if curves else PerGroupModel
         return kind(self.group, whole, models, learned)
 

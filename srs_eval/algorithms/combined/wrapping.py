@@ -1,4 +1,4 @@
-"""What algorithms that are made of others share."""
+"""Functions shared by algorithms that are made of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Part, Reviews
+from srs_eval.nouns import (
+    Algorithm,
+    CurveModel,
+    FloatArray,
+    IntArray,
+    Learned,
+    MemoryModel,
+    Part,
+    Reviews,
+    WarmStarting,
+)
 
 Vector = NDArray[np.float64]
 
@@ -18,8 +28,30 @@ _DECLARED = ("same_day", "online", "sees_truth")
 _MOST = 20.0
 
 
+class Wrapper:
+    """Base of algorithms made of one other, `base`."""
+
+    __slots__ = ()
+    base: Algorithm
+
+    @property
+    def same_day(self) -> bool:
+        """Whether the other algorithm's histories keep same-day reviews."""
+        return self.base.same_day
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it starts from weights that were learned from other users."""
+        return bool(getattr(self.base, "pretrained", False))
+
+    @property
+    def sees_truth(self) -> bool:
+        """Whether the other algorithm reads the truth."""
+        return self.base.sees_truth
+
+
 def require_algorithm(owner: str, option: str, value: object) -> None:
-    """Refuse what is no algorithm.
+    """Raise unless `value` is an algorithm.
 
     Raises
     ------
@@ -42,33 +74,26 @@ def fitted(
     previous: MemoryModel | None = None,
 ) -> MemoryModel:
     """Fit an algorithm, from an earlier fit if there is one and the algorithm can."""
-    refit = getattr(algorithm, "refit", None)
-    if previous is None or refit is None:
+    if previous is None or not isinstance(algorithm, WarmStarting):
         return algorithm.fit(reviews, rows, rng)
-    model: MemoryModel = refit(reviews, rows, rng, previous)
-    return model
-
-
-def has_curve(model: MemoryModel) -> bool:
-    """Tell whether a model has a forgetting curve."""
-    return callable(getattr(model, "predict_at", None))
+    return algorithm.refit(reviews, rows, rng, previous)
 
 
 def curve_of(
     model: MemoryModel, reviews: Reviews, rows: IntArray, elapsed: FloatArray
 ) -> FloatArray:
-    """Ask a model that has a forgetting curve for it."""
-    p: FloatArray = model.predict_at(reviews, rows, elapsed)  # type: ignore[attr-defined]
-    return p
+    """Return the forgetting curve of a model that has one."""
+    assert isinstance(model, CurveModel)
+    return model.predict_at(reviews, rows, elapsed)
 
 
 def log_odds(p: FloatArray) -> Vector:
-    """Take log-odds, of which those of near certainty are cut."""
+    """Return log-odds, clipped at ±20."""
     return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
 
 
 def learned_by(model: MemoryModel) -> Learned:
-    """Say what a model tells of its fit."""
+    """Return what a model records about its fit."""
     learned = getattr(model, "learned", None)
     return learned if isinstance(learned, Learned) else Learned()
 
@@ -100,7 +125,7 @@ def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
 
 
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
-    """Take away what an algorithm is not to see, and renumber the rows accordingly.
+    """Remove what an algorithm may not read, and renumber the rows accordingly.
 
     That is the truth of simulated users, and on a clock of whole days, the reviews on the day of
     the review before, as protocols do.

@@ -185,7 +185,7 @@ class BoostedTrees:
         return BoostedTreesModel(trees)
 
     def _number(self, seen: Matrix, recalled: NDArray[np.bool_], begin: int) -> int:
-        """Say after how many trees the latest reviews are predicted best from those before."""
+        """Return the number of trees that predicts the latest reviews best from those before."""
         trees = self._trees(self.most_trees).fit(seen[:begin], recalled[:begin])
         later = recalled[begin:]
         losses = [

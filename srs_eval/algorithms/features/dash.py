@@ -66,7 +66,7 @@ class WindowCounts:
         return counts
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Linear:
-        """Take logarithms of the counts, and 1 for the bias."""
+        """Return logarithms of the counts, and 1 for the bias."""
         counts = self.counts(history, rows, elapsed)
         return Linear(np.column_stack([np.log1p(counts), np.ones(len(rows))]))
 

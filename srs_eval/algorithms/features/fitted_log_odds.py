@@ -11,7 +11,7 @@ from srs_eval.algorithms.fit_options import NOT_CONVERGED, FitOptions
 from srs_eval.algorithms.history import History, Vector, history_of
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
-from srs_eval.engine.objective import standard_errors, stiffness
+from srs_eval.engine.objective import penalty_matrix, standard_errors
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import descend
 from srs_eval.errors import FitError, FitSkipped
@@ -70,7 +70,7 @@ class FittedLogOdds(FitOptions):
     def loss(self, log_odds: LogOdds, history: History, rows: IntArray, centre: Vector) -> LogLoss:
         """Return what ``newton`` and ``lbfgs`` minimise."""
         weight = self.weights(len(rows))
-        pull = stiffness(log_odds.parameters, self.prior_weight)
+        pull = penalty_matrix(log_odds.parameters, self.prior_weight)
         return log_loss_of(log_odds, history, rows, weight / weight.mean(), centre, pull)
 
     def _minimised(

@@ -103,14 +103,14 @@ class LogOddsModel:
         return self._predicted(history_of(reviews), repeated, times.ravel()).reshape(times.shape)
 
     def _predicted(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
-        with _what_is_not_finite_is_told():
+        with _allow_non_finite():
             log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
         return uncertain(np.where(history.nth[rows] > 0, expit(log_odds), np.nan))
 
 
 @dataclass(frozen=True, slots=True)
 class LogLoss:
-    """Sum of weight * log loss + (w - centre)' stiffness (w - centre), as a function of w.
+    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class LogLoss:
         Outcomes, and what each counts.
     centre : float64 [parameters]
         Where the penalty is 0.
-    stiffness : float64 [parameters, parameters]
+    penalty_matrix : float64 [parameters, parameters]
         Half the precision of a normal prior.
     """
 
@@ -128,32 +128,32 @@ class LogLoss:
     recalled: Vector
     weight: Vector
     centre: Vector
-    stiffness: Vector
+    penalty_matrix: Vector
 
     def gradient(self, w: Vector) -> Gradient:
         """Return the value and its gradient."""
-        with _what_is_not_finite_is_told():
+        with _allow_non_finite():
             return self._gradient(w, *self.log_odds(w))
 
     def fisher(self, w: Vector) -> Fisher:
         """Return the value, its gradient, and its curvature in the sense of Fisher."""
-        with _what_is_not_finite_is_told():
+        with _allow_non_finite():
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)
             information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
-            information += 2 * self.stiffness
+            information += 2 * self.penalty_matrix
             return Fisher(*self._gradient(w, log_odds, slopes), information)
 
     def _gradient(self, w: Vector, log_odds: Vector, slopes: Slopes) -> Gradient:
         against = np.where(self.recalled > 0, -log_odds, log_odds)
-        pull = self.stiffness @ (w - self.centre)
+        pull = self.penalty_matrix @ (w - self.centre)
         loss = self.weight @ np.logaddexp(0.0, against) + (w - self.centre) @ pull
         surprise = self.weight * (expit(log_odds) - self.recalled)
         return Gradient(float(loss), surprise @ slopes + 2 * pull)
 
 
-def _what_is_not_finite_is_told() -> np.errstate:
-    """Let numbers that are not finite pass: fits and predictions that end there are refused."""
+def _allow_non_finite() -> np.errstate:
+    """Silence warnings about numbers that are not finite; callers refuse them as results."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
@@ -163,10 +163,10 @@ def log_loss_of(
     rows: IntArray,
     weight: Vector,
     centre: Vector,
-    stiffness: Vector,
+    penalty_matrix: Vector,
 ) -> LogLoss:
     """Return the loss of a model at some reviews of a log."""
     reviews = history.reviews
     function = log_odds.at(history, rows, reviews.elapsed[rows])
     recalled = reviews.recalled[rows].astype(np.float64)
-    return LogLoss(function, recalled, weight, centre, stiffness)
+    return LogLoss(function, recalled, weight, centre, penalty_matrix)

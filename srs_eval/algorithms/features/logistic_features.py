@@ -107,7 +107,7 @@ def _last_before(history: History, event: BoolArray) -> IntArray:
 
 
 def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolArray:
-    """Tell whether reviews `elapsed` after the last one of the card come on the same day.
+    """Return whether reviews `elapsed` after the last one of the card come on the same day.
 
     At the log's own times that is known. Otherwise the day ends in the middle of the time in
     which it must have ended for the log to be as it is.

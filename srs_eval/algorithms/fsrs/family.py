@@ -9,7 +9,10 @@ Numbers of parameters in these formulas are those of versions 4 to 6, which agre
 
 from __future__ import annotations
 
-from srs_eval.engine.equations import Maths, Value
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from srs_eval.engine.equations import Maths, State, Value
 
 LONGEST_STABILITY = 36500.0
 LONGEST_FIRST_STABILITY = 100.0
@@ -55,6 +58,11 @@ def first_stability(m: Maths, w: Value, rating: Value) -> Value:
     """Stability after the first review: one parameter for each rating, `w[0]` to `w[3]`."""
     passed = m.where(rating == HARD, w[1], m.where(rating == GOOD, w[2], w[3]))
     return m.where(rating < HARD, w[0], passed)
+
+
+def next_stability(m: Maths, rating: Value, passed: Value, failed: Value, shortest: float) -> Value:
+    """Return the stability after a pass or after a failure, within its bounds."""
+    return m.clip(m.where(rating > 1, passed, failed), shortest, LONGEST_STABILITY)
 
 
 def stability_after_pass(
@@ -124,3 +132,35 @@ def damped_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value) -> V
     moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
     reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
     return m.clip(reverted, EASIEST, HARDEST)
+
+
+class DampedDifficulty(ABC):
+    """Base of the equations of FSRS-5 and 6, which differ in same-day reviews and the curve."""
+
+    __slots__ = ()
+    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    shortest_stability: float
+
+    @abstractmethod
+    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        """Stability after a review on the day of the one before."""
+
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """Stability and difficulty after the first review."""
+        return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """Stability and difficulty after a further review; both read the old difficulty."""
+        stability, difficulty = state
+        later_day = stability_on_later_day(m, w, stability, difficulty, rating, p)
+        same_day = self.same_day(m, w, stability, rating)
+        return (
+            m.clip(
+                m.where(elapsed < 1, same_day, later_day),
+                self.shortest_stability,
+                LONGEST_STABILITY,
+            ),
+            damped_difficulty(m, w, difficulty, rating),
+        )

@@ -11,7 +11,7 @@ from srs_eval.algorithms.fitted import Fitted, Vector
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.objective import stiffness
+from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.nouns import IntArray, Reviews
 
@@ -53,16 +53,16 @@ class FsrsFitted(Fitted):
     later_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def space(self, equations: Equations) -> ParameterSpace:
-        """Let first stabilities be as short as the equations let any stability be."""
+        """Return the bounds, with first stabilities as short as any stability may be."""
         space = equations.parameters
         shortest = getattr(equations, "shortest_stability", space.lower[0])
         return dataclasses.replace(space, lower=(*(shortest,) * 4, *space.lower[4:]))
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> Vector:
-        """Return the stiffness of the prior for a number of training reviews and a clock."""
+        """Return the penalty matrix of the prior for a number of training reviews and a clock."""
         in_days, in_fractions = self.later_prior
         weight = (in_days if whole_days else in_fractions) * later_prior_weight(n_reviews)
-        penalty = stiffness(space, weight)
+        penalty = penalty_matrix(space, weight)
         covariance = _DEVIATION**2 * np.eye(4) + _SHIFT**2
         penalty[:4, :4] = np.linalg.inv(covariance) / 2
         return self.prior_weight * penalty

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.family import (
-    LONGEST_STABILITY,
     exponential_forgetting,
+    next_stability,
     quarter_widths,
 )
 from srs_eval.algorithms.fsrs.fitting import shortest_stability
@@ -62,11 +62,7 @@ class Fsrs1Equations:
         growth = m.exp(w[2]) * ease * stability ** w[4] * surprise
         failed = w[0] * m.exp(w[6] * lapses)
         return (
-            m.clip(
-                m.where(rating > 1, stability * (1 + growth), failed),
-                self.shortest_stability,
-                LONGEST_STABILITY,
-            ),
+            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
             difficulty,
             lapses + m.where(rating > 1, 0.0, 1.0),
         )

@@ -11,8 +11,8 @@ from srs_eval.algorithms.fsrs.family import (
     EASY,
     GOOD,
     HARDEST,
-    LONGEST_STABILITY,
     exponential_forgetting,
+    next_stability,
     quarter_widths,
 )
 from srs_eval.algorithms.fsrs.fitting import shortest_stability
@@ -70,11 +70,7 @@ class Fsrs2Equations:
         shock = m.exp((1 - p) * w[13]) - 1
         failed = w[10] * difficulty ** w[11] * stability ** w[12] * shock
         return (
-            m.clip(
-                m.where(rating > 1, stability * (1 + growth), failed),
-                self.shortest_stability,
-                LONGEST_STABILITY,
-            ),
+            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
             difficulty,
         )
 

@@ -10,8 +10,8 @@ from srs_eval.algorithms.fsrs.family import (
     EASIEST,
     GOOD,
     HARDEST,
-    LONGEST_STABILITY,
     exponential_forgetting,
+    next_stability,
     quarter_widths,
 )
 from srs_eval.algorithms.fsrs.fitting import shortest_stability
@@ -71,11 +71,7 @@ class Fsrs3Equations:
         kept = difficulty ** w[10] * stability ** w[11]
         failed = w[9] * kept * m.exp((1 - p) * w[12])
         return (
-            m.clip(
-                m.where(rating > 1, stability * (1 + growth), failed),
-                self.shortest_stability,
-                LONGEST_STABILITY,
-            ),
+            next_stability(m, rating, stability * (1 + growth), failed, self.shortest_stability),
             difficulty,
         )
 

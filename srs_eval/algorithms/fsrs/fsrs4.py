@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
     LONGEST_FIRST_STABILITY,
-    LONGEST_STABILITY,
     first_stability,
+    next_stability,
     power_forgetting,
     spread_like_fsrs5,
     stability_after_failure,
@@ -22,7 +22,6 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
 _SHORTEST_STABILITY = 0.01
-_DECAY = 1.0
 
 # fmt: off
 _LOWER = (
@@ -48,6 +47,7 @@ class Fsrs4Equations:
         In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
+    decay: ClassVar[float] = 1.0
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
@@ -69,7 +69,7 @@ class Fsrs4Equations:
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
-        return power_forgetting(state[0], elapsed, _DECAY)
+        return power_forgetting(state[0], elapsed, self.decay)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
@@ -77,11 +77,17 @@ class Fsrs4Equations:
         """Stability and difficulty after a further review; both read the old difficulty."""
         stability, difficulty = state
         passed = stability_after_pass(m, w, stability, difficulty, rating, p)
-        failed = stability_after_failure(m, w, stability, difficulty, p)
+        failed = self.after_failure(m, w, stability, difficulty, p)
         return (
-            m.clip(m.where(rating > 1, passed, failed), self.shortest_stability, LONGEST_STABILITY),
+            next_stability(m, rating, passed, failed, self.shortest_stability),
             straight_difficulty(m, w, difficulty, rating),
         )
+
+    def after_failure(
+        self, m: Maths, w: Value, stability: Value, difficulty: Value, p: Value
+    ) -> Value:
+        """Stability after a failure on a later day."""
+        return stability_after_failure(m, w, stability, difficulty, p)
 
 
 class Fsrs4(FsrsWithFirstStabilities):
@@ -97,7 +103,7 @@ class Fsrs4(FsrsWithFirstStabilities):
 
     name = "fsrs4"
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
-    first_decay = _DECAY
+    first_decay = Fsrs4Equations.decay
     later_prior = (0.5, 0.25)
 
     def equations(self, *, whole_days: bool) -> Fsrs4Equations:

@@ -7,21 +7,15 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
     LONGEST_FIRST_STABILITY,
-    LONGEST_STABILITY,
-    first_stability,
-    power_forgetting,
     spread_like_fsrs5,
     stability_after_failure,
-    stability_after_pass,
-    straight_difficulty,
-    straight_first_difficulty,
 )
 from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
-from srs_eval.engine.equations import Maths, State, Value
+from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
+from srs_eval.engine.equations import Maths, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
-_DECAY = 0.5
 _SHORTEST_STABILITY = 0.01
 
 # fmt: off
@@ -43,7 +37,7 @@ FRACTIONAL_DAYS_DEFAULTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs45Equations:
+class Fsrs45Equations(Fsrs4Equations):
     """FSRS-4.5: FSRS v4 with a flatter forgetting curve, and failures that never help.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
@@ -54,7 +48,7 @@ class Fsrs45Equations:
         In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    decay: ClassVar[float] = 0.5
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
@@ -67,27 +61,11 @@ class Fsrs45Equations:
     )
     # fmt: on
 
-    shortest_stability: float = _SHORTEST_STABILITY
-
-    def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
-        return first_stability(m, w, rating), straight_first_difficulty(m, w, rating)
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
-        return power_forgetting(state[0], elapsed, _DECAY)
-
-    def step(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
-    ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty."""
-        stability, difficulty = state
-        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
-        failed = m.minimum(stability_after_failure(m, w, stability, difficulty, p), stability)
-        return (
-            m.clip(m.where(rating > 1, passed, failed), self.shortest_stability, LONGEST_STABILITY),
-            straight_difficulty(m, w, difficulty, rating),
-        )
+    def after_failure(
+        self, m: Maths, w: Value, stability: Value, difficulty: Value, p: Value
+    ) -> Value:
+        """Stability after a failure on a later day, never longer than before."""
+        return m.minimum(stability_after_failure(m, w, stability, difficulty, p), stability)
 
 
 class Fsrs45(FsrsWithFirstStabilities):
@@ -103,7 +81,7 @@ class Fsrs45(FsrsWithFirstStabilities):
 
     name = "fsrs45"
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
-    first_decay = _DECAY
+    first_decay = Fsrs45Equations.decay
     later_prior = (0.5, 1.0)
 
     def equations(self, *, whole_days: bool) -> Fsrs45Equations:

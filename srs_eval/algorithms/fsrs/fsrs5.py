@@ -9,12 +9,8 @@ from srs_eval.algorithms.fsrs.family import (
     FSRS5_SPREAD,
     GOOD,
     LONGEST_FIRST_STABILITY,
-    LONGEST_STABILITY,
-    clipped_first_difficulty,
-    damped_difficulty,
-    first_stability,
+    DampedDifficulty,
     power_forgetting,
-    stability_on_later_day,
 )
 from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
 from srs_eval.engine.equations import Maths, State, Value
@@ -26,7 +22,7 @@ _DECAY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs5Equations:
+class Fsrs5Equations(DampedDifficulty):
     """FSRS-5: the first version with an update of its own for same-day reviews.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2024. Reads elapsed time and ratings, those of
@@ -38,7 +34,6 @@ class Fsrs5Equations:
         In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
@@ -59,29 +54,13 @@ class Fsrs5Equations:
 
     shortest_stability: float = _SHORTEST_STABILITY
 
-    def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
-        return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
-
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, _DECAY)
 
-    def step(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
-    ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty."""
-        stability, difficulty = state
-        later_day = stability_on_later_day(m, w, stability, difficulty, rating, p)
-        same_day = stability * m.exp(w[17] * (rating - GOOD + w[18]))
-        return (
-            m.clip(
-                m.where(elapsed < 1, same_day, later_day),
-                self.shortest_stability,
-                LONGEST_STABILITY,
-            ),
-            damped_difficulty(m, w, difficulty, rating),
-        )
+    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        """Stability after a review on the day of the one before."""
+        return stability * m.exp(w[17] * (rating - GOOD + w[18]))
 
 
 class Fsrs5(FsrsWithFirstStabilities):

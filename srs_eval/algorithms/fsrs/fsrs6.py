@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Vector
@@ -10,12 +10,8 @@ from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
     LONGEST_FIRST_STABILITY,
-    LONGEST_STABILITY,
-    clipped_first_difficulty,
-    damped_difficulty,
-    first_stability,
+    DampedDifficulty,
     power_forgetting,
-    stability_on_later_day,
 )
 from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities
 from srs_eval.engine.equations import Equations, Maths, State, Value
@@ -27,7 +23,7 @@ _SHORTEST_STABILITY = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs6Equations:
+class Fsrs6Equations(DampedDifficulty):
     """FSRS-6: a trainable power law, and a same-day update that fades as stability grows.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2025. Reads elapsed time and ratings, those of
@@ -40,7 +36,6 @@ class Fsrs6Equations:
         of 2026; until late 2025 it was 3 (Good).
     """
 
-    state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
@@ -62,33 +57,18 @@ class Fsrs6Equations:
     )
     # fmt: on
 
+    shortest_stability: float = field(default=_SHORTEST_STABILITY, init=False, repr=False)
     lowest_floored_rating: int = HARD
-
-    def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
-        return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, w[20])
 
-    def step(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
-    ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty."""
-        stability, difficulty = state
-        later_day = stability_on_later_day(m, w, stability, difficulty, rating, p)
-        same_day = stability * self._same_day_growth(m, w, stability, rating)
-        return (
-            m.clip(
-                m.where(elapsed < 1, same_day, later_day), _SHORTEST_STABILITY, LONGEST_STABILITY
-            ),
-            damped_difficulty(m, w, difficulty, rating),
-        )
-
-    def _same_day_growth(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        """Stability after a review on the day of the one before."""
         growth = m.exp(w[17] * (rating - GOOD + w[18])) * stability ** (-w[19])
-        return m.where(rating >= self.lowest_floored_rating, m.maximum(growth, 1.0), growth)
+        floored = m.where(rating >= self.lowest_floored_rating, m.maximum(growth, 1.0), growth)
+        return stability * floored
 
 
 class Fsrs6(FsrsWithFirstStabilities):

@@ -42,7 +42,7 @@ class FsrsRs:
     Parameters
     ----------
     card_ids : bool
-        Whether the package is told which reviews are of the same card. It then walks each
+        Whether the package knows which reviews are of the same card. It then walks each
         card once, which is faster, and its batches are of cards, which gives other numbers.
 
     Raises
@@ -132,7 +132,7 @@ def training_items(package: Any, reviews: Reviews, rows: IntArray) -> list[Any]:
 
 
 def first_seen_numbers(card: IntArray) -> list[int]:
-    """Give cards numbers by where they first appear.
+    """Return the numbers of cards, in the order of first appearance.
 
     The package goes through cards by number, so that the names of cards would be seen in what
     it learns.

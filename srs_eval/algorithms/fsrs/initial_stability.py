@@ -289,7 +289,7 @@ def _in_order(found: Mapping[int, float], counts: IntArray) -> dict[int, float]:
 
 
 def _filled(known: Mapping[int, float], defaults: FourStabilities) -> dict[int, float]:
-    """Fill in the stabilities of ratings that nobody gave."""
+    """Fill in the stabilities of ratings that were never given."""
     if len(known) == 1:
         ((rating, stability),) = known.items()
         scale = stability / defaults[rating - 1]

@@ -92,7 +92,7 @@ class _Weight:
     recalled: BoolArray
 
     def log(self, power: Vector) -> Vector:
-        """Take the logarithm of the integral, but for a constant."""
+        """Return the logarithm of the integral, up to a constant."""
         known = betaln(self.alpha + power, self.beta)
         passed = betaln(self.alpha + power + self.when, self.beta)
         return np.where(self.recalled, passed, known + np.log(-np.expm1(passed - known)))

@@ -42,7 +42,7 @@ def recall(elapsed: FloatArray, days: Vector) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class HalfLifeModel:
-    """Exponential forgetting with a half-life that counts of answers tell.
+    """Exponential forgetting with a half-life computed from counts of answers.
 
     Attributes
     ----------

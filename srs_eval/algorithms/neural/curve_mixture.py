@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from srs_eval.algorithms.neural.network import Network
+
 _LARGEST = 25.0
 _TINY = 1e-7
 
@@ -25,10 +27,13 @@ class CurveHeads(nn.Module):
         return torch.cat([self.w_fc(inputs), self.s_fc(inputs), self.d_fc(inputs)], dim=-1)
 
 
-def mixture_decay(states: Tensor, elapsed: Tensor) -> Tensor:
-    """Minus the logarithm of (1 - 1e-7) sum of weight * (1 + t/(1e-7 + scale))**-exponent."""
-    logits, log_scale, log_exponent = states.chunk(3, dim=-1)
-    scale = _TINY + torch.exp(log_scale.clamp(-_LARGEST, _LARGEST))
-    exponent = torch.exp(log_exponent.clamp(-_LARGEST, _LARGEST))
-    each = logits.log_softmax(-1) - exponent * torch.log1p(elapsed[..., None] / scale)
-    return -math.log1p(-_TINY) - torch.logsumexp(each, dim=-1)
+class CurveMixtureNetwork(Network):
+    """A network whose state is what `CurveHeads` computes."""
+
+    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
+        """Minus the logarithm of (1 - 1e-7) sum of weight * (1 + t/(1e-7 + scale))**-exponent."""
+        logits, log_scale, log_exponent = states.chunk(3, dim=-1)
+        scale = _TINY + torch.exp(log_scale.clamp(-_LARGEST, _LARGEST))
+        exponent = torch.exp(log_exponent.clamp(-_LARGEST, _LARGEST))
+        each = logits.log_softmax(-1) - exponent * torch.log1p(elapsed[..., None] / scale)
+        return -math.log1p(-_TINY) - torch.logsumexp(each, dim=-1)

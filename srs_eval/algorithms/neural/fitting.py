@@ -95,7 +95,7 @@ class NetworkAlgorithm:
             raise ConfigError(f"{self.name}: " + "; ".join(wrong))
 
     def sizes(self, *, whole_days: bool) -> Sizes:
-        """Tell what the network is built with."""
+        """Return the arguments that the network is built with."""
         return ()
 
     def learned(self) -> Weights | None:
@@ -152,16 +152,18 @@ class NetworkAlgorithm:
         generator = generator_from(int(rng.integers(2**63)))
         network, scaling = self.start(weights, reviews, histories, generator)
         order = rng.permutation(len(histories.length))
-        losses = self.training(network, reviews, rows, histories, order, self.told(), generator)
+        losses = self.training(
+            network, reviews, rows, histories, order, self.current_recipe(), generator
+        )
         for loss in losses:
             yield partial(self.model_of, network, scaling, loss, reviews, len(histories.target))
 
-    def told(self) -> Recipe:
-        """Return the recipe, with what the options say instead."""
-        return self.as_told(self.recipe)
+    def current_recipe(self) -> Recipe:
+        """Return the recipe with the options that were given."""
+        return self.with_options(self.recipe)
 
-    def as_told(self, recipe: Recipe) -> Recipe:
-        """Put what the options say into a recipe."""
+    def with_options(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with the options that were given."""
         options = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate")}
         return replace(
             recipe, **{key: value for key, value in options.items() if value is not None}
@@ -174,7 +176,7 @@ class NetworkAlgorithm:
         histories: Histories,
         generator: torch.Generator,
     ) -> tuple[Network, tuple[float, ...]]:
-        """Build the network a fit starts from, and tell its scaling."""
+        """Return the network that a fit starts from, and its scaling."""
         network = built(self.network, self.sizes(whole_days=reviews.whole_days))
         if weights is None:
             network.draw(generator)
@@ -239,7 +241,7 @@ class NetworkAlgorithm:
                 f"user {reviews.user}: {self.name} diverged on {n_targets} training reviews "
                 f"(summed log loss {loss}, {(~np.isfinite(parameters)).sum()} of "
                 f"{len(parameters)} parameters not finite): try a learning_rate below "
-                f"{self.told().learning_rate}"
+                f"{self.current_recipe().learning_rate}"
             )
         sizes = self.sizes(whole_days=reviews.whole_days)
         return NetworkModel(self.network, sizes, tuple(parameters.tolist()), scaling, self.device)

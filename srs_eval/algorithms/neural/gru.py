@@ -5,28 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from srs_eval.algorithms.neural.network import Network, Sizes
-from srs_eval.algorithms.neural.power_curve import power_decay
+from srs_eval.algorithms.neural.power_curve import PowerCurveNetwork
 from srs_eval.algorithms.neural.pretraining import PooledPretraining
 from srs_eval.algorithms.neural.training import Recipe
-from srs_eval.nouns import FloatArray, Reviews
 
 
-class GruNetwork(Network):
+class GruNetwork(PowerCurveNetwork):
     """One GRU layer and a linear one that gives the logarithm of the stability."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.rnn = nn.GRU(2, hidden)
         self.fc = nn.Linear(hidden, 1)
-
-    def features(self, reviews: Reviews) -> FloatArray:
-        """Days since the card's review before, and the rating as a number."""
-        return np.column_stack([reviews.elapsed, reviews.rating])
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw orthogonal weights of the GRU, whose biases are 0, and the last layer as usual."""
@@ -38,10 +32,6 @@ class GruNetwork(Network):
         states, _ = self.rnn(inputs)
         log_stability: Tensor = self.fc(states)
         return log_stability
-
-    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Forgetting along a power function."""
-        return power_decay(states[..., 0], elapsed)
 
 
 def draw_orthogonal(rnn: nn.GRU, generator: torch.Generator) -> None:
@@ -100,12 +90,6 @@ class Gru(PooledPretraining):
     network: ClassVar[type[Network]] = GruNetwork
     recipe: ClassVar[Recipe] = Recipe(
         epochs=60, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=5, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
-    pretraining: ClassVar[Recipe] = Recipe(
-        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
     )
 
     def sizes(self, *, whole_days: bool) -> Sizes:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.curve_mixture import CurveHeads, mixture_decay
+from srs_eval.algorithms.neural.curve_mixture import CurveHeads, CurveMixtureNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.pretraining import ReptilePretraining
 from srs_eval.algorithms.neural.training import Ramps, Recipe
@@ -17,7 +17,7 @@ from srs_eval.nouns import FloatArray, Reviews
 _SHORTEST = 1e-5
 
 
-class GruCurvesNetwork(Network):
+class GruCurvesNetwork(CurveMixtureNetwork):
     """A GRU between layers that work on each review alone."""
 
     n_scaled: ClassVar[int] = 1
@@ -45,10 +45,6 @@ class GruCurvesNetwork(Network):
         read, _ = self.rnn(self.before(self.scaled(inputs)))
         states: Tensor = self.heads(self.after(read))
         return states
-
-    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Forgetting along a mixture of power functions."""
-        return mixture_decay(states, elapsed)
 
 
 @dataclass(frozen=True)

@@ -9,33 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.gru import draw_orthogonal
+from srs_eval.algorithms.neural.gru import GruNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes
 from srs_eval.algorithms.neural.pretraining import PooledPretraining
 from srs_eval.algorithms.neural.training import Recipe
-from srs_eval.nouns import FloatArray, Reviews
 
 
-class GruPNetwork(Network):
+class GruPNetwork(GruNetwork):
     """One GRU layer over pairs of a rating and the days that follow it.
 
     Its state after a review is what it had read up to the review's rating, and that rating:
     the days that follow are asked for.
     """
-
-    def __init__(self, hidden: int) -> None:
-        super().__init__()
-        self.rnn = nn.GRU(2, hidden)
-        self.fc = nn.Linear(hidden, 1)
-
-    def features(self, reviews: Reviews) -> FloatArray:
-        """Days since the card's review before, and the rating as a number."""
-        return np.column_stack([reviews.elapsed, reviews.rating])
-
-    def draw(self, generator: torch.Generator) -> None:
-        """Draw orthogonal weights of the GRU, whose biases are 0, and the last layer as usual."""
-        Network.draw(self, generator)
-        draw_orthogonal(self.rnn, generator)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Hidden state before the rating of each review, and the rating, [..., hidden + 1]."""
@@ -48,7 +33,7 @@ class GruPNetwork(Network):
         return torch.cat([hidden, rating], dim=-1)
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Read the days, and tell minus the logarithm of the probability."""
+        """Return minus the logarithm of the probability after reading the days."""
         shape = np.broadcast_shapes(states.shape[:-1], elapsed.shape)
         states = states.expand(*shape, states.shape[-1]).reshape(-1, states.shape[-1])
         last = torch.stack([elapsed.expand(shape).reshape(-1), states[:, -1]], dim=-1)
@@ -106,9 +91,6 @@ class GruP(PooledPretraining):
     )
     fine_tuning: ClassVar[Recipe] = Recipe(
         epochs=16, batch_size=512, learning_rate=0.01, weight_decay=1e-5
-    )
-    pretraining: ClassVar[Recipe] = Recipe(
-        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
     )
 
     def sizes(self, *, whole_days: bool) -> Sizes:

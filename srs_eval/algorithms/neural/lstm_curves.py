@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.curve_mixture import CurveHeads, mixture_decay
+from srs_eval.algorithms.neural.curve_mixture import CurveHeads, CurveMixtureNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.pretraining import ReptilePretraining
 from srs_eval.algorithms.neural.training import Ramps, Recipe
@@ -19,7 +19,7 @@ _SHORTEST_DAYS = 1e-5
 _SHORTEST_MS, _LONGEST_MS = 100.0, 60_000.0
 
 
-class LstmCurvesNetwork(Network):
+class LstmCurvesNetwork(CurveMixtureNetwork):
     """Two LSTMs and a block of linear layers, each added to what it read."""
 
     n_scaled: ClassVar[int] = 2
@@ -56,12 +56,12 @@ class LstmCurvesNetwork(Network):
         Raises
         ------
         FitSkipped
-            If the log does not tell answer times.
+            If the log has no answer times.
         """
         if reviews.duration_ms is None:
             raise FitSkipped(
                 f"user {reviews.user}: lstm_curves reads answer times (duration_ms), which this "
-                "log does not tell"
+                "log does not have"
             )
         days = np.log(_SHORTEST_DAYS + reviews.elapsed)
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
@@ -75,10 +75,6 @@ class LstmCurvesNetwork(Network):
         x = x + self.block(x)
         states: Tensor = self.heads(self.after(x))
         return states
-
-    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Forgetting along a mixture of power functions."""
-        return mixture_decay(states, elapsed)
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,13 @@ class Network(nn.Module):
         self.register_buffer("spread", torch.ones(self.n_scaled))
 
     def features(self, reviews: Reviews) -> FloatArray:
-        """Tabulate what is read of each review: float64 [len(reviews), features]."""
-        raise AssertionError("a network says what it reads")
+        """Return what is read of each review; by default days since the last, and the rating.
+
+        Returns
+        -------
+        float64 [len(reviews), features]
+        """
+        return np.column_stack([reviews.elapsed, reviews.rating])
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute the state after each review.
@@ -120,7 +125,7 @@ class Network(nn.Module):
         return values
 
     def set_scaling(self, scaling: Sequence[float]) -> None:
-        """Say what is taken off the scaled features, and then what they are divided by."""
+        """Set what is subtracted from the scaled features, and what they are divided by."""
         values = torch.tensor(scaling, dtype=torch.float64)
         self.centre.copy_(values[: self.n_scaled])
         self.spread.copy_(values[self.n_scaled :])

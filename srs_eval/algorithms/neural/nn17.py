@@ -14,7 +14,6 @@ from torch.nn.functional import softplus
 from srs_eval.algorithms.neural.network import Network, Sizes
 from srs_eval.algorithms.neural.pretraining import PooledPretraining
 from srs_eval.algorithms.neural.training import Recipe
-from srs_eval.nouns import FloatArray, Reviews
 
 _STABILITY = (1.0, 2.5, 4.5, 10.0)
 _DIFFICULTY = (1.0, 0.72, 0.07, 0.05)
@@ -38,10 +37,6 @@ class Nn17Network(Network):
         self.post_lapse = _neuron(2)
         self.correction = _neuron(3)
         self.best_increase = _neuron(2)
-
-    def features(self, reviews: Reviews) -> FloatArray:
-        """Days since the card's review before, and the rating."""
-        return np.column_stack([reviews.elapsed, reviews.rating])
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw the networks; first stabilities and difficulties begin where they are published."""
@@ -152,6 +147,7 @@ class Nn17(PooledPretraining):
     network: ClassVar[type[Network]] = Nn17Network
     recipe: ClassVar[Recipe] = Recipe(epochs=20, batch_size=512, learning_rate=0.04)
     fine_tuning: ClassVar[Recipe] = Recipe(epochs=5, batch_size=512, learning_rate=0.04)
+    pretraining: ClassVar[Recipe] = Recipe(epochs=32, batch_size=65_536, learning_rate=0.04)
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Shortest stability, in days."""

@@ -15,7 +15,7 @@ from srs_eval.algorithms.neural.fitting import LONGEST_TRAINED_HISTORY, NetworkA
 from srs_eval.algorithms.neural.network import Network, scaling_of
 from srs_eval.algorithms.neural.sequences import Histories, histories_before
 from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, generator_from, last_of
-from srs_eval.algorithms.recurrent.lessons import Lesson, pooled
+from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.nouns import IntArray, Reviews
@@ -25,7 +25,7 @@ from srs_eval.nouns import IntArray, Reviews
 class PretrainedAlgorithm(NetworkAlgorithm):
     """A network that may start from what was learned from other users.
 
-    Users whom the weights have seen are skipped. They are known by how their logs begin: see
+    Users that the weights have seen are skipped, recognised by how their logs begin: see
     `Weights.seen_in`.
 
     Parameters
@@ -48,9 +48,9 @@ class PretrainedAlgorithm(NetworkAlgorithm):
         sizes = [self.sizes(whole_days=whole_days) for whole_days in (True, False)]
         return weights_for(self.name, sizes, self.weights)
 
-    def told(self) -> Recipe:
-        """Return the recipe for fits from nothing or from weights, with what the options say."""
-        return self.as_told(self.recipe if self.weights is None else self.fine_tuning)
+    def current_recipe(self) -> Recipe:
+        """Return the recipe for drawn or for pretrained weights, with the options given."""
+        return self.with_options(self.recipe if self.weights is None else self.fine_tuning)
 
     @property
     def pretrained(self) -> bool:
@@ -61,21 +61,21 @@ class PretrainedAlgorithm(NetworkAlgorithm):
         self,
         network: Network,
         scaling: Sequence[float],
-        lessons: Sequence[Lesson],
+        logs: Sequence[TrainingLog],
         **settings: Any,
     ) -> Self:
-        """Give this algorithm what was learned from the users of some lessons."""
+        """Return this algorithm with weights learned from some logs."""
         parameters = network.vector()
         if not np.isfinite(parameters).all():
             raise FitError(f"{self.name}: pretraining led to parameters that are not finite")
-        whole_days = lessons[0][0].whole_days
+        whole_days = logs[0][0].whole_days
         weights = Weights(
             network=self.name,
             sizes=self.sizes(whole_days=whole_days),
             parameters=tuple(parameters.tolist()),
             scaling=tuple(scaling),
             seen=tuple(
-                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in lessons
+                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in logs
             ),
             settings=settings,
         )
@@ -89,9 +89,14 @@ class PooledPretraining(PretrainedAlgorithm):
     As published: 32 epochs, learning rate 0.04, batches of 65,536 reviews.
     """
 
-    pretraining: ClassVar[Recipe] = Recipe(epochs=32, batch_size=65_536, learning_rate=0.04)
+    pretraining: ClassVar[Recipe] = Recipe(
+        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
+    )
+    fine_tuning: ClassVar[Recipe] = Recipe(
+        epochs=5, batch_size=512, learning_rate=0.04, weight_decay=1e-5
+    )
 
-    def pretrain(self, users: Iterable[Lesson], rng: np.random.Generator) -> Self:
+    def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn from the outcomes of the given rows of many users.
 
         Raises
@@ -101,8 +106,8 @@ class PooledPretraining(PretrainedAlgorithm):
         FitError
             If the loss or a parameter stopped being a number.
         """
-        lessons = list(users)
-        reviews, rows = pooled(lessons)
+        logs = list(users)
+        reviews, rows = pooled(logs)
         histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
         if not len(histories.target):
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
@@ -114,7 +119,7 @@ class PooledPretraining(PretrainedAlgorithm):
         return self.with_weights(
             network,
             scaling,
-            lessons,
+            logs,
             way="pooled",
             epochs=recipe.epochs,
             batch_size=recipe.batch_size,
@@ -148,7 +153,7 @@ class ReptilePretraining(PretrainedAlgorithm):
     inner: ClassVar[Recipe]
     outer: ClassVar[Recipe]
 
-    def pretrain(self, users: Iterable[Lesson], rng: np.random.Generator) -> Self:
+    def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn where to start from on new users.
 
         Raises
@@ -158,19 +163,17 @@ class ReptilePretraining(PretrainedAlgorithm):
         FitError
             If the loss or a parameter stopped being a number.
         """
-        lessons = list(users)
+        logs = list(users)
         read = [
             histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
-            for reviews, rows in lessons
+            for reviews, rows in logs
         ]
         taught = [number for number, histories in enumerate(read) if len(histories.target)]
         if not taught:
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         generator = generator_from(int(rng.integers(2**63)))
-        network, _ = self.start(None, *lessons[taught[0]][:1], read[taught[0]], generator)
-        scaling = shared_scaling(
-            network, [lessons[i][0] for i in taught], [read[i] for i in taught]
-        )
+        network, _ = self.start(None, *logs[taught[0]][:1], read[taught[0]], generator)
+        scaling = shared_scaling(network, [logs[i][0] for i in taught], [read[i] for i in taught])
         network.set_scaling(scaling)
         meta = list(network.parameters())
         adam, steps = Adam(meta, self.outer), self.outer_steps
@@ -178,18 +181,18 @@ class ReptilePretraining(PretrainedAlgorithm):
         for step in range(steps):
             order = order or rng.permutation(taught).tolist()
             number = order.pop()
-            gradients = self._led_away(network, *lessons[number], read[number], rng, generator)
+            gradients = self._reptile_update(network, *logs[number], read[number], rng, generator)
             adam.step(gradients, self.outer.learning_rate * warmed_cosine(step / steps))
         return self.with_weights(
             network,
             scaling,
-            lessons,
+            logs,
             way="reptile",
             outer_steps=steps,
             inner_steps=self.inner.epochs,
         )
 
-    def _led_away(
+    def _reptile_update(
         self,
         network: Network,
         reviews: Reviews,
@@ -198,7 +201,7 @@ class ReptilePretraining(PretrainedAlgorithm):
         rng: np.random.Generator,
         generator: torch.Generator,
     ) -> list[torch.Tensor]:
-        """Train on one user, go back, and tell how far it led in each parameter."""
+        """Return the parameter changes after adapting to one user, with the sign reversed."""
         meta = [parameter.detach().clone() for parameter in network.parameters()]
         order = rng.permutation(len(histories.length))
         n_batches = -(-len(histories.target) // self.inner.batch_size)
@@ -208,13 +211,11 @@ class ReptilePretraining(PretrainedAlgorithm):
         recipe = replace(self.inner, epochs=max(1, self.inner.epochs // n_batches))
         last_of(self.training(network, reviews, rows, histories, order, recipe, generator))
         with torch.no_grad():
-            away = [
-                before - parameter
-                for before, parameter in zip(meta, network.parameters(), strict=True)
-            ]
+            update = []
             for before, parameter in zip(meta, network.parameters(), strict=True):
+                update.append(before - parameter)
                 parameter.copy_(before)
-        return away
+        return update
 
 
 def warmed_cosine(done: float) -> float:

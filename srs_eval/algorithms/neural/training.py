@@ -111,7 +111,7 @@ def one_thread() -> Iterator[None]:
 
 
 def apart(losses: Iterator[float], generator: torch.Generator) -> Iterator[float]:
-    """Take each step of a training on one thread, with the seed of our own for dropout.
+    """Run each training step on one thread, with a seed of our own for dropout.
 
     Dropout draws from PyTorch's global generators. They and the threads are given back after
     each step, so that what is done between two steps changes nothing in the training, nor the
@@ -163,7 +163,7 @@ def epochs(
     generator: torch.Generator,
     after_step: Callable[[], None] = lambda: None,
 ) -> Iterator[float]:
-    """Take one step of Adam per batch, in an order of batches drawn anew for each epoch.
+    """Run one step of Adam per batch, in an order of batches drawn anew for each epoch.
 
     Parameters
     ----------

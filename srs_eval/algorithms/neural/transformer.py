@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from srs_eval.algorithms.neural.network import Network
-from srs_eval.algorithms.neural.power_curve import power_decay
+from srs_eval.algorithms.neural.power_curve import PowerCurveNetwork
 from srs_eval.algorithms.neural.pretraining import PooledPretraining
 from srs_eval.algorithms.neural.training import Recipe
-from srs_eval.nouns import FloatArray, Reviews
 
 _WIDTH, _HEADS, _DROPOUT = 2, 2, 0.1
 # What attention keeps grows with the square of the length.
 _PAIRS_AT_A_TIME = 2**21
 
 
-class TransformerNetwork(Network):
+class TransformerNetwork(PowerCurveNetwork):
     """One encoder and one decoder layer of width 2, and the logarithm of the stability.
 
     Every review read attends to every other, so that nothing is left of one history that the
@@ -41,10 +39,6 @@ class TransformerNetwork(Network):
             batch_first=True,
         )
         self.fc = nn.Linear(_WIDTH, 1)
-
-    def features(self, reviews: Reviews) -> FloatArray:
-        """Days since the card's review before, and the rating as a number."""
-        return np.column_stack([reviews.elapsed, reviews.rating])
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw matrices of the layers after Glorot; what else there is, as PyTorch does."""
@@ -70,15 +64,11 @@ class TransformerNetwork(Network):
             histories = inputs[:length, entry[some] % n_cards].transpose(0, 1)
             after = torch.arange(length, device=inputs.device) > last[some, None]
             token = inputs.new_zeros(len(some), 1, _WIDTH)
-            heard = self.transformer(
+            output = self.transformer(
                 histories, token, src_key_padding_mask=after, memory_key_padding_mask=after
             )
-            parts.append(self.fc(heard[:, 0]))
+            parts.append(self.fc(output[:, 0]))
         return torch.cat(parts)[torch.argsort(shortest_first)]
-
-    def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Forgetting along a power function."""
-        return power_decay(states[..., 0], elapsed)
 
 
 @dataclass(frozen=True)
@@ -88,7 +78,7 @@ class Transformer(PooledPretraining):
     Encoder and decoder have one layer each, of width 2 with 2 heads and a feed-forward width of
     2. The encoder reads, of each earlier review of the card, the days since the review before it
     and the rating, 1 to 4; there are no positions, so their order is not read. The decoder is
-    given one token of zeros; from what comes of it, :math:`h`, recall after :math:`t` days is
+    given one token of zeros; from its output :math:`h`, recall after :math:`t` days is
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
@@ -125,10 +115,4 @@ class Transformer(PooledPretraining):
     network: ClassVar[type[Network]] = TransformerNetwork
     recipe: ClassVar[Recipe] = Recipe(
         epochs=20, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=5, batch_size=512, learning_rate=0.04, weight_decay=1e-5
-    )
-    pretraining: ClassVar[Recipe] = Recipe(
-        epochs=32, batch_size=65_536, learning_rate=0.04, weight_decay=1e-5
     )

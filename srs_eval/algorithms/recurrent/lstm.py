@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from srs_eval.algorithms.options import require_above_zero, require_whole
-from srs_eval.algorithms.recurrent.lessons import Lesson, pooled
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
+from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.layout import Packed
@@ -51,7 +51,7 @@ class Lstm:
     distance to its start, by L-BFGS from that start. The sum grows with the log, the pull does
     not. Nothing is random, and there are no batches and no learning rate.
 
-    The start was learned from 400 simulated users, whom it refuses to be scored on::
+    The start was learned from 400 simulated users, and it refuses to be scored on them::
 
         python -m srs_eval.pretrain algo=lstm data=synthetic data.users=400 data.seed=777 \
             data.size_scale=0.2 data.max_reviews=5000 seed=0 weights=lstm_start.safetensors
@@ -148,7 +148,7 @@ class Lstm:
             )
         return RecurrentModel(self.equations, tuple(w.tolist()))
 
-    def pretrain(self, users: Iterable[Lesson], rng: np.random.Generator) -> Self:
+    def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
 
         Adam over batches of 10 users, 30 passes, the rate falling from 0.02 along a cosine.
@@ -160,12 +160,12 @@ class Lstm:
         FitError
             If a weight stopped being finite.
         """
-        lessons = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
-        if not lessons:
+        logs = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
+        if not logs:
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         batches = []
-        for first in range(0, len(lessons), _USERS_PER_BATCH):
-            reviews, rows = pooled(lessons[first : first + _USERS_PER_BATCH])
+        for first in range(0, len(logs), _USERS_PER_BATCH):
+            reviews, rows = pooled(logs[first : first + _USERS_PER_BATCH])
             batches.append(pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32))
         model, w = compiled(self.equations), drawn_weights(self.equations, rng)
         adam = Adam(_PRETRAINING, len(w), _PRETRAINING.epochs * len(batches))
@@ -180,7 +180,7 @@ class Lstm:
             parameters=tuple(w.tolist()),
             scaling=(),
             seen=tuple(
-                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in lessons
+                SeenUser(reviews.user, len(rows), digests_of(reviews)) for reviews, rows in logs
             ),
             settings={
                 "epochs": _PRETRAINING.epochs,

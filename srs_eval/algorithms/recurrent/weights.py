@@ -1,4 +1,4 @@
-"""Pretrained weights: their numbers, and a card that says whom they have seen.
+"""Pretrained weights: their numbers, and a record of the users they were learned from.
 
 Numbers are kept in the safetensors format, which holds no code; the card is a JSON file of the
 same name beside them.
@@ -32,7 +32,7 @@ _BEGINNING = 4
 
 @dataclass(frozen=True, slots=True)
 class SeenUser:
-    """A user whom weights were learned from.
+    """A user that weights were learned from.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ class Sm2Trainable(Fitted):
         return Sm2TrainableEquations(shortest_stability(whole_days=whole_days))
 
     def space(self, equations: Equations) -> ParameterSpace:
-        """Let both fixed intervals be as short as the equations let any interval be."""
+        """Return the bounds, with both fixed intervals as short as any interval may be."""
         space = equations.parameters
         shortest = getattr(equations, "shortest_interval", space.lower[0])
         return dataclasses.replace(space, lower=(shortest, shortest, *space.lower[2:]))

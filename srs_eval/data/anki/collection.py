@@ -61,7 +61,7 @@ class AnkiCollection:
     scheduler : {"auto", 1, 2}
         Version of Anki's scheduler under which the answers were given (2 also for version 3):
         in version 1, answers 2 and 3 to cards in learning are Good and Easy. With "auto", all that
-        the file tells decides, and it is an error if it contradicts itself.
+        the file says decides, and it is an error if it contradicts itself.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class AnkiCollection:
         return Path(self.path).expanduser()
 
     def users(self) -> Sequence[User]:
-        """Name the one user of the file."""
+        """Return the name of the one user of the file."""
         return (self._file.stem if self.user is None else self.user,)
 
     def read(self, user: User) -> Reviews:
@@ -220,7 +220,7 @@ def _require_rows(revlog: Revlog, collection: Collection) -> None:
 
 
 def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
-    """Say why none of the rows is a review."""
+    """Return the reason why none of the rows is a review."""
     counts = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
     what = f"none of its {sum(left_out.values())} rows is a review that can be used: {counts}"
     return ReviewLogError(source, [what], "Name a collection whose cards were learnt in Anki.")

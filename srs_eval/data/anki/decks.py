@@ -55,7 +55,7 @@ def _field(message: bytes, wanted: int) -> int | bytes | None:
 
 
 def _length(message: bytes, place: int, kind: int) -> tuple[int, int]:
-    """Tell how many bytes a value has, and where they begin."""
+    """Return the length of a value in bytes, and where it begins."""
     if kind == _BYTES:
         return _number(message, place)
     if kind in (_EIGHT_BYTES, _FOUR_BYTES):

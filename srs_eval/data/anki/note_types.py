@@ -39,7 +39,7 @@ def template_of_card(note_type: int, place: int, templates: Mapping[int, str]) -
 
 
 def template_names(templates: Mapping[int, str], note_types: Mapping[int, str]) -> dict[int, str]:
-    """Put the name of the note type before that of each template."""
+    """Prefix the name of each template with that of its note type."""
     return {
         number: f"{note_types.get(number // _PLACES, number // _PLACES)}: {name}"
         for number, name in templates.items()

@@ -25,7 +25,7 @@ from srs_eval.errors import ReviewLogError
 
 _SUFFIXES = (".colpkg", ".apkg", ".anki21b", ".anki21", ".anki2")
 
-# Newest first. What new packages hold as collection.anki2 only tells old versions to update.
+# Newest first. In new packages, collection.anki2 only asks users of old versions to update.
 _MEMBERS = ("collection.anki21b", "collection.anki21", "collection.anki2")
 _NEWEST_PACKAGE_VERSION = 3
 _BYTES_AT_MOST = 4 * 2**30
@@ -87,14 +87,14 @@ def collection_copy(path: Path) -> Iterator[CollectionCopy]:
 
 
 def _cannot_copy(path: Path, error: OSError) -> ReviewLogError:
-    """Say which file the operating system refused, and why."""
+    """Return an error for a file that the operating system refused, with its reason."""
     what = f"cannot be copied for reading: {error.strerror or error}"
     hint = "Check that you may read it, and that the folder for temporary files has room for it"
     return ReviewLogError(str(path), [what], f"{hint} (TMPDIR sets that folder).")
 
 
 def _take_out(path: Path, database: Path) -> CollectionCopy:
-    """Put the collection that `path` holds at `database`."""
+    """Write the collection in the package `path` to `database`."""
     if existing(path).is_dir():
         raise ReviewLogError(str(path), ["is a folder, not an Anki file"], _files_in(path))
     # Beside the file a link points to, because that is where SQLite keeps its logs.
@@ -248,7 +248,7 @@ def _write(source: str, content: IO[bytes] | zstandard.ZstdDecompressionReader, 
 
 
 def _too_large(source: str, verb: str) -> ReviewLogError:
-    """Say that a collection is larger than any real one."""
+    """Return an error for a collection that is larger than any real one."""
     what = f"{verb} more than {_BYTES_AT_MOST / 2**30:g} GiB"
     hint = "No review log is that large; do you trust where the file comes from?"
     return ReviewLogError(source, [what], hint)

@@ -4,7 +4,7 @@ Version 1 had three buttons for cards in learning (1 Again, 2 Good, 3 Easy), ver
 four. Anki renumbers all earlier answers when somebody changes the version, so a collection has one
 numbering. Its setting ``schedVer`` says which; but packages of decks are fresh collections that
 have the setting of a fresh collection, not that of the person who exported them. So this module
-weighs everything that a file tells.
+weighs all the evidence in a file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Scheduler:
         )
 
     def renumber(self, revlog: Revlog) -> Revlog:
-        """Give answers the numbers of four buttons, as Anki does when it upgrades a collection."""
+        """Return answers on the scale of four buttons, as Anki converts them on upgrade."""
         if self.version == 2:
             return revlog
         return replace(revlog, ease=revlog.ease + _has_other_meaning(revlog))
@@ -160,7 +160,7 @@ class _Evidence:
         return 2 if impossible_in_1 else 1
 
     def reasons(self, version: Version) -> list[str]:
-        """Say what speaks for a version."""
+        """Return the evidence for a version."""
         found = list(self.rows[version])
         if self.packed == version:
             found.insert(0, self.packing)
@@ -170,7 +170,7 @@ class _Evidence:
 
 
 def _packing(collection: Collection) -> tuple[Version | None, str, bool]:
-    """Say what the way a collection is packed tells.
+    """Return the evidence in the format of a package.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def _has_other_meaning(revlog: Revlog) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _contradiction(source: str, found: _Evidence) -> ReviewLogError:
-    """Say what speaks for which version, and how to decide."""
+    """Return the evidence for each version, and how to decide."""
     sides = [f"for version {v}: {'; '.join(found.reasons(v))}" for v in (1, 2)]
     what = "the file contradicts itself about the version of Anki's scheduler"
     hint = (

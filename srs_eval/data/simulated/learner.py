@@ -85,7 +85,7 @@ class Learner:
 
 
 def published_size(share: FloatArray | float) -> FloatArray:
-    """Scored reviews of the user below whom a given share of users lies.
+    """Return the quantile of scored reviews per user.
 
     Interpolates the published percentiles (`_SIZES`) in logarithms.
 

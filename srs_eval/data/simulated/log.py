@@ -35,7 +35,7 @@ class Answers:
 
 
 def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
-    """Let one person study until they have made their reviews.
+    """Simulate one user until they have made their reviews.
 
     Cards do not influence one another, so they are simulated in groups until there are
     enough reviews; then the log ends with the last review that was asked for.
@@ -51,7 +51,7 @@ def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
     cards, reviews = 0, 0
     while reviews < learner.later_reviews:
         missing = learner.later_reviews - reviews
-        # The cards so far tell how many more are needed; the first few are a guess.
+        # The number of further cards is estimated from the cards so far; the first few are a guess.
         more = _SPARE * missing * cards / reviews if reviews else missing / 12
         count = int(more) + _FIRST_CARDS
         group = _study(new_cards(cards, count, learner, calendar, rng), learner, calendar, rng)

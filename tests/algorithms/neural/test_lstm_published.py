@@ -123,7 +123,14 @@ def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     order = rng.permutation(len(histories.length))
     last_of(
         NetworkAlgorithm.training(
-            algorithm, network, reviews, rows, histories, order, algorithm.told(), generator
+            algorithm,
+            network,
+            reviews,
+            rows,
+            histories,
+            order,
+            algorithm.current_recipe(),
+            generator,
         )
     )
     by_pytorch = lstm_model(tuple(network.vector().tolist()))

@@ -18,7 +18,7 @@ from srs_eval.algorithms.neural.nn17 import Nn17
 from srs_eval.algorithms.neural.pretraining import PretrainedAlgorithm, warmed_cosine
 from srs_eval.algorithms.neural.training import Recipe
 from srs_eval.algorithms.neural.transformer import Transformer
-from srs_eval.algorithms.recurrent.lessons import pooled
+from srs_eval.algorithms.recurrent.pooled_logs import pooled
 from srs_eval.algorithms.recurrent.weights import Weights, card_of, digests_of, read_weights
 from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
@@ -127,7 +127,7 @@ def test_weights_come_back_from_a_file_as_they_were(algorithm: Any, tmp_path: Pa
     learned.weights.save(path)
     from_file = replace(algorithm, weights=str(path))
     assert from_file.learned() == learned.weights
-    assert from_file.told() == algorithm.fine_tuning
+    assert from_file.current_recipe() == algorithm.fine_tuning
     card = json.loads(card_of(path).read_text())
     assert card["n_parameters"] == len(learned.weights.parameters)
     assert [user["name"] for user in card["seen"]] == [f"user {seed}" for seed in range(4)]
@@ -135,7 +135,7 @@ def test_weights_come_back_from_a_file_as_they_were(algorithm: Any, tmp_path: Pa
 
 def test_options_are_heeded_with_weights_as_well() -> None:
     learned = pretrained(QuickGru())
-    assert replace(learned, epochs=3).told() == replace(Gru.fine_tuning, epochs=3)
+    assert replace(learned, epochs=3).current_recipe() == replace(Gru.fine_tuning, epochs=3)
 
 
 Spoil = Callable[[Path], object]

@@ -1,6 +1,6 @@
-"""Where two ways to minimise one objective end: they have kinks and several valleys.
+"""Where two ways to minimise one objective end: they have kinks and several local minima.
 
-    python benchmarks/valleys.py
+    python benchmarks/local_minima.py
 
 Fits 20 simulated users under the public protocol by ``newton`` and by ``lbfgs``, and prints how
 often either ends above the other, and what that means for the log loss of test reviews.

@@ -1,4 +1,4 @@
-"""Any model, with Hard and Easy taken for Good."""
+"""Binary ratings: any model, with Hard and Easy taken for Good."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _AGAIN, _GOOD = 1.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class TwoButtons:
-    """Equations that know only whether an answer was a pass.
+class BinaryRatings:
+    """Equations that read only whether an answer was a pass.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class TwoButtons:
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """State after the card's first review."""
-        return self.model.init(m, w, _button(m, rating))
+        return self.model.init(m, w, _binary(m, rating))
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Forgetting curve of the model."""
@@ -47,13 +47,13 @@ class TwoButtons:
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
         """State after a further review."""
-        return self.model.step(m, w, state, elapsed, _button(m, rating), p)
+        return self.model.step(m, w, state, elapsed, _binary(m, rating), p)
 
 
-def with_two_buttons(reviews: Reviews) -> Reviews:
-    """Take Hard and Easy for Good in a whole log, for what learns without equations."""
+def with_binary_ratings(reviews: Reviews) -> Reviews:
+    """Replace Hard and Easy by Good in a log, for methods that learn without equations."""
     return replace(reviews, rating=np.where(reviews.recalled, int(_GOOD), int(_AGAIN)))
 
 
-def _button(m: Maths, rating: Value) -> Value:
+def _binary(m: Maths, rating: Value) -> Value:
     return m.where(rating > _AGAIN, _GOOD, _AGAIN)
