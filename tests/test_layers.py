@@ -18,6 +18,7 @@ MAY_IMPORT_LATE = {
     "api/comparing.py",
     "api/evaluating.py",
     "api/result.py",
+    "comparison/by_users.py",
     "commands/run.py",
     "commands/compare.py",
     "commands/export.py",

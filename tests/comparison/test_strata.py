@@ -7,13 +7,13 @@ from shutil import copyfile
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from saved import load_predictions
 
 from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import load_predictions
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums

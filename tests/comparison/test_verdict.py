@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from saved import load_predictions
 from scipy.stats import rankdata
 
 from srs_eval.comparison.compare import compare
