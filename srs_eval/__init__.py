@@ -1,7 +1,13 @@
 """Train and evaluate memory models of spaced repetition.
 
-`python -m srs_eval` runs an experiment. From Python, the panel is `score`; the words people
-plug into (`Algorithm`, `MemoryModel`, `Metric`, `Source`, …) are in `srs_eval.nouns`.
+>>> import srs_eval as se
+>>> result = se.evaluate("constant", "synthetic", users=2, size_scale=0.05, panel="quick")
+>>> result.scores.index.tolist()
+[1, 2]
+
+`evaluate`, `fit`, `load` and `compare` are what ``python -m srs_eval`` and its other commands do.
+With predictions made elsewhere, `score` is the panel of metrics. What people plug in (`Algorithm`,
+`MemoryModel`, `Metric`, `Source`, …) is in `srs_eval.nouns`.
 """
 
 from __future__ import annotations
@@ -10,9 +16,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from srs_eval.api.comparing import compare as compare
+    from srs_eval.api.evaluating import evaluate as evaluate
+    from srs_eval.api.evaluating import load as load
+    from srs_eval.api.fitting import fit as fit
+    from srs_eval.api.inputs import algorithm as algorithm
+    from srs_eval.api.inputs import source as source
     from srs_eval.checks import check_algorithm as check_algorithm
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
+    from srs_eval.nouns import Algorithm as Algorithm
     from srs_eval.plots import plot_bins as plot_bins
     from srs_eval.plots import plot_calibration as plot_calibration
     from srs_eval.plots import plot_corp as plot_corp
@@ -24,9 +37,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Algorithm",
     "__version__",
+    "algorithm",
     "check_algorithm",
+    "compare",
+    "evaluate",
+    "fit",
     "full_panel",
+    "load",
     "plot_bins",
     "plot_calibration",
     "plot_corp",
@@ -36,11 +55,18 @@ __all__ = [
     "plot_user_scores",
     "plot_versus",
     "score",
+    "source",
 ]
 
 _HOME = {
+    "Algorithm": "srs_eval.nouns",
+    "algorithm": "srs_eval.api.inputs",
     "check_algorithm": "srs_eval.checks",
+    "compare": "srs_eval.api.comparing",
+    "evaluate": "srs_eval.api.evaluating",
+    "fit": "srs_eval.api.fitting",
     "full_panel": "srs_eval.metrics.panel",
+    "load": "srs_eval.api.evaluating",
     "plot_bins": "srs_eval.plots",
     "plot_calibration": "srs_eval.plots",
     "plot_corp": "srs_eval.plots",
@@ -50,6 +76,7 @@ _HOME = {
     "plot_user_scores": "srs_eval.plots",
     "plot_versus": "srs_eval.plots",
     "score": "srs_eval.metrics.score",
+    "source": "srs_eval.api.inputs",
 }
 
 

@@ -1,8 +1,13 @@
-"""``python -m srs_eval.compare``: compare finished runs."""
+"""``python -m srs_eval.compare`` compares finished runs; in Python, `srs_eval.compare` does."""
 
-from srs_eval.commands.compare import main
-
-__all__ = ["main"]
+import sys
 
 if __name__ == "__main__":
+    from srs_eval.commands.compare import main
+
     main()
+else:
+    from srs_eval.api.comparing import compare
+
+    # The import system makes this an attribute of srs_eval, where a module would hide the function.
+    sys.modules[__name__] = compare  # type: ignore[assignment]

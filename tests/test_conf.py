@@ -13,7 +13,7 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from srs_eval.config import settings
-from srs_eval.config.building import build
+from srs_eval.config.building import build, resolved
 from srs_eval.errors import ConfigError, ReviewLogError
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ def test_an_option_is_built_or_asks_for_what_it_needs(path):
         assert build(cfg, choices)[path.parent.name] is not None
         return
     with pytest.raises(ConfigError, match=rf"data={path.stem} needs data\.path="):
-        settings.resolved(cfg, choices)
+        resolved(cfg, choices)
     cfg = copy.deepcopy(cfg)
     cfg.data.path = "there/is/no such file"
     source = build(cfg, choices)["data"]

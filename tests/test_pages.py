@@ -38,10 +38,10 @@ def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("block", [0, 1])
+@pytest.mark.parametrize("block", [0, 1, 2])
 def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     words = [sys.executable, "-W", "error", "-c", blocks[block]]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

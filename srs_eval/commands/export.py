@@ -15,7 +15,7 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
 if TYPE_CHECKING:
-    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import HandOver
     from srs_eval.nouns import User
 
@@ -119,10 +119,10 @@ def understood(words: Sequence[str]) -> Asked:
 def _export(asked: Asked) -> int:
     """Export the parameters, and return the exit status."""
     # Heavy: not for --help and for mistakes.
-    from srs_eval.exporting.fitted import RunFolder
+    from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import FORMATS
 
-    run, hand_over = RunFolder(asked.run), FORMATS[asked.options["to"]]
+    run, hand_over = RunFits.read(asked.run), FORMATS[asked.options["to"]]
     if asked.out_is_folder and "user" not in asked.options:
         return _export_all(asked, run)
     user = run.user(asked.options.get("user"))
@@ -143,7 +143,7 @@ def _export(asked: Asked) -> int:
     return 0
 
 
-def _export_all(asked: Asked, run: RunFolder) -> int:
+def _export_all(asked: Asked, run: RunFits) -> int:
     """Write one file per user, report users without one, and return the exit status."""
     from srs_eval.exporting.formats import FORMATS
 

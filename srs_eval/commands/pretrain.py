@@ -19,7 +19,7 @@ import numpy as np
 
 from srs_eval.commands.arguments import carry_out, exit_with
 from srs_eval.config import settings
-from srs_eval.config.building import build
+from srs_eval.config.building import build, resolved
 from srs_eval.config.option_files import defaults
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.nouns import Algorithm, EvaluationProtocol, IntArray, Reviews, Source
@@ -80,7 +80,7 @@ def pretrained(overrides: list[str]) -> Any:
     given = dict(word.split("=", 1) for word in overrides)
     choices = {**defaults(), "tracking": "none", **given}
     cfg = settings.composed([*overrides, "tracking=none"])
-    content = settings.resolved(cfg, choices)
+    content = resolved(cfg, choices)
     built = build(cfg, choices)
     algorithm = built["algo"]
     if not hasattr(algorithm, "pretrain"):

@@ -111,7 +111,7 @@ def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
 
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
-    from srs_eval.config.building import build
+    from srs_eval.config.building import build, resolved
     from srs_eval.experiment.attempt import attempt  # heavy: not for --help and completion
     from srs_eval.experiment.plan import make_plan
 
@@ -133,7 +133,7 @@ def job(cfg: DictConfig) -> float:
         refused = section_problems(cast(DictConfig, HydraConfig.instance().cfg))
         if refused:
             raise ConfigError("\n".join(refused))
-        content = settings.resolved(cfg, choices)
+        content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
         built = build(cfg, choices)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.compute.interface import Compute
 from srs_eval.config.targets import TARGET, Builder
@@ -25,6 +26,22 @@ KINDS: Mapping[str, type] = {
 }
 
 
+def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
+    """Resolve a configuration; raise an error if required values are missing."""
+    try:
+        missing = sorted(OmegaConf.missing_keys(cfg))
+        content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
+    except (OmegaConfBaseException, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        key = getattr(error, "full_key", None) or "the settings"
+        raise ConfigError(f"{key} cannot be resolved: {reason}") from error
+    if missing:
+        chosen = {key: key.partition(".")[0] for key in missing}
+        lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
+        raise ConfigError(*lines)
+    return {str(key): value for key, value in content.items()}
+
+
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     """Build the object of each group.
 
@@ -34,16 +51,35 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         With every object that cannot be built.
     """
     built, problems = {}, []
-    for group, kind in KINDS.items():
-        option = f"{group}={choices[group]}"
+    for group in KINDS:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
-        if TARGET not in content:
-            problems.append(f"{option}: its file has no {TARGET}, the class to build")
-            continue
         try:
-            built[group] = Builder().build(content, kind, group)
-        except SrsEvalError as error:
-            problems.append(f"{option}: {error}")
+            built[group] = build_option(group, choices[group], content)
+        except ConfigError as error:
+            problems.append(str(error))
     if problems:
         raise ConfigError(*problems)
     return built
+
+
+def build_option(group: str, name: str, content: Mapping[str, Any]) -> Any:
+    """Build the object of one group.
+
+    Parameters
+    ----------
+    group, name : str
+        Group, and option of it that was chosen.
+    content : mapping
+        Its resolved configuration.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be built.
+    """
+    if TARGET not in content:
+        raise ConfigError(f"{group}={name}: its file has no {TARGET}, the class to build")
+    try:
+        return Builder().build(content, KINDS[group], group)
+    except SrsEvalError as error:
+        raise ConfigError(f"{group}={name}: {error}") from error

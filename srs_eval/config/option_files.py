@@ -21,6 +21,8 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
+from srs_eval.errors import ConfigError
+
 ENTRY_POINTS = "srs_eval.conf"
 # Hydra's provider of the options in the user's own folders.
 OWN = "own"
@@ -153,6 +155,34 @@ def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
     """Return the top-level arguments in the file of an option."""
     file = _files(group, extra_folders).get(name)
     return {} if file is None else _content(OmegaConf.load(file))
+
+
+def composed_option(group: str, name: str) -> DictConfig:
+    """Load an option with those of its group that it builds on, as Hydra composes them.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, or builds on anything else.
+    """
+    files = _files(group, ())
+    file = files[name]
+    if fault := _fault(file):
+        raise ConfigError(f"{group}={name}: {file} cannot be read: {fault}")
+    own = _loaded(file)
+    parts: Sequence[Any] = own.pop("defaults", ["_self_"])
+    if "_self_" not in parts:
+        parts = [*parts, "_self_"]
+    unknown = [str(part) for part in parts if part != "_self_" and part not in files]
+    if unknown:
+        raise ConfigError(
+            f"{group}={name}: its defaults ({', '.join(unknown)}) need the command, "
+            "python -m srs_eval"
+        )
+    layers = [own if part == "_self_" else composed_option(group, part) for part in parts]
+    composed = OmegaConf.merge(*layers)
+    assert isinstance(composed, DictConfig)
+    return composed
 
 
 def defaults() -> dict[str, str]:

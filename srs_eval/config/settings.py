@@ -16,13 +16,12 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from srs_eval.config.option_files import arguments, conf_folder, defaults, in_lines, options
-from srs_eval.errors import ConfigError
+from srs_eval.config.option_files import conf_folder, defaults, options
+from srs_eval.config.suggestions import there_are, unknown_argument, unknown_options
 from srs_eval.text.suggestion import suggestion
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
-_SHORT_LIST = 80  # characters
 _LONG_WORD = 500
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
@@ -67,22 +66,6 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     register_schema()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
-
-
-def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Resolve a configuration; raise an error if required values are missing."""
-    try:
-        missing = sorted(OmegaConf.missing_keys(cfg))
-        content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
-    except (OmegaConfBaseException, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
-        key = getattr(error, "full_key", None) or "the settings"
-        raise ConfigError(f"{key} cannot be resolved: {reason}") from error
-    if missing:
-        chosen = {key: key.partition(".")[0] for key in missing}
-        lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
-        raise ConfigError(*lines)
-    return {str(key): value for key, value in content.items()}
 
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
@@ -134,7 +117,7 @@ def literally(word: str, *, is_sweep: bool) -> str:
 def explain(error: Exception, overrides: Sequence[str]) -> str:
     """Return the message of an error of Hydra in a command line without `mistakes`."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        return f"{error.missing_cfg_file}: no such option{_there_are(error.options or [])}"
+        return f"{error.missing_cfg_file}: no such option{there_are(error.options or [])}"
     if str(error).startswith("Ambiguous value for argument"):
         several = [word for word in overrides if "," in word and "[" not in word]
         return "\n".join(f"{word}: several values need the flag -m" for word in several)
@@ -155,7 +138,7 @@ def _parsed(word: str) -> Override | str:
 
 def _unreadable(word: str, error: str, folders: Sequence[Path]) -> str:
     if word in GROUPS:
-        return f"{word}: write {word}=OPTION{_there_are(options(word, folders))}"
+        return f"{word}: write {word}=OPTION{there_are(options(word, folders))}"
     if "=" not in word:
         return f"{word}: write KEY=VALUE, such as algo=lstm"
     key, _, value = word.partition("=")
@@ -194,29 +177,15 @@ def _problems(
         return _wrong_type(word, override)
     if top == "tags":
         return [] if override.is_delete() else [f"{word}: write +{word}"]
-    return _unknown_argument(word, key, chosen.get(top, []), folders) if top in GROUPS else []
+    return unknown_argument(word, key, chosen.get(top, []), folders) if top in GROUPS else []
 
 
 def _unknown_options(word: str, override: Override, folders: Sequence[Path]) -> list[str]:
     group, known = override.key_or_group, options(override.key_or_group, folders)
     names = ["null"] if override.is_delete() else _named(override)
     if group in BUILT_GROUPS and "null" in names:
-        return [f"{word}: {group} cannot be left out{_there_are(known)}"]
-    return [
-        f"{group}={name}: no such option{suggestion(name, known)}{_there_are(known)}"
-        for name in names
-        if name not in {*known, "null"}
-    ]
-
-
-def _there_are(known: Sequence[str]) -> str:
-    """List the known names, on separate lines if there are many."""
-    if not known:
-        return ""
-    listed = ", ".join(known)
-    if len(listed) <= _SHORT_LIST:
-        return f"; there are {listed}"
-    return "; there are\n" + in_lines("  ", known)
+        return [f"{word}: {group} cannot be left out{there_are(known)}"]
+    return unknown_options(group, [name for name in names if name != "null"], folders)
 
 
 def _named(override: Override) -> list[str]:
@@ -245,23 +214,3 @@ def _wrong_type(word: str, override: Override) -> list[str]:
         kind = str(field_type).partition(" | ")[0]
         return [f"{word}: expected {_EXPECTED.get(kind, kind)}"]
     return []
-
-
-def _unknown_argument(
-    word: str, key: str, chosen: Sequence[str], folders: Sequence[Path]
-) -> list[str]:
-    """Check that the chosen options of a group have an argument."""
-    group, _, path = key.partition(".")
-    known = arguments(group, folders)
-    having = [name for name, paths_of in known.items() if path in paths_of]
-    lacking = [name for name in chosen if name in known and name not in having]
-    if having and not lacking:
-        return []
-    if having:
-        others = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'}"
-        return [f"{word}: {group}={lacking[0]} has no {path!r}, but {others}"]
-    near = {path for name in chosen for path in known.get(name, ())}
-    listed = f"; there are {', '.join(sorted(near))}" if near else ""
-    names = near or set().union(*known.values())
-    meant = suggestion(path, names, form=f"'{group}.{{}}'", otherwise=listed)
-    return [f"{word}: there is no {key!r}{meant}"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -139,6 +139,34 @@ class Builder:
                 self._check_value(item, owner, name, f"{place}.{key}")
 
 
+def require(given: object, kind: type, key: str) -> None:
+    """Check that an object has everything its place asks for.
+
+    Parameters
+    ----------
+    given : object
+        What a person gave in place of the name of an option.
+    kind : type
+        A protocol, or the class it must derive from.
+    key : str
+        The place, for messages.
+
+    Raises
+    ------
+    ConfigError
+        Naming what the object lacks.
+    """
+    if isinstance(given, type):
+        raise ConfigError(f"{key}: {given.__name__} is a class; give an instance of it")
+    if getattr(kind, "_is_protocol", False):
+        missing = [name for name in _members(kind) if not hasattr(given, name)]
+        problem = _without(kind, missing or _refused(type(given), kind))
+    else:
+        problem = _lacks(type(given), kind)
+    if problem:
+        raise ConfigError(f"{key}: {type(given).__name__} {problem}")
+
+
 def current(target: str) -> str:
     """Return the present name of an algorithm whose module was moved into a subfolder.
 
@@ -190,7 +218,16 @@ def _lacks(found: type, kind: type) -> str:
         return "" if derived else f"is not a subclass of {_module_of(kind)}.{kind.__qualname__}"
     declared = _declared(found)
     missing = [name for name in _members(kind) if name not in declared]
-    missing += [name for name in _members(kind) if _refuses_keywords(found, kind, name)]
+    return _without(kind, missing + _refused(found, kind))
+
+
+def _refused(found: type, kind: type) -> list[str]:
+    """Names of methods that do not take what the protocol gives by keyword."""
+    return [name for name in _members(kind) if _refuses_keywords(found, kind, name)]
+
+
+def _without(kind: type, missing: Sequence[str]) -> str:
+    """Say what of a protocol is missing; an empty text if nothing is."""
     if not missing:
         return ""
     return (

@@ -54,17 +54,42 @@ def _tables(
     path: Path, _stamp: tuple[int, int], user_column: str | None, card_column: str
 ) -> UserTables:
     text = (card_column,) if user_column is None else (card_column, user_column)
-    table = read_table(path, text=text)
+    return rows_by_user(
+        read_table(path, text=text), str(path), user_column=user_column, only_user=path.stem
+    )
+
+
+def rows_by_user(
+    table: pd.DataFrame, source: str, *, user_column: str | None, only_user: str
+) -> UserTables:
+    """Find the rows of each user of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per review.
+    source : str
+        Named in errors.
+    user_column : str or None
+        None where the table is the log of one user.
+    only_user : str
+        Name of the user where there is no such column.
+
+    Raises
+    ------
+    ReviewLogError
+        If the column is missing, or a row has no user that can be named.
+    """
     if user_column is None:
-        return UserTables(table, {path.stem: np.arange(len(table))})
-    check_columns(str(path), list(table.columns), [(user_column, "the user")])
+        return UserTables(table, {only_user: np.arange(len(table))})
+    check_columns(source, list(table.columns), [(user_column, "the user")])
     column = table[user_column]
     names = read_names(column)
     unusable = names.bad | names.values.map(_is_unprintable).to_numpy(bool)
     if unusable.any():
         expected = f"a user: {EXPECTED}, at most {_LONGEST} printable characters"
         wrong = violations(user_column, column, unusable, expected, lambda row: f"row {row + 1}")
-        raise ReviewLogError(str(path), wrong, RENAME)
+        raise ReviewLogError(source, wrong, RENAME)
     codes, _ = pd.factorize(names.values)
     order = np.argsort(codes, kind="stable")
     begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))

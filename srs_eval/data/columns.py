@@ -138,6 +138,20 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, Real | Decimal) and value == value)
 
 
+def without_categories(values: pd.Series) -> pd.Series:
+    """Return the values of a categorical column; other columns as they are.
+
+    Examples
+    --------
+    >>> without_categories(pd.Series([7, None], dtype="category")).tolist()
+    [7.0, nan]
+    """
+    if not isinstance(values.dtype, pd.CategoricalDtype):
+        return values
+    plain = pd.Series(values.cat.categories.array).reindex(values.cat.codes)
+    return plain.set_axis(values.index)
+
+
 def violations(
     name: str, values: Any, bad: BoolArray, expected: str, row_name: Callable[[int], str]
 ) -> list[str]:
@@ -161,8 +175,8 @@ def violations(
 
 def _plain(values: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Strip pandas from a column; text and mixed columns become numbers where they can."""
-    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(values.cat.categories.dtype)
+    if isinstance(values, pd.Series):
+        values = without_categories(values)
     if isinstance(values, pd.Series) and values.dtype.kind in "mM":
         return np.full(len(values), np.nan)
     try:

@@ -148,15 +148,20 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             cells = file.metadata.num_rows * file.metadata.num_columns
             if cells > _LARGEST_TABLE:
                 raise _too_large(path, file.metadata.num_rows)
-            # What pandas wrote about its index is not needed, and may be damaged.
-            table = file.read().replace_schema_metadata(None)
+            table = file.read()
             table.validate(full=True)
-            # Columns are taken one by one: no need to gather them by their types.
-            frame: pd.DataFrame = table.to_pandas(split_blocks=True)
+            return pandas_from_arrow(table)
     except MemoryError:  # Arrow's own is both
         raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _not_parquet(path, error) from error
+
+
+def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
+    """Convert an Arrow table to a pandas frame whose index counts the rows."""
+    # What pandas wrote about its index is not needed, and may be damaged. Columns are taken one
+    # by one: no need to gather them by their types.
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(split_blocks=True)
     return frame
 
 

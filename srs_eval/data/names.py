@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.columns import EXACT_FLOAT, cut, numbers_in, scalars
+from srs_eval.data.columns import EXACT_FLOAT, cut, numbers_in, scalars, without_categories
 from srs_eval.nouns import BoolArray, User
 
 EXPECTED = "a number or a text that does not stand for a missing value"
@@ -49,8 +49,7 @@ def read_names(values: pd.Series) -> Names:
     >>> names.values.tolist()[:2], names.bad.tolist()
     (['b', 'b'], [False, False, True, True])
     """
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(values.cat.categories.dtype)
+    values = without_categories(values)
     if values.dtype.kind == "f":
         floats = values.to_numpy(np.float64, na_value=np.nan)
         # A larger one has lost digits: two names may have become one.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from srs_eval.data.by_user import UserTables, tables_by_user
 from srs_eval.data.files import TABLE_SUFFIXES, enough_memory, existing
-from srs_eval.data.names import namesake
 from srs_eval.data.selection import Selection, select_users, wanted_users
 from srs_eval.data.table_options import Columns, Duplicates, Reading
-from srs_eval.data.table_rows import read_rows
+from srs_eval.data.table_rows import read_rows, read_user, with_namesake
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
@@ -111,18 +110,14 @@ class ReviewTable:
     def _read(self, user: User) -> Reviews:
         files = self._files()
         if files is None:
-            tables, source = self._tables(self.path), f"{self.path}, user {user}"
-            if self.columns.user is None:
-                source = str(self.path)
-            (user,) = select_users(self.location, list(tables.rows), (user,))
-            rows = tables.rows[user]
-        else:
-            (user,) = select_users(self.location, list(files), (user,))
-            tables, source = self._tables(files[str(user)]), str(files[str(user)])
-            (rows,) = tables.rows.values()
-        reviews = read_rows(user, source, tables.table, rows, self.columns, self.reading)
-        note = namesake(user, files or tables.rows)
-        return replace(reviews, notes=(*reviews.notes, note)) if note else reviews
+            tables = self._tables(self.path)
+            return read_user(user, self.location, tables, self.columns, self.reading)
+        (user,) = select_users(self.location, list(files), (user,))
+        file = files[str(user)]
+        tables = self._tables(file)
+        (rows,) = tables.rows.values()
+        reviews = read_rows(user, str(file), tables.table, rows, self.columns, self.reading)
+        return with_namesake(reviews, files)
 
     @property
     def _is_pattern(self) -> bool:

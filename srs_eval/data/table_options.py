@@ -104,10 +104,10 @@ class Columns:
 class Reading:
     """How to read the rows of a table; see `srs_eval.data.table.ReviewTable`."""
 
-    time_unit: TimeUnit
-    time_zone: str
-    day_start_hour: float
-    duplicates: Duplicates
+    time_unit: TimeUnit = "auto"
+    time_zone: str = "UTC"
+    day_start_hour: float = 4
+    duplicates: Duplicates = "error"
 
     def __post_init__(self) -> None:
         """Check every option."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.columns import texts, violations
+from srs_eval.data.by_user import UserTables
+from srs_eval.data.columns import texts, violations, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
-from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
+from srs_eval.data.names import (
+    EXPECTED,
+    RENAME,
+    identities,
+    namesake,
+    nearly_alike,
+    read_names,
+)
 from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.selection import select_users
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError
@@ -55,6 +64,33 @@ class _Log:
         self.file_row = self.file_row[rows]
 
 
+def columns_needed(columns: Columns) -> list[tuple[str, str]]:
+    """Return the name of each column that is read from the rows, and the option that names it."""
+    return [(name, f"data.columns.{noun}") for noun, name in columns.in_use().items()]
+
+
+def read_user(
+    user: User, location: str, tables: UserTables, columns: Columns, reading: Reading
+) -> Reviews:
+    """Build the log of one user of a table; for its arguments see `read_rows`.
+
+    Raises
+    ------
+    ReviewLogError
+        If there is no such user, or rows cannot be read.
+    """
+    (user,) = select_users(location, list(tables.rows), (user,))
+    source = location if columns.user is None else f"{location}, user {user}"
+    reviews = read_rows(user, source, tables.table, tables.rows[user], columns, reading)
+    return with_namesake(reviews, tables.rows)
+
+
+def with_namesake(reviews: Reviews, users: Iterable[User]) -> Reviews:
+    """Add a note to a log whose user has nearly the same name as another."""
+    note = namesake(reviews.user, users)
+    return replace(reviews, notes=(*reviews.notes, note)) if note else reviews
+
+
 def read_rows(
     user: User,
     source: str,
@@ -86,17 +122,22 @@ def read_rows(
         If a column is missing, or rows cannot be read: all violations at once.
     """
     names = columns.in_use()
-    wanted = [(name, f"data.columns.{noun}") for noun, name in names.items()]
-    check_columns(source, list(table.columns), wanted, hint="Name them as data.columns.…=COLUMN.")
-    part = {noun: table[name].iloc[rows].reset_index(drop=True) for noun, name in names.items()}
+    hint = "Name them as data.columns.…=COLUMN."
+    check_columns(source, list(table.columns), columns_needed(columns), hint=hint)
+    part = {
+        noun: without_categories(table[name].iloc[rows].reset_index(drop=True))
+        for noun, name in names.items()
+    }
     log = _Log(names, part, rows)
     if "recalled" in part:
         _rate(log)
     _identify_cards(log)
     if "time" in part:
         _put_in_time_order(log, reading)
-    log.columns["card"] = identities(log.columns["card"])
+    cards = log.columns["card"]
+    log.columns["card"] = identities(cards)
     titles = {group: _number_groups(log, group) for group in GROUPS if group in log.columns}
+    titles["card"] = _titles(log.columns["card"], cards)
     _fill_first_intervals(log)
     return replace(_checked(user, source, log), titles=titles)
 
@@ -110,6 +151,13 @@ def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
     names = read.values
     numbers = identities(names).fillna(_NOT_KNOWN)
     log.columns[group] = numbers
+    return _titles(numbers, names)
+
+
+def _titles(numbers: pd.Series, names: pd.Series) -> Mapping[int, str]:
+    """Return the name of each number, where it is not the number itself."""
+    if names.dtype.kind in "iuf":
+        return {}
     distinct = pd.DataFrame({"number": numbers, "name": names}).dropna().drop_duplicates("number")
     pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}

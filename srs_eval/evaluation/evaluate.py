@@ -104,6 +104,38 @@ class ReviewLog:
 
 
 @dataclass(frozen=True, slots=True)
+class FittedUser:
+    """A model that was fitted to all reviews of one user.
+
+    Attributes
+    ----------
+    fit : Fit
+        Status of the fit; its fold is the number after the last fold of the protocol.
+    model : MemoryModel, optional
+        None where nothing was fitted.
+    reviews : Reviews, optional
+        Histories it was fitted to, as the protocol makes them.
+    """
+
+    fit: Fit
+    model: MemoryModel | None = None
+    reviews: Reviews | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FitToEverything:
+    """`EvaluateUser.fit_to_everything` as work for processes."""
+
+    evaluation: EvaluateUser
+
+    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> FittedUser:
+        """Fit one user, and call `tick`."""
+        fitted = self.evaluation.fit_to_everything(user)
+        tick()
+        return fitted
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluateUser:
     """The loop above for one user; a value, so that worker processes can be sent it.
 
@@ -152,6 +184,30 @@ class EvaluateUser:
                 tick()
         return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
 
+    def fit_to_everything(self, user: User) -> FittedUser:
+        """Fit one user once, to every review that the protocol scores or learns from."""
+        try:
+            task = self.protocol(self.source.read(user), same_day=self.algorithm.same_day)
+        except FitSkipped as skipped:
+            return FittedUser(Fit(user, -1, "skipped", str(skipped)))
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            return FittedUser(_failed(Fit(user, -1, "ok"), error))
+        last = task.folds[-1]
+        rows = np.concatenate([last.train, last.test])
+        fold = Fold(last.number + 1, rows, rows[:0])
+        cuts = _Cuts(task, sees_truth=self.algorithm.sees_truth)
+        fit = Fit(user, fold.number, "ok", n_train=len(rows))
+        began = time.process_time()
+        try:
+            with _thread_pools(len(sys.modules)).limit(limits=1):
+                model = self._model(task, fold, cuts, None)
+            fit = replace(fit, seconds=time.process_time() - began)
+            return FittedUser(_with_what_was_learned(fit, model), model, task.reviews)
+        except FitSkipped as skipped:
+            return FittedUser(replace(fit, status="skipped", reason=str(skipped)))
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
+            return FittedUser(_failed(fit, error))
+
     def _fold(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
     ) -> tuple[Fit, Predictions | None, MemoryModel | None]:
@@ -164,8 +220,6 @@ class EvaluateUser:
             fit = replace(fit, seconds=time.process_time() - began)
             predictions = self._predict(model, task, fold, cuts)
             curves = self._curves(model, cuts.after(fold.test), task, fold)
-            learned = getattr(model, "parameters", ())
-            fit = replace(fit, parameters=tuple(float(value) for value in learned))
             fit = _with_what_was_learned(fit, model)
         except Pruned:
             raise
@@ -263,7 +317,9 @@ def _thread_pools(_loaded: int) -> ThreadpoolController:
 
 
 def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
-    """Add what the model tells of how it was fitted, if it does."""
+    """Add the parameters of the model, and what it tells of how it was fitted, if it does."""
+    parameters = tuple(float(value) for value in getattr(model, "parameters", ()))
+    fit = replace(fit, parameters=parameters)
     learned = getattr(model, "learned", None)
     if not isinstance(learned, Learned):
         return fit

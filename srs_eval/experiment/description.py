@@ -182,7 +182,7 @@ def _code_hash(objects: Iterable[object]) -> str:
     for used in objects:
         module = sys.modules.get(type(used).__module__)
         file = getattr(module, "__file__", None)  # what was typed into a notebook has none
-        if file is not None:
+        if file is not None and Path(file).is_file():
             files.add(Path(file))
     digest = hashlib.sha256()
     for file in sorted(files):

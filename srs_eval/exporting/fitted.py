@@ -13,7 +13,7 @@ from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
-from srs_eval.results import load
+from srs_eval.results import Summary, load
 from srs_eval.results.files import CONFIG, FITS, reading
 
 _NAMED_AT_MOST = 10
@@ -79,30 +79,62 @@ class Fitted:
         return replace(self, fit=fit, options=options, part=part)
 
 
-class RunFolder:
-    """The folder of a finished run.
+class RunFits:
+    """The fits of a run, and what should be known of them.
 
     Parameters
     ----------
-    folder : Path
-        With the run's configuration, which Hydra writes.
+    place : str
+        Folder of the run, or its label, for messages.
+    fits : sequence of Fit
+        All of them.
+    facts : Summary
+        What was run.
+    options : mapping
+        The algorithm's resolved configuration.
+    scores : Scores, optional
+        Scores of the users.
 
     Raises
     ------
     ConfigError
-        If it is not such a folder, saying what was found instead.
+        If there are no fits.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._require_fits(folder)
-        self.folder = folder
-        result = load(folder)
-        self._facts = result.facts
-        self._fits = _by_user(result.fitted)
-        self._scores = _log_losses(result.by_user)
-        self._options = _algorithm_options(folder)
+    def __init__(
+        self,
+        place: str,
+        fits: Sequence[Fit],
+        facts: Summary,
+        options: Mapping[str, Any],
+        scores: Scores | None = None,
+    ) -> None:
+        self.place = place
+        self._fits = _by_user(fits)
+        self._facts = facts
+        self._options = options
+        self._scores = {} if scores is None else _log_losses(scores)
         if not self._fits:
-            raise ConfigError(f"{folder}: the run has fitted nothing")
+            raise ConfigError(f"{place}: the run has fitted nothing")
+
+    @classmethod
+    def read(cls, folder: Path) -> RunFits:
+        """Read the fits of a finished run.
+
+        Parameters
+        ----------
+        folder : Path
+            With the run's configuration, which Hydra writes.
+
+        Raises
+        ------
+        ConfigError
+            If it is not such a folder, saying what was found instead.
+        """
+        _require_fits(folder)
+        result = load(folder)
+        options = _algorithm_options(folder)
+        return cls(str(folder), result.fitted, result.facts, options, result.by_user)
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -122,12 +154,12 @@ class RunFolder:
             return users[0]
         if wanted is None:
             raise ConfigError(
-                f"{self.folder} has {len(users)} users ({_some(users)}): say which, as in "
+                f"{self.place} has {len(users)} users ({_some(users)}): say which, as in "
                 f"user={users[0]}, or give a folder for a file of each, as in out=parameters/"
             )
         found = [user for user in users if str(user) == wanted]
         if not found:
-            raise ConfigError(f"user={wanted}: no such user in {self.folder}; has {_some(users)}")
+            raise ConfigError(f"user={wanted}: no such user in {self.place}; has {_some(users)}")
         return found[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
@@ -160,18 +192,18 @@ class RunFolder:
             package_version=self._facts.tags.get("version.srs-eval", ""),
         )
 
-    @staticmethod
-    def _require_fits(folder: Path) -> None:
-        if not folder.exists():
-            raise ConfigError(f"{folder}: there is no such folder")
-        if not folder.is_dir():
-            raise ConfigError(f"{folder}: is a file; name the folder of the run it is in")
-        if (folder / FITS).is_file():
-            return
-        runs = sorted(path.parent.name for path in folder.glob(f"*/{FITS}"))
-        if runs:
-            raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
-        raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
+
+def _require_fits(folder: Path) -> None:
+    if not folder.exists():
+        raise ConfigError(f"{folder}: there is no such folder")
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: is a file; name the folder of the run it is in")
+    if (folder / FITS).is_file():
+        return
+    runs = sorted(path.parent.name for path in folder.glob(f"*/{FITS}"))
+    if runs:
+        raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
+    raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
 
 
 def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:

@@ -52,6 +52,10 @@ class HandOver:
     use: Callable[[Path | None], str]
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Return what the app reads."""
+        return self.text
+
 
 def for_anki(fitted: Fitted) -> HandOver:
     """Return the list for Anki's field "FSRS parameters", one for each preset that has its own.
@@ -271,6 +275,8 @@ def _no_app(fitted: Fitted) -> str:
 
 def _learned(fitted: Fitted) -> str:
     fit = fitted.fit
+    if not fit.n_test:
+        return f"learned from {fit.n_train:,} reviews"
     return (
         f"learned from {fit.n_train:,} reviews; the {fit.n_test:,} after them, which it was "
         "tested on, it has not seen"

@@ -76,7 +76,8 @@ class Reviews:
         Note type of the card, and its card template, which belongs to one note type; -1 where
         that is not known.
     titles : mapping of str to mapping of int to str
-        Names of groups, by the name of their column in `GROUPS`, as far as they are known.
+        Names of cards and groups by their numbers, for the columns ``card`` and those in `GROUPS`,
+        as far as they are known.
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
     notes : sequence of str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -88,26 +88,38 @@ def draw(
         Files of each figure; figures there is nothing for are left out.
     """
     paths = {}
-    for name, figure in _figures(Pictured(users), scores, better, title):
-        if figure is not None:
-            annotate(figure, note)
-            paths[name] = save_figure(figure, folder, name)
+    seen = Pictured(users)
+    for name in NAMES:
+        made = figure(name, seen, scores, better, title=title)
+        if made is not None:
+            annotate(made, note)
+            paths[name] = save_figure(made, folder, name)
     return paths
 
 
-def _figures(
-    seen: Pictured, scores: Mapping[str, FloatArray], better: Mapping[str, Better], title: str
-) -> Iterator[tuple[str, Figure | None]]:
-    """Draw one figure after the other."""
-    shown = {name: values for name, values in scores.items() if name in HEADLINE}
-    yield "calibration", calibration_figure(seen.tally, title=title)
-    yield "corp", corp_figure(seen.tally, title=title)
-    yield "roc", roc_figure(seen.tally, title=title)
-    yield "bins", bins_figure(seen.bins, title=title)
-    bounds = {metric.name: bounds_of(metric) for metric in default_panel() if metric.name in shown}
-    yield "users", users_figure(shown, better=better, bounds=bounds, title=title)
+def figure(
+    name: str,
+    seen: Pictured,
+    scores: Mapping[str, FloatArray],
+    better: Mapping[str, Better],
+    *,
+    title: str,
+) -> Figure | None:
+    """Draw the figure of a run that is called `name`, one of `NAMES`; None if there is nothing.
+
+    Other arguments are those of `draw`.
+    """
+    if name == "calibration":
+        return calibration_figure(seen.tally, title=title)
+    if name == "corp":
+        return corp_figure(seen.tally, title=title)
+    if name == "roc":
+        return roc_figure(seen.tally, title=title)
+    if name == "bins":
+        return bins_figure(seen.bins, title=title)
+    if name == "users":
+        shown = {metric: values for metric, values in scores.items() if metric in HEADLINE}
+        bounds = {m.name: bounds_of(m) for m in default_panel() if m.name in shown}
+        return users_figure(shown, better=better, bounds=bounds, title=title)
     totals = seen.elapsed.values.sum(axis=0)
-    yield (
-        "forgetting",
-        forgetting_figure(totals, seen.curves, nth_review=seen.nth_review, title=title),
-    )
+    return forgetting_figure(totals, seen.curves, nth_review=seen.nth_review, title=title)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ CHANCE = "#E9D8A6"
 
 SMALL = 8.5
 NORMAL = 10.0
+_NOTEBOOK_DPI = 100
 _TITLE_LETTERS = 46
 _NAME_LETTERS = 28
 # Of the smallest letters.
@@ -87,7 +89,17 @@ def new_figure(width: float, height: float, *, hspace: float | None = None) -> F
         Space between rows, as a share of their height.
     """
     engine = ConstrainedLayoutEngine(hspace=hspace)
-    return Figure(figsize=(width, height), layout=engine, facecolor="white")
+    return ShownFigure(figsize=(width, height), layout=engine, facecolor="white")
+
+
+class ShownFigure(Figure):
+    """A figure that notebooks show also where pyplot has not told them how."""
+
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        with house_style():
+            self.savefig(content, format="png", dpi=_NOTEBOOK_DPI)
+        return content.getvalue()
 
 
 def style_axes(axes: Axes) -> None:

@@ -15,7 +15,7 @@ import pytest
 from mlflow import MlflowClient
 
 from srs_eval.config import settings
-from srs_eval.config.building import build
+from srs_eval.config.building import build, resolved
 from srs_eval.config.option_files import options as options_of
 from srs_eval.config.rebuild import rebuilt_source
 from srs_eval.data.synthetic import SyntheticUsers
@@ -123,7 +123,7 @@ def test_each_reader_there_is_can_be_had_again_from_another_folder(
     choices = dict.fromkeys(settings.BUILT_GROUPS, option)
     cfg = settings.composed(["tracking=none", *words])
     source = build(cfg, choices)["data"]
-    content = settings.resolved(cfg, choices)["data"]
+    content = resolved(cfg, choices)["data"]
     users = source.users()
     read = [source.read(user) for user in users]
     kept = json.dumps(ReviewLogSource(source.location, _reader(content)).to_dict())

@@ -1,0 +1,134 @@
+"""`srs_eval.compare`: results against each other on identical reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from srs_eval.api.show import as_html
+from srs_eval.comparison import compare as comparing
+from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.report.files import terminal_text, tidy, write_files
+from srs_eval.comparison.report.grids import leaderboard
+from srs_eval.comparison.report.words import facts_of, headline, remarks
+from srs_eval.comparison.verdict import Verdict
+from srs_eval.errors import ConfigError
+from srs_eval.results import Result
+from srs_eval.results.run import Run, run_of
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Comparison:
+    """Results compared by one metric.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Every number and interval.
+    """
+
+    verdict: Verdict
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per result, best first, each user counting once.
+
+        Columns are the mean with its 99 % interval (``mean``, ``lo``, ``hi``), the paired
+        differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
+        begins so) and means of other metrics.
+        """
+        rows = [row for row in tidy(self.verdict) if row["weighting"] == "users"]
+        return pd.DataFrame(rows).drop(columns=["weighting", "notes"]).set_index("run")
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the files and the report that ``python -m srs_eval.compare`` writes.
+
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written to.
+        """
+        from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
+
+        path = Path(folder).expanduser()
+        page = write_html(self.verdict, path, command="srs_eval.compare")
+        return [*write_files(self.verdict, path), page]
+
+    def __repr__(self) -> str:
+        """Return what ``python -m srs_eval.compare`` prints."""
+        return terminal_text(self.verdict)
+
+    def _repr_html_(self) -> str:
+        grid = leaderboard(self.verdict, self.verdict.leaderboard)
+        notes = [facts_of(self.verdict), *remarks(self.verdict)]
+        return as_html(headline(self.verdict), notes, grid.headers, grid.rows)
+
+
+def compare(
+    results: Iterable[Result | str | Path],
+    *,
+    metric: str = "log_loss",
+    baseline: str | None = None,
+    intersect: bool = False,
+) -> Comparison:
+    """Compare results on identical reviews: which predicts best, and whether it is noise.
+
+    Parameters
+    ----------
+    results : iterable of Result, str or Path
+        Results, folders of finished runs, folders that hold several, or files of published
+        scores.
+    metric : str
+        Any metric of the results with a better direction.
+    baseline : str, optional
+        Label of the result that the others are compared with; the first by default.
+    intersect : bool
+        Compare on the reviews that all have scored, instead of raising an error where they
+        differ.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ConfigError
+        If a folder holds no results, or the results cannot be compared.
+
+    Examples
+    --------
+    >>> import srs_eval as se
+    >>> data = {"data": "synthetic", "users": 3, "size_scale": 0.05, "panel": "quick"}
+    >>> results = [se.evaluate(name, **data) for name in ("avg", "hlr")]
+    >>> sorted(se.compare(results).table.index)
+    ['avg', 'hlr']
+    """
+    if isinstance(results, Result | str | Path):
+        results = [results]
+    runs: list[Run] = []
+    notes: list[str] = []
+    for number, each in enumerate(results, start=1):
+        if not isinstance(each, Result):
+            found, left_out = read_runs([Path(each).expanduser()])
+            runs += found
+            notes += left_out
+        elif each.complete:
+            run = run_of(each)
+            # distinguishes results of one label that are in no folder
+            runs.append(run if each.folder else replace(run, place=Path(f"result {number}")))
+        else:
+            notes.append(f"{each.facts.label} scored no user and was left out")
+    if not runs:
+        raise ConfigError(*(notes or ["there are no results to compare"]))
+    verdict = comparing.compare(
+        runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes
+    )
+    return Comparison(verdict)

@@ -1,0 +1,139 @@
+"""`srs_eval.evaluate` and `srs_eval.load`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from srs_eval.api.by_value import ProcessesByValue
+from srs_eval.api.inputs import AlgorithmLike, DataLike, gathered
+from srs_eval.api.result import RunResult
+from srs_eval.compute.interface import Compute
+from srs_eval.compute.processes import Processes
+from srs_eval.compute.serial import Serial
+from srs_eval.errors import ConfigError
+from srs_eval.experiment import evaluate as experiments
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import EvaluationProtocol
+from srs_eval.results import folder as folders
+
+
+def evaluate(
+    algorithm: AlgorithmLike,
+    data: DataLike,
+    *,
+    protocol: str | EvaluationProtocol | None = None,
+    panel: str | Panel | None = None,
+    seed: int | None = None,
+    curves_per_user: int | None = None,
+    workers: int | None = 1,
+    folder: str | Path | None = None,
+    name: str | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> RunResult:
+    """Evaluate an algorithm on review logs: the same numbers as ``python -m srs_eval``.
+
+    Nothing is printed or logged. A fit that fails is reported in the result, and replaced by
+    nothing.
+
+    Parameters
+    ----------
+    algorithm : str or Algorithm
+        Name of an option such as ``fsrs6``, or an object of your own.
+    data : str, Path, table or Source
+        A path, a table in memory such as a pandas or polars frame, the name of an option such as
+        ``synthetic``, or an object of your own: see `source`.
+    protocol : str or EvaluationProtocol, optional
+        By default that of the command, ``srs_benchmark``.
+    panel : str or Panel, optional
+        By default that of the command, ``default``.
+    seed : int, optional
+        Seeds every fit, together with the user and the fold; by default that of the command.
+    curves_per_user : int, optional
+        Forgetting curves kept per user, for the temporal check and the plots; by default as many
+        as the command.
+    workers : int, optional
+        Number of processes that share the users; None for one per core.
+    folder : str or Path, optional
+        Where to write the files that the command writes; by default all stays in memory.
+    name : str, optional
+        Label of the result; by default the algorithm with what is special about its options.
+    progress : bool
+        Whether to show a progress bar.
+    **options
+        Arguments of the algorithm and of the data as on the command line, such as
+        ``fit="reference"`` and ``users=3``; columns of a table by their nouns, such as
+        ``card="item"``.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    ConfigError
+        If an option cannot be used, saying what was probably meant.
+    ReviewLogError
+        If there are no users, or a table in memory lacks a column.
+
+    Examples
+    --------
+    >>> import srs_eval as se
+    >>> result = se.evaluate("constant", "synthetic", users=2, size_scale=0.05, panel="quick")
+    >>> result.facts.users, result.facts.label
+    (2, 'constant')
+    >>> bool(result.scores.loc[1, "log_loss"] > 0)
+    True
+    """
+    given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
+    settings = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
+    inputs = gathered(given, options, settings)
+    about = inputs.description()
+    result = experiments.evaluate(
+        inputs.experiment, compute=compute_with(workers), progress=bar("fits", "fit", on=progress)
+    )
+    result = result.described(about.algo, about.label, about.data, about.tags)
+    shown = RunResult.of(result, inputs.content)
+    return shown if folder is None else shown.save(folder)
+
+
+def load(folder: str | Path) -> RunResult:
+    """Read the result of a finished run.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What the command printed as output, or what `evaluate` was given.
+
+    Raises
+    ------
+    ConfigError
+        If it is not the folder of a finished run.
+    """
+    path = Path(folder).expanduser()
+    if not folders.is_run(path):
+        raise ConfigError(
+            f"{folder}: expected the folder of a finished run, with summary.json and scores.parquet"
+        )
+    return RunResult.of(folders.load(path), {})
+
+
+def compute_with(workers: int | None) -> Compute:
+    """Return where users are evaluated: in this process, or in several others."""
+    return Serial() if workers == 1 else ProcessesByValue(Processes(workers))
+
+
+def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:
+    """Return what makes a progress bar, which shows nothing unless it is `on`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
+        from tqdm.auto import tqdm
+
+    in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
+    # Elsewhere there is no bar where nobody watches it grow.
+    disable = not on or (False if in_notebook else None)
+    return partial(tqdm, desc=what, unit=unit, leave=False, disable=disable)

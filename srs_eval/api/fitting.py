@@ -1,0 +1,338 @@
+"""`srs_eval.fit`: models fitted to everything of each user, to predict or to export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from srs_eval.api.evaluating import bar, compute_with
+from srs_eval.api.inputs import AlgorithmLike, DataLike, Inputs, gathered, option_of_data, source
+from srs_eval.api.result import exported
+from srs_eval.api.show import as_html, as_text, short
+from srs_eval.errors import ConfigError, FitError
+from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
+from srs_eval.experiment.experiment import checked_users
+from srs_eval.exporting.fitted import RunFits
+from srs_eval.exporting.formats import HandOver
+from srs_eval.nouns import REVIEW_COLUMNS, CurveModel, Fit, IntArray, Reviews, Source, User
+from srs_eval.results import Summary
+from srs_eval.results.tables import fits_table
+
+_ANY_RATING = 3
+_PARAMETERS_SHOWN = 5
+_USERS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class FittedModels:
+    """Models fitted to everything of each user.
+
+    Attributes
+    ----------
+    label : str
+        The algorithm with what is special about its options.
+    by_user : mapping of user to FittedUser
+        Fit, model and histories of each user.
+    inputs : Inputs
+        What was fitted, and to what.
+    """
+
+    label: str
+    by_user: Mapping[User, FittedUser]
+    inputs: Inputs
+
+    @property
+    def users(self) -> tuple[User, ...]:
+        """Users, in the order of the data."""
+        return tuple(self.by_user)
+
+    @property
+    def fits(self) -> pd.DataFrame:
+        """One row per user: status, reason, time, number of reviews, and parameters."""
+        frame: pd.DataFrame = fits_table(self._fits).to_pandas()
+        return frame.drop(columns="fold").set_index("user")
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """One row per user, one column per learned parameter, in the algorithm's order."""
+        learned = [fit.parameters for fit in self._fits]
+        rows = np.full((len(learned), max(map(len, learned))), np.nan)
+        for row, parameters in zip(rows, learned, strict=True):
+            row[: len(parameters)] = parameters
+        return pd.DataFrame(rows, index=pd.Index(self.users, name="user"))
+
+    def predict(self, data: DataLike | Reviews | None = None, **options: Any) -> pd.DataFrame:
+        """Predict each review that the protocol would score or learn from, from those before it.
+
+        Parameters
+        ----------
+        data : path, table, Source or Reviews, optional
+            Logs of users that were fitted, read as those they were fitted to; these by default,
+            whose outcomes the models have seen.
+        **options
+            As in `srs_eval.fit`, where they differ.
+
+        Returns
+        -------
+        DataFrame
+            ``user``, ``row`` (position in the log in time order), ``card``, ``p`` and
+            ``recalled``.
+
+        Raises
+        ------
+        FitError
+            If there is no model of a user.
+        FitSkipped
+            If the protocol has nothing to score in a log.
+        """
+        parts = []
+        for log in self._logs(data, options):
+            fitted = self._fitted(log.user)
+            protocol = self.inputs.experiment.protocol
+            task = protocol(log, same_day=self.inputs.experiment.algorithm.same_day)
+            last = task.folds[-1]
+            rows = np.concatenate([last.train, last.test])
+            p = np.array(fitted.predict(task.reviews, rows))
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "user": log.user,
+                        "row": task.log_row[rows],
+                        "card": _names(log, task.reviews.card[rows]),
+                        "p": p,
+                        "recalled": task.reviews.recalled[rows],
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def predict_at(
+        self, days: ArrayLike, data: DataLike | Reviews | None = None, **options: Any
+    ) -> pd.DataFrame:
+        """Predict the recall of each card so many days after its last review.
+
+        Parameters
+        ----------
+        days : float or sequence of float
+            Days since the last review of the card.
+        data, **options
+            As in `predict`.
+
+        Returns
+        -------
+        DataFrame
+            ``user``, ``card``, ``days`` and ``recall``.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no forgetting curve, or days are negative or not finite.
+        FitError
+            If there is no model of a user.
+        """
+        asked = np.atleast_1d(np.asarray(days, np.float64))
+        if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
+            raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")
+        parts = []
+        for log in self._logs(data, options):
+            model = self._fitted(log.user)
+            if not hasattr(model, "predict_at"):
+                raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
+            protocol = self.inputs.experiment.protocol
+            task = protocol(log, same_day=self.inputs.experiment.algorithm.same_day)
+            reviews, rows = with_next_reviews(task.reviews)
+            times = np.tile(asked, (len(rows), 1))
+            p = np.array(cast(CurveModel, model).predict_at(reviews, rows, times))
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "user": log.user,
+                        "card": np.repeat(_names(log, reviews.card[rows]), len(asked)),
+                        "days": np.tile(asked, len(rows)),
+                        "recall": p.ravel(),
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def export(self, to: str, *, user: User | None = None) -> HandOver:
+        """Return the parameters of a user as an app reads them.
+
+        Parameters
+        ----------
+        to : {"anki", "py_fsrs", "json"}
+            The app.
+        user : int or str, optional
+            The only user by default.
+
+        Returns
+        -------
+        HandOver
+            Its text is ``str`` of it.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such format or user, or the app cannot read the parameters.
+        FitError
+            If the fit failed or was skipped.
+        """
+        groups = self.inputs.groups
+        facts = Summary(
+            algo=groups["algo"].name,
+            label=self.label,
+            data=groups["data"].name,
+            protocol=groups["protocol"].built.name,
+            tags={"version.srs-eval": version("srs-eval")},
+        )
+        fits = RunFits(self.label, self._fits, facts, groups["algo"].content)
+        return exported(fits, to, user)
+
+    def __repr__(self) -> str:
+        """Return the first parameters of the first users as text."""
+        return as_text(self._title, self._notes, *self._table)
+
+    def _repr_html_(self) -> str:
+        return as_html(self._title, self._notes, *self._table)
+
+    @property
+    def _fits(self) -> list[Fit]:
+        return [fitted.fit for fitted in self.by_user.values()]
+
+    @property
+    def _title(self) -> str:
+        return f"{self.label} fitted to {self.inputs.groups['data'].built.name}"
+
+    @property
+    def _notes(self) -> list[str]:
+        failed = [fit for fit in self._fits if not fit.predicts]
+        notes = [f"{len(self.by_user):,} users"] if len(self.by_user) != 1 else ["1 user"]
+        if failed:
+            notes.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
+        return notes
+
+    @property
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        most = max(len(fit.parameters) for fit in self._fits)
+        shown = min(most, _PARAMETERS_SHOWN)
+        header = ["user", "reviews", *map(str, range(shown))] + ["…"] * (most > shown)
+        rows = [
+            [
+                str(fit.user),
+                f"{fit.n_train:,}",
+                *map(short, fit.parameters[:shown]),
+                *[""] * (len(header) - 2 - len(fit.parameters[:shown])),
+            ]
+            for fit in self._fits[:_USERS_SHOWN]
+        ]
+        return header, rows
+
+    def _fitted(self, user: User) -> Any:
+        fitted = self.by_user.get(user)
+        if fitted is None:
+            raise FitError(f"user {user}: was not fitted; fitted users: {self.users}")
+        if fitted.model is None:
+            raise FitError(f"user {user}: the fit {fitted.fit.status}: {fitted.fit.reason}")
+        return fitted.model
+
+    def _logs(
+        self, data: DataLike | Reviews | None, options: Mapping[str, Any]
+    ) -> Iterator[Reviews]:
+        if isinstance(data, Reviews):
+            yield data
+            return
+        logs: Source = self.inputs.experiment.source
+        if data is not None:
+            alike = option_of_data(data) == self.inputs.data_option
+            logs = source(data, **{**(self.inputs.data_arguments if alike else {}), **options})
+        for user in checked_users(logs):
+            yield logs.read(user)
+
+
+def fit(
+    algorithm: AlgorithmLike,
+    data: DataLike,
+    *,
+    protocol: str | Any | None = None,
+    seed: int | None = None,
+    workers: int | None = 1,
+    progress: bool = True,
+    **options: Any,
+) -> FittedModels:
+    """Fit an algorithm to everything of each user, to predict or to export; nothing is scored.
+
+    Parameters
+    ----------
+    algorithm, data, protocol, seed, workers, progress, **options
+        As in `srs_eval.evaluate`. Each fit is to all reviews that the protocol scores or learns
+        from.
+
+    Returns
+    -------
+    FittedModels
+
+    Examples
+    --------
+    >>> import srs_eval as se
+    >>> fitted = se.fit("avg", "synthetic", users=2, size_scale=0.05)
+    >>> fitted.parameters.shape
+    (2, 1)
+    """
+    given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": None}
+    inputs = gathered(given, options, {"seed": seed})
+    users = checked_users(inputs.experiment.source)
+    one = inputs.experiment
+    work = FitToEverything(
+        EvaluateUser(one.source, one.algorithm, one.protocol, seed=one.seed, curves=0)
+    )
+    with bar("fits", "fit", on=progress)(total=len(users)) as shown:
+        tick = partial(shown.update, 1)
+        done = compute_with(workers).map(work, users, on_crash=_crashed, tick=tick)
+        found = {fitted.fit.user: fitted for fitted in done}
+    about = inputs.description()
+    return FittedModels(about.label, {user: found[user] for user in users}, inputs)
+
+
+def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
+    """Add one more review of each card after all others, which a model can be asked about.
+
+    Returns
+    -------
+    Reviews
+        The log with them.
+    rows : int64 [cards]
+        Their rows.
+    """
+    _, last = np.unique(reviews.card[::-1], return_index=True)
+    last = np.sort(len(reviews) - 1 - last)
+    following: dict[str, Any] = {
+        "day": np.full(len(last), reviews.day.max(initial=0)),
+        "rating": np.full(len(last), _ANY_RATING),
+        "elapsed_days": np.ones(len(last), np.int64),
+        "elapsed": np.ones(len(last)),
+        "row": np.arange(len(reviews), len(reviews) + len(last)),
+    }
+    columns: dict[str, Any] = {}
+    for name in REVIEW_COLUMNS:
+        column = getattr(reviews, name)
+        if column is not None:
+            added = following.get(name, column[last])
+            columns[name] = np.concatenate([column, added.astype(column.dtype)])
+    return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))
+
+
+def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
+    """Return the cards as the log calls them."""
+    names = log.titles.get("card", {})
+    return np.array([names.get(card, card) for card in cards.tolist()]) if names else cards
+
+
+def _crashed(user: User, reason: str) -> FittedUser:
+    return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))

@@ -1,0 +1,142 @@
+"""Options chosen by name from Python: composed as the command does it, without Hydra."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from srs_eval.config.building import resolved
+from srs_eval.config.option_files import arguments, composed_option, conf_folder, defaults
+from srs_eval.config.suggestions import unknown_argument, unknown_options
+from srs_eval.errors import ConfigError
+
+_COLUMNS = "columns."
+
+
+def settings() -> dict[str, Any]:
+    """Return what is in no group: the seed and the like, at the defaults of the command."""
+    loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
+    return {key: loaded[key] for key in loaded if key not in ("defaults", "hydra")}
+
+
+def default_option(group: str) -> str:
+    """Return the name of the option of a group that the command takes by default."""
+    return defaults()[group]
+
+
+def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of an option, as ``group=name group.argument=value`` makes it.
+
+    Parameters
+    ----------
+    group, name : str
+        Such as ``algo`` and ``fsrs6``.
+    given : mapping of str to object
+        Arguments; names with dots reach inside.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such option or argument, or the value of an argument is missing.
+    """
+    refuse(unknown_options(group, [name]))
+    known = arguments(group)[name]
+    problems = [
+        problem
+        for key, value in given.items()
+        if key not in known
+        for problem in unknown_argument(f"{key}={value!r}", f"{group}.{key}", [name])
+    ]
+    refuse(problems)
+    content = composed_option(group, name)
+    for key, value in given.items():
+        try:
+            OmegaConf.update(content, key, _plain(value), merge=True)
+        except OmegaConfBaseException as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(f"{group}.{key}={value!r}: {reason}") from error
+    everything: DictConfig = OmegaConf.create({group: content})
+    found: dict[str, Any] = resolved(everything, {group: name})[group]
+    return found
+
+
+def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Assign arguments to the options that have them.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        Arguments by name; those of columns without ``columns.``.
+    chosen : mapping of str to str
+        Name of the option of each group that was chosen by name.
+
+    Returns
+    -------
+    mapping of group to mapping of argument to value
+
+    Raises
+    ------
+    ConfigError
+        If no option has an argument, or several have it.
+    """
+    known = {group: arguments(group)[name] for group, name in chosen.items()}
+    found: dict[str, dict[str, Any]] = {group: {} for group in chosen}
+    problems = []
+    for key, value in given.items():
+        paths = {group: _path(key, paths_of) for group, paths_of in known.items()}
+        having = [group for group, path in paths.items() if path]
+        if len(having) == 1:
+            found[having[0]][paths[having[0]]] = value
+        elif having:
+            options = " and ".join(f"{group}={chosen[group]}" for group in having)
+            problems.append(
+                f"{key}={value!r}: {options} have it; give it to srs_eval.algorithm(…) or "
+                "srs_eval.source(…), and what they return to this function"
+            )
+        else:
+            problems += _unknown(key, value, chosen, known)
+    refuse(problems)
+    return found
+
+
+def refuse(problems: list[str]) -> None:
+    """Raise a `ConfigError` with all problems, if there are any."""
+    if problems:
+        raise ConfigError(*problems)
+
+
+def _path(key: str, known: set[str]) -> str:
+    """Return the path of an argument in an option's file; "" if the option does not have it."""
+    return next((path for path in (key, _COLUMNS + key) if path in known), "")
+
+
+def _unknown(
+    key: str, value: Any, chosen: Mapping[str, str], known: Mapping[str, set[str]]
+) -> list[str]:
+    """Return the message for an argument that no option has: of the group with one like it."""
+    if not chosen:
+        return [f"{key}={value!r}: there is no argument {key!r}"]
+    names = {path.removeprefix(_COLUMNS): (group, path) for group in known for path in known[group]}
+    close = difflib.get_close_matches(key, names, n=1)
+    group, path = names[close[0]] if close else (next(iter(chosen)), key)
+    inside = _COLUMNS if path.startswith(_COLUMNS) else ""
+    return unknown_argument(f"{key}={value!r}", f"{group}.{inside}{key}", [chosen[group]])
+
+
+def _plain(value: Any) -> Any:
+    """Convert values of Python to those of option files."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | range | set | frozenset):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,171 @@
+"""Review logs in a table in memory: pandas, polars, Arrow, or whatever can be read as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.interchange
+
+from srs_eval.data.by_user import UserTables, rows_by_user
+from srs_eval.data.files import check_columns, pandas_from_arrow
+from srs_eval.data.selection import Selection, select_users, wanted_users
+from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.table_rows import columns_needed, read_user
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import Reviews, User
+
+
+def is_table(data: object) -> bool:
+    """Whether `ReviewFrame` can read an object.
+
+    Examples
+    --------
+    >>> is_table(pd.DataFrame()), is_table("log.csv")
+    (True, False)
+    """
+    return isinstance(data, pd.DataFrame) or any(
+        hasattr(data, method) for method in ("__arrow_c_stream__", "__dataframe__")
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReviewFrame:
+    """Review logs of one or several users in a table in memory.
+
+    The rows are read as those of a file by `srs_eval.data.table.ReviewTable`: sorted by time,
+    rows of the same time keeping their order. The columns that are needed are copied; the index
+    of a pandas frame is not read.
+
+    Parameters
+    ----------
+    table : table
+        A pandas frame, or anything with ``__arrow_c_stream__`` or ``__dataframe__``, such as a
+        polars frame or an Arrow table.
+    columns : Columns
+        Names of the columns.
+    selection : int, str or sequence of either, optional
+        Users to read, such as ``[anna, ben]`` or ``"1-100"``; all of them if None.
+    reading : Reading
+        How to read the rows.
+    name : str
+        Name of the table in results and errors, and of the user if there is no column of users.
+
+    Raises
+    ------
+    ConfigError
+        If `table` is no table.
+    ReviewLogError
+        If a column is missing, or a row has no user that can be named.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame(
+    ...     {
+    ...         "card": ["a", "b", "a"],
+    ...         "rating": [3, 1, 4],
+    ...         "time": pd.to_datetime(["2024-01-01", "2024-01-01", "2024-01-04"], utc=True),
+    ...     }
+    ... )
+    >>> source = ReviewFrame(frame)
+    >>> source.users(), source.read("frame").elapsed_days.tolist()
+    (('frame',), [-1, -1, 3])
+    """
+
+    table: Any = field(repr=False)
+    columns: Columns = field(default_factory=Columns)
+    selection: Selection = None
+    reading: Reading = field(default_factory=Reading)
+    name: str = "frame"
+    _tables: UserTables = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Copy the columns in use, and find the rows of each user."""
+        frame = to_pandas(self.table)
+        frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
+        needed = columns_needed(self.columns)
+        user = self.columns.user
+        wanted = [*needed, *([(user, "the user")] if user else [])]
+        try:
+            check_columns(self.name, list(frame.columns), wanted)
+        except ReviewLogError as error:
+            raise ReviewLogError(
+                error.source, error.violations, f"{error.hint} {_advice(self.table)}"
+            ) from None
+        used = list(dict.fromkeys(name for name, _ in wanted))
+        frame = frame[used].reset_index(drop=True).copy()
+        found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
+        object.__setattr__(self, "table", None)
+        object.__setattr__(self, "selection", wanted_users(self.selection))
+        object.__setattr__(self, "_tables", found)
+
+    @property
+    def location(self) -> str:
+        """Name of the table: it is in no file."""
+        return self.name
+
+    def users(self) -> Sequence[User]:
+        """Return the users, in order of first appearance."""
+        wanted: Any = self.selection
+        return select_users(self.name, list(self._tables.rows), wanted)
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user, or the log cannot be used.
+        """
+        return read_user(user, self.name, self._tables, self.columns, self.reading)
+
+
+def to_pandas(table: Any) -> pd.DataFrame:
+    """Convert a table to a pandas frame, values as a parquet file of it would be read.
+
+    Parameters
+    ----------
+    table : table
+        As in `ReviewFrame`.
+
+    Raises
+    ------
+    ConfigError
+        If it is no table.
+    """
+    if isinstance(table, pd.DataFrame):
+        return _without_arrow(table)
+    try:
+        if hasattr(table, "__arrow_c_stream__"):
+            return pandas_from_arrow(pa.table(table))
+        if hasattr(table, "__dataframe__"):
+            return pandas_from_arrow(pyarrow.interchange.from_dataframe(table))
+        reason = ""
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = f" ({error})"
+    raise ConfigError(
+        f"data: {type(table).__name__} is no table{reason}; give a pandas or polars DataFrame, or "
+        "an object with __arrow_c_stream__"
+    )
+
+
+def _without_arrow(frame: pd.DataFrame) -> pd.DataFrame:
+    """Convert the columns that Arrow holds."""
+    frame = frame.copy(deep=False)
+    for position, dtype in enumerate(frame.dtypes):
+        if isinstance(dtype, pd.ArrowDtype):
+            column = pa.table({"column": pa.array(frame.iloc[:, position])})
+            frame.isetitem(position, pandas_from_arrow(column)["column"].array)
+    return frame
+
+
+def _advice(table: Any) -> str:
+    """Return the advice for a frame without a column that is needed."""
+    index = table.index.names if isinstance(table, pd.DataFrame) else ()
+    levels = ", ".join(str(name) for name in index if name is not None)
+    return "Name the columns by keyword, as in card='item'." + (
+        f" The index ({levels}) is not read: use reset_index()." if levels else ""
+    )

@@ -1,0 +1,172 @@
+"""Logs in memory are read as a file of the same content."""
+
+import datetime as dt
+import pickle
+import re
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
+from srs_eval.data.table import ReviewTable
+from srs_eval.data.table_options import Columns, Reading
+from srs_eval.errors import ConfigError, ReviewLogError
+
+LOG = pd.DataFrame(
+    {
+        "user": ["ben", "ann", "ann", "ben", "ann", "ben"],
+        "card": [1, 2, 2, 1, 3, 4],
+        "rating": [3, 1, 4, 2, 3, 3],
+        "time": pd.to_datetime(
+            [
+                *("2024-03-05T10:00:00Z", "2024-03-01T09:00:00Z", "2024-03-03T23:30:00Z"),
+                *("2024-03-02T10:00:00Z", "2024-03-01T09:00:01Z", "2024-03-02T03:00:00Z"),
+            ]
+        ),
+    }
+)
+ARROW = pa.table(
+    {name: LOG[name].tolist() for name in ("user", "card", "rating")}
+    | {"time": pa.array(LOG["time"].dt.to_pydatetime().tolist(), pa.timestamp("us", "UTC"))}
+)
+USER = Columns(user="user")
+
+
+def content(source):
+    """Everything of every log, comparable with ==."""
+    logs = [source.read(user) for user in source.users()]
+    return [
+        {
+            entry.name: value.tolist() if isinstance(value, np.ndarray) else value
+            for entry in fields(log)
+            if (value := getattr(log, entry.name)) is not None
+        }
+        for log in logs
+    ]
+
+
+def with_column(name, values):
+    return LOG.assign(**{name: values})
+
+
+EQUAL = {
+    "shuffled index": LOG.set_axis([9, 9, 3, 0, -1, 2]),
+    "named index": LOG.set_index(pd.Index([*"abcdef"], name="card id")),
+    "several levels of index": LOG.set_index(["user", "card"], drop=False),
+    "further columns": LOG.assign(**{"a": 1, "b": [[1]] * 6}),
+    "integers as columns": LOG.assign(**{"x": 0}).rename(columns={"x": 7}),
+    "categories": LOG.astype({"user": "category", "card": "category", "rating": "category"}),
+    "categories of times": LOG.astype({"time": "category"}),
+    "nullable integers": LOG.astype({"card": "Int64", "rating": "UInt8"}),
+    "floats": LOG.astype({"card": float, "rating": "float32"}),
+    "cards as text": LOG.astype({"card": "str"}),
+    "objects": LOG.astype(object),
+    "another zone": with_column("time", LOG["time"].dt.tz_convert("Asia/Tokyo")),
+    "UTC without a zone": with_column("time", LOG["time"].dt.tz_localize(None)),
+    "nanoseconds": with_column("time", LOG["time"].dt.as_unit("ns")),
+    "seconds since 1970": with_column("time", LOG["time"].dt.as_unit("s").astype("int64")),
+    "text": with_column("time", LOG["time"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")),
+    "Python's times": with_column(
+        "time", pd.Series([*LOG["time"].dt.to_pydatetime()], dtype=object)
+    ),
+    "backed by Arrow": LOG.convert_dtypes(dtype_backend="pyarrow"),
+    "Arrow": ARROW,
+    "polars": pl.from_arrow(ARROW),
+    "polars categories": pl.from_arrow(ARROW).with_columns(pl.col("user").cast(pl.Categorical)),
+    "polars in milliseconds": pl.from_arrow(ARROW).with_columns(
+        pl.col("time").cast(pl.Datetime("ms", "UTC"))
+    ),
+}
+
+
+@pytest.mark.parametrize("table", EQUAL.values(), ids=EQUAL.keys())
+def test_every_form_of_a_log_is_the_same_log(table, tmp_path):
+    pq.write_table(ARROW, tmp_path / "log.parquet")
+    assert content(ReviewFrame(table, USER)) == content(ReviewTable(tmp_path / "log.parquet", USER))
+
+
+def test_a_log_equals_the_csv_of_it(tmp_path):
+    LOG.to_csv(tmp_path / "frame.csv", index=False)
+    assert content(ReviewFrame(LOG, USER)) == content(ReviewTable(tmp_path / "frame.csv", USER))
+    one = LOG[LOG["user"] == "ann"].drop(columns="user")
+    one.to_csv(tmp_path / "frame.csv", index=False)
+    assert content(ReviewFrame(one)) == content(ReviewTable(tmp_path / "frame.csv"))
+
+
+def texts(times):
+    return times.map(lambda time: time.isoformat(), na_action="ignore").astype(object)
+
+
+WRONG = {
+    "a rating is missing": with_column("rating", [3, np.nan, 4, 2, 3, 3]),
+    "a rating is 5": with_column("rating", [3, 1, 5, 2, 3, 3]),
+    "a card is missing": with_column("card", [1, None, 2, 1, 3, 4]),
+    "a category is missing": with_column(
+        "card", pd.Series([1, None, 2, 1, 3, 4], dtype="category")
+    ),
+    "a time is missing": with_column("time", LOG["time"].where(LOG["rating"] > 1)),
+    "a time of the year 1": with_column("time", [dt.datetime(1, 1, 1)] * 6),
+    "rows come twice": pd.concat([LOG, LOG.iloc[[1]]]),
+    "no rows": LOG.iloc[:0],
+}
+
+
+def places(error):
+    """Violations without the values they quote, which a file writes in another way."""
+    return [re.sub(r" has ('[^']*'|[^,;]+)", "", violation) for violation in error.violations]
+
+
+@pytest.mark.parametrize("frame", WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_told_as_of_a_file(frame, tmp_path):
+    frame = frame[frame["user"] == "ann"].drop(columns="user")
+    frame.assign(time=texts(frame["time"])).to_csv(tmp_path / "frame.csv", index=False)
+    with pytest.raises(ReviewLogError) as of_file:
+        ReviewTable(tmp_path / "frame.csv").read("frame")
+    with pytest.raises(ReviewLogError) as of_frame:
+        ReviewFrame(frame).read("frame")
+    assert places(of_frame.value) == places(of_file.value)
+    assert of_frame.value.hint == of_file.value.hint
+
+
+def test_a_column_that_is_missing_is_told_at_once():
+    with pytest.raises(ReviewLogError) as error:
+        ReviewFrame(LOG.set_index("rating"), Columns(card="crad"))
+    assert len(error.value.violations) == 2
+    assert "rating" in error.value.hint
+    with pytest.raises(ReviewLogError) as error:
+        ReviewFrame(LOG.set_axis(["user", "card", "card", "time"], axis=1), Columns(rating="user"))
+    assert len(error.value.violations) == 1
+    with pytest.raises(ConfigError):
+        ReviewFrame([1, 2])
+
+
+def test_a_log_stays_as_it_was_when_it_was_given():
+    frame = LOG.copy()
+    source = ReviewFrame(frame, USER, selection="ann")
+    before = content(source)
+    frame.loc[:, "rating"] = 1
+    del frame["card"]
+    assert content(source) == before
+    assert content(pickle.loads(pickle.dumps(source))) == before
+    assert source.users() == ("ann",)
+
+
+def test_times_without_a_zone_are_of_the_zone_that_is_said():
+    local = with_column("time", LOG["time"].dt.tz_convert("Asia/Tokyo").dt.tz_localize(None))
+    reading = Reading(time_zone="Asia/Tokyo", day_start_hour=0)
+    assert content(ReviewFrame(local, USER, reading=reading)) == content(
+        ReviewFrame(LOG, USER, reading=reading)
+    )
+
+
+def test_tables_are_recognised():
+    tables = (LOG, pl.DataFrame(), pa.table({}), "a", 1)
+    assert [is_table(each) for each in tables] == [True, True, True, False, False]
+    for wrong in (LOG["card"], pl.Series([1])):
+        with pytest.raises(ConfigError):
+            to_pandas(wrong)

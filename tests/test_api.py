@@ -1,0 +1,348 @@
+"""`srs_eval.evaluate`, `fit` and `load`: the numbers of the command, for people in Python."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import srs_eval as se
+from srs_eval.errors import ConfigError, FitError, ReviewLogError
+
+SMALL = {"users": 2, "size_scale": 0.05, "panel": "quick"}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", progress=False)
+
+
+class Rate(se.Algorithm):
+    """Predicts the share of recalls, moved by `shift`."""
+
+    def __init__(self, shift=0.0, broken_for=()):
+        self.shift = shift
+        self.broken_for = broken_for
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user in self.broken_for:
+            raise FitError("no")
+        return Constant(float(reviews.recalled[rows].mean()) + self.shift)
+
+
+class Constant:
+    def __init__(self, p):
+        self.parameters = (p,)
+
+    def predict(self, reviews, rows):
+        return np.full(len(rows), self.parameters[0])
+
+
+def log(users=("ann", "ben"), cards=40, reviews=8):
+    """A log of cards that are reviewed every 1 to 3 days, in any order."""
+    rng = np.random.default_rng(0)
+    days = np.cumsum(rng.choice([1, 1, 2, 3], (len(users), cards, reviews)), axis=2)
+    frame = pd.DataFrame(
+        {
+            "learner": np.repeat(users, cards * reviews),
+            "item": np.tile(
+                np.repeat([f"word {card}" for card in range(cards)], reviews), len(users)
+            ),
+            "grade": rng.choice([1, 3, 3, 3, 4], days.size),
+            "answered_at": pd.Timestamp("2024-01-01 12:00", tz="UTC")
+            + pd.to_timedelta(days.ravel(), unit="D"),
+        }
+    )
+    return frame.sample(frac=1, random_state=0)
+
+
+NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
+
+
+def test_results_are_those_of_the_command(tmp_path):
+    from srs_eval.commands.run import command
+
+    words = ["algo=fsrs6", "algo.fit=s0", "data=synthetic", "data.users=2"]
+    words += ["data.size_scale=0.05", "panel=quick", "tracking=none", "figures=false"]
+    assert command([*words, f"hydra.run.dir={tmp_path / 'command'}"]) == 0
+    made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", folder=tmp_path / "python")
+    for name in ("scores.parquet", "predictions.parquet", "curves.parquet", "summary.json"):
+        assert (tmp_path / "python" / name).read_bytes() == (
+            tmp_path / "command" / name
+        ).read_bytes()
+    loaded = se.load(tmp_path / "command")
+    for name in ("scores", "summary", "predictions"):
+        pd.testing.assert_frame_equal(getattr(loaded, name), getattr(made, name))
+    assert str(loaded) == str(made)
+    assert str(loaded.export("anki", user=1)) == str(made.export("anki", user=1))
+
+
+def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
+    from srs_eval.commands.export import command as export
+    from srs_eval.commands.run import command
+
+    frame = log(["ann"]).drop(columns="learner")
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    names = {noun: name for noun, name in NAMES.items() if noun != "user"}
+    words = ["algo=avg", "data=csv", f"data.path={tmp_path / 'frame.csv'}", "panel=quick"]
+    words += [f"data.columns.{noun}={name}" for noun, name in names.items()]
+    words += ["tracking=none", "figures=false", f"hydra.run.dir={tmp_path / 'run'}"]
+    assert command(words) == 0
+    by_path = se.evaluate("avg", tmp_path / "frame.csv", panel="quick", **names)
+    by_frame = se.evaluate("avg", frame, panel="quick", **names, folder=tmp_path / "python")
+    expected = se.load(tmp_path / "run")
+    for made in (by_path, by_frame):
+        pd.testing.assert_frame_equal(made.predictions, expected.predictions)
+        pd.testing.assert_frame_equal(made.scores, expected.scores)
+        assert made.facts.data_fingerprint == expected.facts.data_fingerprint
+    capsys.readouterr()
+    assert export([str(tmp_path / "python"), "to=json"]) == 0
+    assert capsys.readouterr().out.strip() == str(by_frame.export("json"))
+
+
+def test_hydra_and_mlflow_are_not_imported(tmp_path):
+    code = """
+import sys, srs_eval as se
+result = se.evaluate("constant", "synthetic", users=2, size_scale=0.05, panel="quick")
+result.save(sys.argv[1])
+se.load(sys.argv[1]).summary
+se.fit("avg", "synthetic", users=1, size_scale=0.05).export("json")
+se.compare([result])
+loaded = {"hydra", "mlflow", "torch", "matplotlib", "optuna"} & set(sys.modules)
+assert not loaded, loaded
+"""
+    words = [sys.executable, "-W", "error", "-c", code, str(tmp_path / "out")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_is_misspelt_is_told_as_by_the_command():
+    from srs_eval.config import settings
+
+    cases = [
+        (lambda: se.evaluate("fsrs6", "synthetic", fti="s0"), "algo.fti='s0'", "fsrs6"),
+        (lambda: se.evaluate("lsmt", "synthetic"), "algo=lsmt", "lsmt"),
+        (lambda: se.evaluate("avg", "syntetic"), "data=syntetic", "avg"),
+        (lambda: se.evaluate("avg", "synthetic", panel="fll"), "panel=fll", "avg"),
+    ]
+    for call, word, _ in cases:
+        with pytest.raises(ConfigError) as error:
+            call()
+        (expected,) = settings.mistakes(["algo=fsrs6", word] if "fti" in word else [word])
+        assert str(error.value).partition(": ")[2] == expected.partition(": ")[2]
+    with pytest.raises(ConfigError, match=r"did you mean 'data\.columns\.card'"):
+        se.evaluate("avg", log(), crad="item")
+    with pytest.raises(ConfigError, match="expected"):
+        se.evaluate("fsrs6", "synthetic", half_life="a")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seed": -1},
+        {"seed": 1.5},
+        {"curves_per_user": True},
+        {"workers": 0},
+        {"protocol": 3},
+        {"panel": Rate},
+        {"users": "9-1"},
+    ],
+)
+def test_wrong_arguments_are_refused(wrong):
+    with pytest.raises(ConfigError):
+        se.evaluate("avg", "synthetic", **wrong)
+
+
+@pytest.mark.parametrize("wrong", [Rate, object(), 3, None])
+def test_what_is_no_algorithm_is_refused(wrong):
+    if wrong is None:
+        pytest.skip("the default of the command")
+    with pytest.raises(ConfigError):
+        se.evaluate(wrong, "synthetic")
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], {"card": [1]}, 3, pd.Series([1])])
+def test_what_is_no_data_is_refused(wrong):
+    with pytest.raises(ConfigError):
+        se.evaluate("avg", wrong)
+
+
+def test_a_file_that_is_not_there_is_told():
+    with pytest.raises(ReviewLogError):
+        se.evaluate("avg", "nothing/here.csv")
+    with pytest.raises(ReviewLogError):
+        se.evaluate("avg", Path("here"))
+    with pytest.raises(ConfigError):
+        se.load("nothing")
+
+
+def test_an_argument_that_two_options_have_is_given_to_one(monkeypatch):
+    from srs_eval.config import chosen
+
+    monkeypatch.setattr(chosen, "arguments", lambda group: {"mine": {"seed"}})
+    with pytest.raises(ConfigError, match=r"srs_eval\.source"):
+        chosen.divided({"seed": 1}, {"algo": "mine", "data": "mine"})
+    monkeypatch.undo()
+    assert se.source("synthetic", users=3, seed=1).users() == range(1, 4)
+    assert se.algorithm("constant", p=0.8).p == 0.8
+
+
+def test_an_object_is_evaluated_with_its_own_label():
+    made = se.evaluate(Rate(0.01), log(), panel="quick", **NAMES)
+    assert made.facts.label == "Rate(shift=0.01)"
+    assert sorted(made.scores.index) == ["ann", "ben"]
+    assert se.evaluate(Rate(), log(), panel="quick", name="mine", **NAMES).facts.label == "mine"
+
+
+def test_fits_that_fail_are_shown_and_replaced_by_nothing():
+    made = se.evaluate(Rate(broken_for=("ben",)), log(), panel="quick", **NAMES)
+    assert made.facts.failed == 5
+    assert "5 of 10 fits failed" in repr(made)
+    assert set(made.predictions["user"]) == {"ann"}
+    nothing = se.evaluate(Rate(broken_for=("ann", "ben")), log(), panel="quick", **NAMES)
+    assert "10 of 10 fits failed" in repr(nothing)
+    assert len(nothing.predictions) == 0
+    assert nothing._repr_html_()
+    with pytest.raises(ConfigError):
+        nothing.plot_roc()
+    with pytest.raises(FitError):
+        nothing.export("json", user="ann")
+
+
+def test_running_twice_and_in_threads_changes_nothing(result):
+    found = []
+
+    def run():
+        found.append(se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", progress=False))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for made in found:
+        pd.testing.assert_frame_equal(made.predictions, result.predictions)
+
+
+@pytest.mark.parametrize("workers", [2, None])
+def test_processes_change_nothing(result, workers):
+    made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", workers=workers)
+    pd.testing.assert_frame_equal(made.scores, result.scores)
+
+
+def test_nothing_is_printed_without_a_bar(capfd):
+    se.evaluate("avg", "synthetic", **SMALL, progress=False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_interruption_passes(monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rate, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        se.evaluate(Rate(), log(), **NAMES)
+
+
+def test_names_from_data_are_escaped(result):
+    made = se.evaluate("avg", log(["<script>"]), panel="quick", name="<b>$x$</b>", **NAMES)
+    assert "<b>" not in made._repr_html_()
+    assert "<script>" not in se.fit("avg", log(["<script>"]), **NAMES)._repr_html_()
+    assert "log_loss" in result._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["calibration", "corp", "roc", "bins", "users", "forgetting"])
+def test_figures_are_of_matplotlib(result, name):
+    from matplotlib.figure import Figure
+
+    figure = getattr(result, f"plot_{name}")()
+    assert isinstance(figure, Figure)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_fit_to_everything_predicts_and_exports():
+    frame = log()
+    fitted = se.fit(Rate(), frame, **NAMES)
+    assert fitted.parameters.shape == (2, 1)
+    assert sorted(fitted.parameters.index) == ["ann", "ben"]
+    seen = fitted.predict()
+    assert set(seen.columns) == {"user", "row", "card", "p", "recalled"}
+    assert set(seen["card"]) <= set(frame["item"])
+    other = fitted.predict(frame[frame["learner"] == "ann"])
+    of_ann = seen[seen["user"] == "ann"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(other, of_ann)
+    assert json.loads(str(fitted.export("json", user="ann")))["parameters"] == [
+        fitted.parameters.loc["ann", 0]
+    ]
+    assert "fitted to frame" in repr(fitted)
+    for wrong in (lambda: fitted.export("anki", user="ann"), lambda: fitted.export("json")):
+        with pytest.raises(ConfigError):
+            wrong()
+    with pytest.raises(FitError):
+        fitted.predict(log(["eve"]))
+    with pytest.raises(ConfigError):
+        fitted.predict_at(3)
+
+
+def test_recall_falls_with_the_days():
+    fitted = se.fit("fsrs6", log(), fit="s0", **NAMES)
+    found = fitted.predict_at([0, 1, 30])
+    wide = found.pivot(index=["user", "card"], columns="days", values="recall")
+    assert (wide.diff(axis=1).iloc[:, 1:] < 0).all(axis=None)
+    assert len(wide) == len(log().drop_duplicates(["learner", "item"]))
+    assert "," in str(fitted.export("anki", user="ann"))
+
+
+def test_a_fit_that_fails_is_shown():
+    fitted = se.fit(Rate(broken_for=("ben",)), log(), **NAMES)
+    assert "1 of 2 fits failed" in repr(fitted)
+    assert fitted.parameters.loc["ben"].isna().all()
+    with pytest.raises(FitError):
+        fitted.predict()
+    with pytest.raises(FitError):
+        fitted.export("json", user="ben")
+
+
+@pytest.mark.parametrize("order", ["import srs_eval.compare", "srs_eval.compare"])
+def test_compare_is_the_function_whatever_was_imported(order):
+    code = f"""
+import srs_eval
+{order}
+import srs_eval.compare
+from srs_eval import compare
+assert compare is srs_eval.compare is srs_eval.api.comparing.compare
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SCRIPT = """
+import numpy as np, srs_eval as se
+
+class Rate(se.Algorithm):
+    def fit(self, reviews, rows, rng):
+        return Model(float(reviews.recalled[rows].mean()))
+
+class Model:
+    def __init__(self, p):
+        self.parameters = (p,)
+    def predict(self, reviews, rows):
+        return np.full(len(rows), self.parameters[0])
+
+data = {"data": "synthetic", "users": 2, "size_scale": 0.05, "workers": 2}
+assert se.evaluate(Rate(), panel="quick", **data).facts.failed == 0
+assert type(se.fit(Rate(), **data).by_user[1].model) is Model
+print("once")
+"""
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
+    done = subprocess.run(words, input=SCRIPT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
