@@ -544,7 +544,8 @@ def test_a_folder_that_is_no_run_is_told_from_one(
     broken.mkdir()
     (broken / "fits.parquet").write_bytes(b"not parquet")
     assert "cannot be read" in told(broken)
-    (broken / "fits.parquet").write_bytes((run / "fits.parquet").read_bytes())
+    for name in ("fits.parquet", "scores.parquet", "summary.json"):
+        (broken / name).write_bytes((run / name).read_bytes())
     assert "hydra.output_subdir=null" in told(broken)
 
 

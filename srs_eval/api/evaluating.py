@@ -134,6 +134,6 @@ def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:
         from tqdm.auto import tqdm
 
     in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
-    # Elsewhere there is no bar where nobody watches it grow.
+    # Elsewhere there is a bar only on a terminal.
     disable = not on or (False if in_notebook else None)
     return partial(tqdm, desc=what, unit=unit, leave=False, disable=disable)

@@ -227,7 +227,7 @@ def _refused(found: type, kind: type) -> list[str]:
 
 
 def _without(kind: type, missing: Sequence[str]) -> str:
-    """Say what of a protocol is missing; an empty text if nothing is."""
+    """Return a text on missing methods of a protocol; empty if there are none."""
     if not missing:
         return ""
     return (

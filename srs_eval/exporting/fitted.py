@@ -214,7 +214,12 @@ def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:
 
 
 def _algorithm_options(folder: Path) -> dict[str, Any]:
-    """Read what was fitted from the configuration of the run."""
+    """Read the algorithm's options from the configuration of the run."""
+    if not (folder / CONFIG).is_file():
+        raise ConfigError(
+            f"{folder}: there is no {CONFIG}, which has the algorithm's options; was the run made "
+            "with hydra.output_subdir=null?"
+        )
     try:
         with reading(folder / CONFIG):
             return dict(yaml.safe_load((folder / CONFIG).read_text("utf-8"))["algo"])

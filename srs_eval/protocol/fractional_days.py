@@ -94,7 +94,7 @@ class SrsBenchmarkEqualised:
 
     @property
     def name(self) -> str:
-        """The name, with the number of fits, if unusual, and whether intervals have answer times."""
+        """The name, with the number of fits if unusual, and answer times if counted."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
         return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
 

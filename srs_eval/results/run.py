@@ -90,7 +90,7 @@ class Run:
 
     @property
     def marked(self) -> str:
-        """The name, with marks for the traits of the model and for fits that did not go as planned."""
+        """The name, with marks for traits of the model and for irregular fits."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
         marks += MARK if self.fits.has_exceptions else ""
         return f"{self.name} {marks}" if marks else self.name
