@@ -202,7 +202,7 @@ def test_a_single_run_says_how_to_open_the_ui_and_where_it_is(study: Study) -> N
 
 def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
     assert study.sweep.out.count("mlflow ui") == 1
-    end = study.sweep.out[study.sweep.out.index("Means over users") :]
+    end = study.sweep.out[study.sweep.out.index("to best") :]
     assert "mlflow ui" in end
     assert "compareRunsMode=CHART" in end
 

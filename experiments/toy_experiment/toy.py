@@ -30,10 +30,10 @@ from srs_eval.plots.style import (
     INK,
     MUTED,
     VERMILION,
-    dress,
     house_style,
     new_figure,
     save_figure,
+    style_axes,
 )
 
 HERE = Path(__file__).parent
@@ -257,7 +257,7 @@ def _draw_scores(axes: Axes, name: str, found: list[dict[str, Expected]]) -> Non
     axes.set_xscale("log")
     axes.set_xticks([1e3, 1e4, 1e5, 1e6], ["1,000", "10,000", "100,000", "1 million"])
     axes.minorticks_off()
-    dress(axes)
+    style_axes(axes)
 
 
 def _draw_ratios(axes: Axes, found: list[dict[str, Expected]]) -> None:
@@ -272,7 +272,7 @@ def _draw_ratios(axes: Axes, found: list[dict[str, Expected]]) -> None:
     axes.set_yticks([0.1, 1, 2, 10, 100], ["0.1", "1", "2", "10", "100"])
     axes.minorticks_off()
     axes.set_xlabel("reviews")
-    dress(axes)
+    style_axes(axes)
 
 
 def main(folder: Path = HERE) -> None:

@@ -146,13 +146,13 @@ def _from_anywhere(place: str) -> str:
 
 
 def _counts(result: Result) -> Iterator[Item]:
-    facts = result.facts
+    facts, counts = result.facts, result.facts.fit_counts
     yield Value("users/n", float(facts.users))
     yield Value("users/reviews", float(facts.reviews))
-    yield Value("users/failed", float(facts.failed))
-    yield Value("users/fallback", float(facts.fallback))
-    yield Value("users/skipped", float(facts.skipped))
-    yield Value("users/not_converged", float(facts.not_converged))
+    yield Value("users/failed", float(counts.failed))
+    yield Value("users/fallback", float(counts.fallback))
+    yield Value("users/skipped", float(counts.skipped))
+    yield Value("users/not_converged", float(counts.not_converged))
     yield Value("cost/fit_seconds", sum(fit.seconds for fit in result.fitted))
 
 

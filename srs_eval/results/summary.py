@@ -30,8 +30,8 @@ class Summary:
         Whether the scored reviews are validation rows, which test rows come after.
     users, reviews, forgotten : int
         Users without a missing fold, their scored reviews, and how many of these were forgotten.
-    fits, failed, fallback, skipped, not_converged : int
-        As in `FitCounts`.
+    fits, failed, fallback, skipped, not_converged : int, optional
+        As in `FitCounts`; None where an earlier release did not write it.
     metrics : mapping of str to MetricSummary
         The panel, over these users.
     thresholds : tuple of dict
@@ -62,11 +62,11 @@ class Summary:
     users: int = 0
     reviews: int = 0
     forgotten: int = 0
-    fits: int = 0
-    failed: int = 0
-    fallback: int = 0
-    skipped: int = 0
-    not_converged: int = 0
+    fits: int | None = None
+    failed: int | None = None
+    fallback: int | None = None
+    skipped: int | None = None
+    not_converged: int | None = None
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
     thresholds: tuple[Mapping[str, float], ...] = ()
     interval_over: str = "users"
@@ -85,7 +85,7 @@ class Summary:
     @property
     def fit_counts(self) -> FitCounts:
         """Counts of fits by how they ended."""
-        return FitCounts(*(getattr(self, f.name) for f in fields(FitCounts)))
+        return FitCounts(*(getattr(self, f.name) or 0 for f in fields(FitCounts)))
 
     @property
     def config_hash(self) -> str:
@@ -107,7 +107,7 @@ class Summary:
         """
         content["label"]
         known = {f.name: content[f.name] for f in fields(cls) if f.name in content}
-        counts = FitCounts.of_summary(content)
+        FitCounts.of_summary(content)  # refuses what is no count
         for name in _COUNTS:
             known[name] = int(known.get(name, 0))
         known["metrics"] = {
@@ -118,7 +118,7 @@ class Summary:
         known["thresholds"] = tuple(_numbers(row) for row in known.get("thresholds", ()))
         for name in ("tags", "left_out"):
             known[name] = dict(known.get(name, {}))
-        return cls(**{**known, **asdict(counts), "label": str(content["label"])})
+        return cls(**{**known, "label": str(content["label"])})
 
 
 def _metric(row: Mapping[str, Any]) -> MetricSummary:

@@ -7,6 +7,7 @@ import io
 import json
 import shlex
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_equal_scores_of_other_predictions_are_not_identical(make_run):
     assert [one.twin.name for one in find_duplicates([first, second], users)] == ["aa"]
     moved = load_run(make_run("cc", shift=1e-9))
     scores = {name: first.scores[name] for name in moved.scores}
-    forged = Run("cc", moved.place, moved.rows, moved.reviews, scores)
+    forged = replace(moved, scores=scores)
     assert find_duplicates([first, forged], users) == []
 
 

@@ -23,8 +23,10 @@ def test_lists_and_ranges_are_spelled_out(users, expected):
     assert wanted_users(users) == expected
 
 
-@pytest.mark.parametrize(("users", "match"), [("9-3", "write 3-9"), ([], "nobody"), ("", "nobody")])
-def test_selections_of_nobody_are_refused(users, match):
+@pytest.mark.parametrize(
+    ("users", "match"), [("9-3", "write 3-9"), ([], "no users"), ("", "no users")]
+)
+def test_empty_selections_are_refused(users, match):
     with pytest.raises(ConfigError, match=match):
         wanted_users(users)
 

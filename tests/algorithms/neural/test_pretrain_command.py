@@ -37,8 +37,8 @@ def test_weights_are_written_and_nobody_they_have_seen_is_scored(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["algo=gru"], "write weights=FILE.safetensors"),
-        (["algo=gru", "weights=gru.pt"], "write weights=FILE.safetensors"),
+        (["algo=gru"], "weights=FILE.safetensors"),
+        (["algo=gru", "weights=gru.pt"], "weights=FILE.safetensors"),
         (["algo=grru", "weights=x.safetensors"], "did you mean"),
         (["algo=avg", *LOGS, "weights=x.safetensors"], "cannot be pretrained"),
     ],
@@ -78,8 +78,8 @@ class Forgetful(Shy):
 @pytest.mark.parametrize(
     ("kind", "told", "lessons"),
     [
-        (Shy, "has pretrain, but no weights, which is where this command finds", 0),
-        (Forgetful, "nothing can be written: the weights of what was learned are None", 1),
+        (Shy, "has pretrain, but no weights for the result", 0),
+        (Forgetful, "the pretrained weights are None", 1),
     ],
 )
 def test_a_strangers_algorithm_without_what_the_command_needs_is_told_of(
