@@ -50,8 +50,7 @@ class FitCounts:
         ValueError
             If one is not a count.
         """
-        found = {name: summary.get(name) for name in ("fits", *_SAID)}
-        found = {name: 0 if count is None else count for name, count in found.items()}
+        found = {name: summary.get(name, 0) for name in ("fits", *_SAID)}
         for name, count in found.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise ValueError(f"{name}: {count!r}, expected a whole number, 0 or more")

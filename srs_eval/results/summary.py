@@ -93,8 +93,8 @@ class Summary:
         return str(self.tags.get("config_hash", ""))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of the file; numbers that are not finite are not yet null."""
-        return asdict(self)
+        """Return the content of the file, without unknown counts; NaN is not yet null."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
