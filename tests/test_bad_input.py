@@ -220,6 +220,7 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
     assert not (here.folder / "out" / "users").exists()
 
 
+@pytest.mark.slow
 def test_a_tracking_store_that_fails_half_way_loses_nothing(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

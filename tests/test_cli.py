@@ -256,6 +256,7 @@ def test_a_reused_folder_keeps_nothing_of_the_run_before(here: Here) -> None:
     assert summary_of(here.folder / "out")["algo"] == "moving_avg"
 
 
+@pytest.mark.slow
 def test_overrides_may_stand_before_and_after_flags(here: Here) -> None:
     done = here("algo=avg", "-m", *SMALL, *QUIET, "seed=1,2", "hydra.sweep.dir=out")
     assert done.status == 0, done.err
@@ -326,6 +327,7 @@ def test_a_run_is_not_compared_with_what_it_overwrites(here: Here) -> None:
     assert summary_of(Path("out"))["algo"] == "constant"
 
 
+@pytest.mark.slow
 def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: Here) -> None:
     words = [*SMALL, *QUIET, "hydra.sweep.dir=out", "tracking=jsonl"]
     words.remove("tracking=none")
@@ -380,6 +382,7 @@ def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
     assert "RuntimeError: a score that breaks" in done.out
 
 
+@pytest.mark.slow
 def test_what_cannot_be_evaluated_is_skipped_with_its_reason(here: Here) -> None:
     log = here.folder / "log.csv"
     days = [f"{card},3,{day}" for day in range(40) for card in range(20)]

@@ -44,6 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ONCE, ids=lambda words: " ".join(words)[-40:])
 def test_what_was_once_not_understood_is_told(place: Path, words: tuple[str, ...]) -> None:
     before = {path.name for path in place.iterdir()}

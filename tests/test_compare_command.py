@@ -83,6 +83,7 @@ def test_runs_on_other_reviews_are_refused_with_the_reason(
     assert "Restricted to 2 users of 3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_runs_under_other_protocols_are_compared_on_the_reviews_they_share(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

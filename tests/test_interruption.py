@@ -127,6 +127,7 @@ def assert_continues(here: Here, undisturbed: Path, *words: str) -> None:
     assert not (out / "users").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here: Here) -> None:
     words = ["-m", "algo=avg,stopping,sm2", "hydra.sweep.dir=out"]
     done = stopped(here.folder, signal.SIGINT, *words)

@@ -50,6 +50,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [["hydra.run.dir=out"], ["-m", "hydra.sweep.dir=out", "seed=1,2"]],
@@ -68,6 +69,7 @@ def test_a_second_command_in_a_folder_is_refused_and_changes_nothing(
     assert here(*RUN, *words).status == 0  # its process was killed
 
 
+@pytest.mark.slow
 def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None:
     with used_by_another(here.folder / "out" / "1_avg"):
         done = here(*RUN, "-m", "hydra.sweep.dir=out", "seed=1,2,3")

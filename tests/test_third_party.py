@@ -161,6 +161,7 @@ def test_tab_completion_offers_them(site: Site, group: str) -> None:
     assert f"{group}=mine" in done.out.split()
 
 
+@pytest.mark.slow
 def test_a_glob_takes_them(site: Site) -> None:
     others = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
     words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg])", "hydra.sweep.dir=all"]
@@ -170,6 +171,7 @@ def test_a_glob_takes_them(site: Site) -> None:
     assert folders == ["0_mine", "1_mine_fsrs"]
 
 
+@pytest.mark.slow
 def test_all_groups_of_a_run_may_be_theirs(site: Site) -> None:
     words = [f"{group}=mine" for group in GROUPS]
     done = site(*words, "algo.p=0.7", "compute=processes", "figures=false", "hydra.run.dir=out")
@@ -257,6 +259,7 @@ app()
 """
 
 
+@pytest.mark.slow
 def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_path: Path) -> None:
     theirs = {"conf/config.yaml": "defaults: [algo: own]\n", "conf/algo/own.yaml": "name: own\n"}
     # a folder of the same name as that of srs_eval, and one of another
@@ -315,6 +318,7 @@ def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
         assert "_target_" not in done.out
 
 
+@pytest.mark.slow
 def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: Site) -> None:
     mine = "_target_: srs_other.parts.Mine\np: 0.4\n"
     names = ("algo/avg", "algo/mine", "algo/sm2", "algo/new_one", "tracking/jsonl")

@@ -1,6 +1,7 @@
 """Newton's method against the public trainer, on simulated users."""
 
 import numpy as np
+import pytest
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.synthetic import SyntheticUsers
@@ -17,6 +18,7 @@ def log_loss(algorithm, task):
     return float(np.concatenate(losses).mean())
 
 
+@pytest.mark.slow
 def test_newton_predicts_users_better_than_the_public_trainer():
     source = SyntheticUsers(users=40)
     tasks = [SrsBenchmark()(source.read(user), same_day=True) for user in source.users()]

@@ -134,6 +134,7 @@ def test_parts_have_whole_cards_and_an_equal_share_of_each_group():
         assert max(shares) - min(shares) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["deck", "template"])
 def test_it_is_honest_when_groups_have_their_own_fits(group):
     forgotten = (getattr(REVIEWS, group) == 1) & (rng().random(len(REVIEWS)) < 0.95)

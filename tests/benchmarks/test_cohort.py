@@ -29,6 +29,7 @@ def test_a_cohort_that_is_there_only_grows(cohort):
     assert RevlogsFolder(cohort).users() == (1, 2, 3)
 
 
+@pytest.mark.slow
 def test_a_command_is_run_and_measured(cohort, tmp_path):
     words = [f"data.path='{cohort}'", "data.users=1", f"hydra.run.dir={tmp_path}", "algo=avg"]
     cost = cost_of([*COMMAND, *words])

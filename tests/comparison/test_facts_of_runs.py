@@ -89,6 +89,7 @@ def test_fallbacks_show_in_every_output(make_run):
         assert "7 of 60 fits fell back" in " ".join(text.get_text() for text in figure.texts)
 
 
+@pytest.mark.slow
 def test_a_model_under_two_names_counts_once_and_is_said_to_be_identical(fell_back):
     verdict = judged(*fell_back)
     assert [run.name for run in verdict.runs] == ["fsrs6", "other"]

@@ -23,6 +23,7 @@ def test_predictions_and_states_are_those_of_numpy(equations):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("equations", PUBLISHED.values(), ids=PUBLISHED)
 def test_loss_gradient_and_information_are_those_of_pytorch(equations, dtype):

@@ -15,6 +15,7 @@ def parameters(model, seed):
     return np.random.default_rng(seed).uniform(-2, 2, model.size)
 
 
+@pytest.mark.slow
 @few(25)
 @given(random_models(), logs(), SEEDS)
 def test_predictions_and_states_are_those_of_numpy(equations, log, seed):

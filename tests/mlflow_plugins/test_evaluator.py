@@ -55,6 +55,7 @@ def assert_is_the_panel(metrics: dict[str, float], expected: dict[str, float]) -
     assert metrics["users/reviews"] == expected["n"]
 
 
+@pytest.mark.slow
 def test_predictions_get_the_panel_its_figures_and_its_tables(
     global_uri: str, frame: pd.DataFrame
 ) -> None:
@@ -76,6 +77,7 @@ def test_predictions_get_the_panel_its_figures_and_its_tables(
     assert result.artifacts["roc"].content.size[0] > 300
 
 
+@pytest.mark.slow
 def test_a_model_of_scikit_learn_is_asked_for_probabilities(
     global_uri: str, frame: pd.DataFrame
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_model_of_scikit_learn_is_asked_for_probabilities(
     assert_is_the_panel(run.data.metrics, expected)
 
 
+@pytest.mark.slow
 def test_a_function_may_be_the_model_and_its_column_be_named(
     global_uri: str, frame: pd.DataFrame
 ) -> None:

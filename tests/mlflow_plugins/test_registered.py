@@ -36,6 +36,7 @@ def test_each_entry_point_names_its_class(group: str) -> None:
     assert values == {NAMES[group]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["import mlflow", "import srs_eval.mlflow_plugins.evaluation"])
 def test_mlflow_registers_each_whatever_is_imported_first(first: str) -> None:
     words = [sys.executable, "-c", PROGRAM.format(first=first)]

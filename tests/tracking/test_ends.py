@@ -51,6 +51,7 @@ def status(uri: str, experiment: str) -> str:
     return ended
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.parametrize("program", [SLEEP, FINISH_AS_FAILED], ids=["unwinds", "finishes"])
 def test_a_run_that_is_asked_to_stop_ends_as_killed(
@@ -63,12 +64,14 @@ def test_a_run_that_is_asked_to_stop_ends_as_killed(
     assert status(uri, experiment) == "KILLED"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_left_ends_as_failed(uri: str) -> None:
     with started(START, uri, "left") as process:
         process.wait(timeout=60)
     assert status(uri, "left") == "FAILED"
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_run_whose_process_died_is_closed_by_the_next(uri: str) -> None:
     with started(SLEEP, uri, "died") as process:

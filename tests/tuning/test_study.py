@@ -33,6 +33,7 @@ def run(folder: Path, *, until: int, options: SearchOptions = OPTIONS) -> list[d
     return [trial.params for trial in study.finished()]
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
     whole = run(tmp_path / "whole", until=25)
     assert len({str(params) for params in whole}) == 25
@@ -55,6 +56,7 @@ def test_another_seed_proposes_other_trials(tmp_path: Path) -> None:
     assert one != other
 
 
+@pytest.mark.slow
 def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
     tpe = run(tmp_path / "tpe", until=40)
     chance = run(tmp_path / "random", until=40, options=SearchOptions(sampler="random"))

@@ -48,6 +48,7 @@ def best_of(folder: Path) -> Any:
     return OmegaConf.load(folder / "experiment" / "best.yaml")
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_its_best_configuration_ready_to_use(here: Here) -> None:
     done = here(*THREE, "tracking=none")
     assert done.status == 0, done.err
@@ -76,6 +77,7 @@ def test_a_sweep_ends_with_its_best_configuration_ready_to_use(here: Here) -> No
     )
 
 
+@pytest.mark.slow
 def test_trials_are_flat_runs_joined_by_the_sweep_and_the_search_is_a_run_beside_them(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,7 @@ def test_trials_are_flat_runs_joined_by_the_sweep_and_the_search_is_a_run_beside
     assert len(client.search_runs([experiment.experiment_id])) == len(runs)
 
 
+@pytest.mark.slow
 def test_spaces_and_settings_may_be_given_in_words(here: Here) -> None:
     words = ["algo.recency=exponential", "algo.half_life=0.25,0.5", "hydra.sweeper.seed=3"]
     more = ["hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize", "tracking=none"]
@@ -168,6 +171,7 @@ AS_TRIAL = "+" + RunningTrial(0, "log_loss").override()
 ONE_FIT = ("algo=gru", "protocol=validation", *BRIEF, "data.users=1", "tracking=none")
 
 
+@pytest.mark.slow
 def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(here: Here) -> None:
     told: list[tuple[int, float]] = []
 
@@ -373,6 +377,7 @@ def test_another_app_is_searched_and_pruned_by_the_same_sweeper(tmp_path: Path) 
     assert config.rate == study.best_params["rate"]
 
 
+@pytest.mark.slow
 def test_an_app_that_fails_ends_the_search_with_its_error(tmp_path: Path) -> None:
     done = run_other_app(tmp_path, "-m", "steps=none", "hydra.sweep.dir=out")
     assert done.status == 1

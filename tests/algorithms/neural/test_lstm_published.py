@@ -93,6 +93,7 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review() 
         assert one_pass.numpy() == pytest.approx(naive.numpy(), abs=1e-12 * scale)
 
 
+@pytest.mark.slow
 def test_all_ways_to_one_gradient_lead_there() -> None:
     reviews = trial_task(same_day=False).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
@@ -111,6 +112,7 @@ def test_all_ways_to_one_gradient_lead_there() -> None:
         np.testing.assert_allclose(found, gradient, rtol=1e-6, atol=1e-12 * abs(gradient).max())
 
 
+@pytest.mark.slow
 def test_compiled_training_is_that_of_pytorch_but_for_rounding() -> None:
     reviews = trial_task(same_day=False).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)

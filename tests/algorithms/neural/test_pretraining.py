@@ -112,6 +112,7 @@ def test_the_other_networks_can_be_pretrained_too(algorithm: Any) -> None:
     assert len(learned.weights.seen) == 4
 
 
+@pytest.mark.slow
 @each
 def test_pretraining_depends_on_its_random_numbers_and_nothing_else(algorithm: Any) -> None:
     before = torch.get_rng_state()
@@ -120,6 +121,7 @@ def test_pretraining_depends_on_its_random_numbers_and_nothing_else(algorithm: A
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 @each
 def test_weights_come_back_from_a_file_as_they_were(algorithm: Any, tmp_path: Path) -> None:
     learned = pretrained(algorithm)
