@@ -43,15 +43,20 @@ def plan_of():
     return build
 
 
+def config_hash(plan):
+    return plan.about.tags["config_hash"]
+
+
 def test_a_plan_holds_what_was_chosen(plan_of):
     plan = plan_of("algo=avg", "data.users=3", "seed=5", "curves_per_user=7", "notes=hello")
-    assert (plan.algo, plan.data, plan.label) == ("avg", "synthetic", "avg")
-    assert plan.name == "avg on synthetic"
-    assert plan.source.count == 3
-    assert (plan.seed, plan.curves_per_user, plan.notes) == (5, 7, "hello")
-    assert plan.figures
-    assert not plan.resume
-    assert plan.sweep_id is None
+    assert (plan.about.algo, plan.about.data, plan.about.label) == ("avg", "synthetic", "avg")
+    assert plan.about.name == "avg on synthetic"
+    assert plan.experiment.source.count == 3
+    assert (plan.experiment.seed, plan.experiment.curves_per_user) == (5, 7)
+    assert plan.about.notes == "hello"
+    assert plan.options.figures
+    assert not plan.options.resume
+    assert "sweep_id" not in plan.about.tags
 
 
 @pytest.mark.parametrize(
@@ -69,13 +74,13 @@ def test_a_plan_holds_what_was_chosen(plan_of):
 )
 def test_a_label_names_the_arguments_that_are_not_at_their_defaults(plan_of, words, label):
     plan = plan_of(*words)
-    assert plan.label == label
-    assert plan.name == f"{label} on synthetic"
-    assert plan_of(*words, "name=mine").name == "mine"
+    assert plan.about.label == label
+    assert plan.about.name == f"{label} on synthetic"
+    assert plan_of(*words, "name=mine").about.name == "mine"
 
 
 def test_parameters_are_flat_and_name_the_options(plan_of):
-    params = plan_of("algo=moving_avg", "algo.rate=0.1").params
+    params = plan_of("algo=moving_avg", "algo.rate=0.1").about.params
     assert params["algo"] == "moving_avg"
     assert params["algo.rate"] == 0.1
     assert params["data"] == "synthetic"
@@ -106,7 +111,7 @@ def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, w
     base = ["algo=fsrs6"]
     if word.startswith("algo.parameters"):
         base = ["algo=hlr"]
-    assert plan_of(*base, word).config_hash != plan_of(*base).config_hash
+    assert config_hash(plan_of(*base, word)) != config_hash(plan_of(*base))
 
 
 @pytest.mark.parametrize(
@@ -122,12 +127,13 @@ def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, w
     ],
 )
 def test_the_digest_does_not_change_with_anything_else(plan_of, word):
-    assert plan_of(word).config_hash == plan_of().config_hash
+    assert config_hash(plan_of(word)) == config_hash(plan_of())
 
 
 def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have(plan_of):
-    first, same = (plan_of(sweep_folder=Path("/a/today/10-00_sweep")).sweep_id for _ in range(2))
-    other = plan_of(sweep_folder=Path("/a/yesterday/10-00_sweep")).sweep_id
+    places = [Path("/a/today/10-00_sweep")] * 2 + [Path("/a/yesterday/10-00_sweep")]
+    plans = [plan_of(sweep_folder=place) for place in places]
+    first, same, other = (plan.about.tags["sweep_id"] for plan in plans)
     assert first == same != other
     assert first.startswith("10-00_sweep-")
 

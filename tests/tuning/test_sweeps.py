@@ -163,7 +163,7 @@ def test_a_trial_that_is_not_worth_it_ends_as_pruned(here: Here) -> None:
     assert "PRUNED" in states
     pruned = out / f"{states.index('PRUNED')}_hlr"
     assert outcome_of(pruned)["status"] == "pruned"
-    assert {path.name for path in pruned.iterdir()} == {"job.json", ".hydra"}
+    assert {path.name for path in pruned.iterdir()} == {"job.json", ".hydra", ".lock"}
     assert "others were better" in done.out
 
 
@@ -295,7 +295,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
 ) -> None:
     words = ["-m", "algo=lstm_published", "hydra/sweeper=srs_eval_optuna", "protocol=validation"]
     words += [*BRIEF, "algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "tracking=none"]
-    words += ["hydra.sweeper.n_trials=30"]
+    words += ["algo.learning_rate=tag(log,interval(0.001,0.3))", "hydra.sweeper.n_trials=30"]
     words += [f"data.users={users}", "hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
     for place in ("killed", "whole"):
         (tmp_path / place).mkdir()
