@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -157,6 +157,7 @@ def _standard_start_method(method: str) -> Iterator[None]:
 
 def _start_forkserver_ignoring_sigint() -> None:
     """Start the server with SIGINT blocked: workers ignore it, the parent handles it."""
+    resource_tracker.ensure_running()  # which unblocks SIGINT when it starts
     # Blocked rather than ignored: a signal that comes meanwhile is handled afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
