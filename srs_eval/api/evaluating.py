@@ -37,8 +37,8 @@ def evaluate(
 ) -> RunResult:
     """Evaluate an algorithm on review logs: the same numbers as ``python -m srs_eval``.
 
-    Nothing is printed or logged. A fit that fails is reported in the result, and replaced by
-    nothing.
+    Nothing is printed or logged. A fit that fails is reported in the result, and is not
+    replaced.
 
     Parameters
     ----------

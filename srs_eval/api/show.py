@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from srs_eval.experiment.report import shown_metrics
+from srs_eval.metrics.panel import full_panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.text.console import interval, number, table
 from srs_eval.text.escapes import for_html
 
-# Metrics that answer most questions; the others are in `Result.summary`.
-SHOWN = (
-    *("log_loss", "normalized_entropy", "brier_skill", "smece", "smece_floor"),
-    *("rmse_bins", "rmse_bins_floor", "auc", "mbe", "calibration_slope"),
-)
+# Shown of a panel that has none of the usual metrics.
+_FEWEST = 10
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit"
 _CELL = "padding:.15em .8em .15em 0;border:0;background:none;color:inherit"
 _LINE = "border-bottom:1px solid rgba(128,128,128,.5)"
@@ -22,7 +21,7 @@ _LINE = "border-bottom:1px solid rgba(128,128,128,.5)"
 def metric_rows(
     metrics: Mapping[str, MetricSummary], over: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a table of the metrics that are shown.
+    """Return the header and the rows of a table of the metrics that the command shows too.
 
     Parameters
     ----------
@@ -31,13 +30,14 @@ def metric_rows(
     over : str
         What the intervals are over, such as ``users``.
     """
-    header = ["metric", "mean over users" if over == "users" else "score", f"99 % over {over}"]
-    shown = [name for name in SHOWN if name in metrics] or list(metrics)[: len(SHOWN)]
-    rows = [
-        [name, number(metrics[name].mean_users), interval(metrics[name].lo, metrics[name].hi)]
-        for name in shown
-    ]
-    return header, rows
+    mean = "mean over users" if over == "users" else "score"
+    known = shown_metrics(metric for metric in full_panel() if metric.name in metrics)
+    rows = []
+    for name in [metric.name for metric in known] or list(metrics)[:_FEWEST]:
+        row, floor = metrics[name], metrics.get(f"{name}_floor")
+        by_chance = "" if floor is None else number(floor.mean_users)
+        rows.append([name, number(row.mean_users), interval(row.lo, row.hi), by_chance])
+    return ["metric", mean, f"99 % over {over}", "by chance"], rows
 
 
 def as_text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
@@ -132,8 +132,9 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
     return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
 
 
-def _shown(panel: Panel) -> list[Metric]:
+def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
     """Choose what answers the question: the headline, the bias at a retention, own metrics."""
+    panel = list(panel)
     builtin = set(full_panel().names)
     biases = [metric for metric in panel if isinstance(metric, ThresholdBias)]
     near = min(biases, key=lambda bias: abs(bias.threshold - _RETENTION), default=None)
@@ -150,7 +151,7 @@ def _panel_table(panel: Panel, result: Result) -> str:
     """Return the metrics that are shown, with intervals and what chance gives a perfect model."""
     metrics, n_users = result.facts.metrics, len(result.by_user.users)
     rows = []
-    for metric in _shown(panel):
+    for metric in shown_metrics(panel):
         row, floor = metrics[metric.name], metrics.get(f"{metric.name}_floor")
         cells = [metric.name, _ARROWS[metric.better], number(row.mean_users)]
         cells += [interval(row.lo, row.hi), "" if floor is None else number(floor.mean_users)]
@@ -191,7 +192,7 @@ def _significance(ratio: MetricSummary) -> str:
 
 
 def _elsewhere(panel: Panel) -> str:
-    shown = {metric.name for metric in _shown(panel)}
+    shown = {metric.name for metric in shown_metrics(panel)}
     more = sum(name.removesuffix("_floor") not in shown for name in panel.names)
     other = f"{more} more metrics, pooled values" if more else "Pooled values"
     return f"{other} and thresholds: summary.json. Each user: scores.parquet."
