@@ -20,6 +20,7 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Algorithm, Source
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
+_OPTIONAL = ("protocol", "panel")
 _PLAIN = (int, float, str, bool, type(None))
 
 
@@ -165,7 +166,8 @@ def gathered(
     Parameters
     ----------
     given : mapping of group to str or object
-        None stands for the option that the command takes by default.
+        None stands for the option that the command takes by default; an algorithm and data must
+        be given.
     arguments : mapping of str to object
         Arguments of the algorithm and of the data.
     settings : mapping of str to object
@@ -177,7 +179,7 @@ def gathered(
         If something cannot be built.
     """
     given = {
-        group: chosen.default_option(group) if value is None else value
+        group: chosen.default_option(group) if value is None and group in _OPTIONAL else value
         for group, value in given.items()
     }
     names: dict[str, Any] = {"algo": given["algo"], "data": option_of_data(given["data"])}
