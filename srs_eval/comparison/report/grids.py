@@ -18,7 +18,7 @@ _WEIGHTED = {
     "reviews": ("Each review counts once: the typical review", ""),
     "log_reviews": (
         "Users weighted by the logarithm of their reviews",
-        "estimates nothing, and allows comparison with tables made that way; ",
+        "only for comparison with published tables that weight so; ",
     ),
 }
 # The leader, and models not significantly different from it, are highlighted.
@@ -98,7 +98,7 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
         ]
     counted = "1 user; "
     if board.n_users > 1:
-        counted = f"{board.n_users:,} users, as good as {board.effective:,.1f} of equal weight; "
+        counted = f"{board.n_users:,} users, effectively {board.effective:,.1f} of equal weight; "
     return Grid(
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
@@ -266,7 +266,7 @@ def rank_grid(verdict: Verdict) -> Grid:
     return Grid(
         key="ranks",
         title="Mean ranks",
-        caption="Over users, 1 is best, ties share theirs; by how much is disregarded",
+        caption="Over users, 1 is best, ties share a rank; the sizes of differences are ignored",
         headers=("run", "mean rank"),
         rows=tuple((verdict.runs[m].marked, number(float(found[m]), 3)) for m in order),
     )
