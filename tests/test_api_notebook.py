@@ -59,6 +59,6 @@ def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
     for old, new in zip(kept.cells, ran.cells, strict=True):
         outputs = [[text_of(each) for each in cell.get("outputs", [])] for cell in (old, new)]
         before, after = (" ".join(texts) for texts in outputs)
-        assert NUMBER.sub("", before) == NUMBER.sub("", after)
+        assert NUMBER.sub("", before) == NUMBER.sub("", after), "run docs/make_notebook.py"
         numbers = [list(map(float, NUMBER.findall(text))) for text in (before, after)]
         assert numbers[1] == pytest.approx(numbers[0], abs=0.002)
