@@ -33,7 +33,7 @@ FEWEST_POINTS = 2**10
 
 
 def smece_floor(p: ArrayLike) -> float:
-    """Level of `smece_exact` for true predictions: what is left of it is miscalibration.
+    """Level of `SmeceExact` for true predictions: what is left of it is miscalibration.
 
     It shrinks about as the cube root of the number of reviews, which are taken as
     independent.

@@ -6,7 +6,6 @@ A share of pairs measures how often a curve rises; these metrics measure by how 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,7 +124,7 @@ def permuted_losses(curves: Curves, p: FloatArray, recalled: BoolArray) -> Float
     Returns
     -------
     float64 [n]
-        In nats; predictions are clipped as in `log_loss`. NaN for a curve at fewer than
+        In nats; predictions are clipped as in `LogLoss`. NaN for a curve at fewer than
         two times.
     """
     at_times = _losses(curves.p, recalled[:, None])
@@ -216,7 +215,6 @@ class TemporalPermutation(CurveMetric):
     """
 
     name, better = "temporal_permutation", "higher"
-    bounds = (-math.inf, math.inf)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metric_functions import smece_exact
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.smece import smece_exact
 from srs_eval.metrics.smece_floor import SmeceFloor, floor_of, smece_floor
 from srs_eval.metrics.tally import Tally, tally
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from metric_functions import log_loss
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.curve_rows import reviews_of_curves
-from srs_eval.metrics.proper import log_loss
 from srs_eval.metrics.temporal import (
     Temporal,
     TemporalCollapsed,
