@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.reference import Recipe
@@ -19,7 +20,7 @@ HALF_LIFE = 0.5
 NOT_CONVERGED = "the fit stopped before it had converged"
 
 
-class FitOptions(ABC):
+class FitOptions(Traits, ABC):
     """Base of algorithms whose parameters are fitted to one user by log loss.
 
     Parameters
@@ -46,10 +47,6 @@ class FitOptions(ABC):
         If an option is not one of its choices or would have no effect, or parameters are out
         of bounds.
     """
-
-    same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
-    sees_truth: ClassVar[bool] = False
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -132,3 +133,29 @@ def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     begins, lengths = begins[longest_first], lengths[longest_first]
     for nth in range(1, int(lengths[0]) if len(lengths) else 0):
         yield begins[: np.searchsorted(-lengths, -nth)] + nth
+
+
+class HistoryModel(ABC):
+    """Base of models that look back at the whole history of a card."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
+        """Predict recall at each of `rows` from the card's reviews before it.
+
+        Returns
+        -------
+        p : float64 [len(rows)], in (0, 1)
+            NaN at a card's first review, if the model says nothing there.
+        """
+        return self.predict_after(history_of(reviews), rows, reviews.elapsed[rows])
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
+        times = np.asarray(elapsed, np.float64)
+        each = np.repeat(rows, times.shape[1])
+        return self.predict_after(history_of(reviews), each, times.ravel()).reshape(times.shape)

@@ -33,10 +33,14 @@ def lbfgs(
     first = feasible(start, space)
     # In units of the size of a parameter: curvatures lie further apart than this can mend.
     scale = np.maximum(np.abs(first), 0.1)
+
+    def scaled(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradient = objective.gradient(x * scale)
+        return loss, gradient * scale
+
     found = minimize(
-        _scaled,
+        scaled,
         first / scale,
-        args=(objective, scale),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(np.asarray(space.lower) / scale, np.asarray(space.upper) / scale),
@@ -47,10 +51,3 @@ def lbfgs(
         raise FitError(f"the loss became {found.fun} at the parameters {w.tolist()}")
     there = objective.fisher(w)
     return Minimum(w, there.loss, there.information, int(found.nfev), bool(found.success))
-
-
-def _scaled(
-    scaled: NDArray[np.float64], objective: Curved, scale: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    loss, gradient = objective.gradient(scaled * scale)
-    return loss, gradient * scale
