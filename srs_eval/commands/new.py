@@ -67,7 +67,10 @@ def _write_package(words: list[str]) -> int:
     """Write the files and print the next steps."""
     name, folder = _asked(words)
     texts = package_files(name)
-    _expect_free(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: is a file, and nothing is overwritten; name a folder")
     for place, text in texts.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,13 +149,6 @@ def _expect_good_name(name: str) -> None:
         raise ConfigError(f"{name}: there is already an {_KIND}={name}; how about my_{name}?")
     if find_spec(_package(name)) is not None:
         raise ConfigError(f"{name}: there is already a package {_package(name)}; take another name")
-
-
-def _expect_free(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder}: is a file, and nothing is overwritten; name a folder")
 
 
 def _next(name: str, folder: Path, places: list[str]) -> str:

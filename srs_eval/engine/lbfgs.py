@@ -16,8 +16,6 @@ def lbfgs(
     objective: Curved,
     start: NDArray[np.float64],
     space: ParameterSpace,
-    *,
-    most_steps: int = 500,
 ) -> Minimum:
     """Minimise an objective; its reviews should be packed in double precision.
 
@@ -44,7 +42,7 @@ def lbfgs(
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(np.asarray(space.lower) / scale, np.asarray(space.upper) / scale),
-        options={"maxiter": most_steps, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
+        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
     )
     w = feasible(np.asarray(found.x * scale, np.float64), space)
     if not (np.isfinite(found.fun) and np.isfinite(w).all()):

@@ -84,14 +84,6 @@ def line_of(counted: Tally) -> CalibrationLine:
     return CalibrationLine(float(found[1]), float(found[0] - centre * found[1]))
 
 
-def in_the_large_of(counted: Tally) -> float:
-    """Fit the intercept at slope 1 of a tally: see `CalibrationInTheLarge`."""
-    if not counted.has_both_outcomes:
-        return math.nan
-    few = _joined(counted)
-    return _shift(counted, _shift(few, 0.0)) if few is not counted else _shift(counted, 0.0)
-
-
 def _overlaps(counted: Tally) -> bool:
     """Whether no threshold separates the outcomes, so that a finite line fits best."""
     if not counted.has_both_outcomes:
@@ -265,4 +257,8 @@ class CalibrationInTheLarge(SketchMetric):
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
-        return sketch.derived(in_the_large_of)
+        counted = sketch.tally
+        if not counted.has_both_outcomes:
+            return math.nan
+        few = _joined(counted)
+        return _shift(counted, _shift(few, 0.0) if few is not counted else 0.0)

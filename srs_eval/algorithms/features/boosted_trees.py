@@ -15,10 +15,10 @@ from threadpoolctl import ThreadpoolController
 from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features.logistic_features import counted_before, on_same_day
 from srs_eval.algorithms.history import History, HistoryModel, history_of
-from srs_eval.algorithms.options import require_above_zero, require_bool
+from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
 from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
@@ -142,11 +142,7 @@ class BoostedTrees(Traits):
         require_above_zero("boosted_trees", "learning_rate", self.learning_rate)
         require_above_zero("boosted_trees", "l2", self.l2, or_zero=True)
         for option, least in (("most_trees", 1), ("leaves", 2), ("smallest_leaf", 1)):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigError(
-                    f"boosted_trees: {option}={value} must be a whole number, {least} or more"
-                )
+            require_whole("boosted_trees", option, getattr(self, option), least=least)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
         """Learn from the outcomes of `rows`; with too few to split, from their mean alone.

@@ -43,9 +43,14 @@ def spread_like_fsrs5(lower: tuple[float, ...], upper: tuple[float, ...]) -> tup
     return (*FSRS5_SPREAD[:4], *guessed[4:7], *FSRS5_SPREAD[7:17])
 
 
-def exponential_forgetting(stability: Value, elapsed: Value) -> Value:
-    """Recall by the exponential curve of the first three versions."""
-    return 0.9 ** (elapsed / stability)
+class ExponentialForgetting:
+    """Base of equations with the exponential curve of the first three versions."""
+
+    __slots__ = ()
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Exponential forgetting, at 90 % when `elapsed` equals the first number of the state."""
+        return 0.9 ** (elapsed / state[0])
 
 
 def power_forgetting(stability: Value, elapsed: Value, decay: Value) -> Value:

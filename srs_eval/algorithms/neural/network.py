@@ -162,8 +162,7 @@ def no_scaling(network: type[Network]) -> tuple[float, ...]:
 def scaling_of(features: FloatArray) -> tuple[float, ...]:
     """Means and standard deviations of columns; 1 in place of one that is 0."""
     if not len(features):
-        width = int(features.shape[1])
-        return (0.0,) * width + (1.0,) * width
+        return (0.0,) * features.shape[1] + (1.0,) * features.shape[1]
     spread = features.std(axis=0)
     scaling = np.concatenate([features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
     values: list[float] = scaling.tolist()
