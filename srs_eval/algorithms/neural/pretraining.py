@@ -34,8 +34,8 @@ class PretrainedAlgorithm(NetworkAlgorithm):
         A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
         weights are drawn.
 
-    Other options: see `NetworkAlgorithm`. Those left at None are as `fine_tuning` says with weights,
-    and as `recipe` says without.
+    Other options: see `NetworkAlgorithm`. Those left at None are as `fine_tuning` says with
+    weights, and as `recipe` says without.
     """
 
     weights: str | Path | Weights | None = None
