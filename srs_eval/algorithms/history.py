@@ -122,6 +122,22 @@ def history_of(reviews: Reviews) -> History:
     return History(reviews, cards, place, cards.nth(), clock)
 
 
+def no_reviews(*, whole_days: bool = True) -> Reviews:
+    """Return a log without reviews, for models that are built rather than fitted."""
+    nothing = np.empty(0, np.int64)
+    return Reviews(
+        user="",
+        card=nothing,
+        day=nothing,
+        rating=nothing,
+        elapsed_days=nothing,
+        elapsed=np.empty(0),
+        row=nothing,
+        duration_ms=np.empty(0),
+        whole_days=whole_days,
+    )
+
+
 def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     """Yield the places of all second reviews of a card, of all third ones, and so on.
 
