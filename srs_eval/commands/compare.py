@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srs_eval.commands.arguments import Words, carry_out, exit_with, explained, sort_words
+from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import facts, say
 
@@ -60,11 +60,6 @@ Output: a verdict and tables here; comparison.md, .tex, .csv, .json and report.h
 Runs are compared on identical reviews only, checked by a digest of each user's scored reviews.
 Flags: --help, --version. Exit status: 0 if runs were compared, 1 if something failed, 2 if the
 command was not understood or the runs cannot be compared."""
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
 
 
 def command(words: Sequence[str]) -> int:
@@ -199,7 +194,3 @@ def _parent(run: Run, *, is_stored: bool) -> Parent:
         sweep_id=str(tags.get("sweep_id", "")),
         run_id=run.place.name if is_stored else outcome.run_id if outcome else "",
     )
-
-
-if __name__ == "__main__":
-    main()

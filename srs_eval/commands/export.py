@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from srs_eval.commands.arguments import Words, carry_out, exit_with, explained, sort_words
+from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
@@ -43,11 +43,6 @@ _HELP_END = """
 The parameters go to standard output or the file, notes about them to standard error.
 Flags: --help, --version. Exit status: 0 if parameters were exported, 1 if the fit failed, was
 skipped or cannot be written, 2 if the command was not understood or no scheduler reads it."""
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
 
 
 def command(words: Sequence[str]) -> int:
@@ -153,7 +148,3 @@ def _write(place: Path, made: HandOver) -> None:
 def _file_name(user: User, to: str) -> str:
     """Return the name of a user's file, with unsafe characters escaped."""
     return f"user_{quote(str(user), safe=' ')}{ENDINGS[to]}"
-
-
-if __name__ == "__main__":
-    main()

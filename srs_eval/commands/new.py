@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from srs_eval.commands.arguments import carry_out, exit_with
+from srs_eval.commands.arguments import carry_out
 from srs_eval.config.option_files import options
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import say
@@ -44,11 +44,6 @@ reward. Existing files are never overwritten.
 
 Exit status: 0 if the package was written, 1 if it could not be, 2 if the command was not
 understood."""
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
 
 
 def command(words: list[str]) -> int:
@@ -166,7 +161,3 @@ def _next(name: str, folder: Path, places: list[str]) -> str:
             *(f"  {line}" for line in commands),
         ]
     )
-
-
-if __name__ == "__main__":
-    main()
