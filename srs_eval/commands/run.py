@@ -55,6 +55,11 @@ class _Command:
 _command = _Command()
 
 
+def started() -> Path | None:
+    """Return the folder of the current command, if it has one yet."""
+    return _command.folder
+
+
 class RememberFolder(Callback):
     """Note where the jobs of a command put their results."""
 
@@ -276,7 +281,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
         status = stopping.exit_status()
         if not _command.reports_its_end:
             complain("interrupted")
-    folder, status = _command.folder, max(status, _command.status)
+    folder, status = started(), max(status, _command.status)
     if folder is not None and not folder.is_dir():
         if status == 0:
             complain(f"{folder} was removed or renamed during the run")
