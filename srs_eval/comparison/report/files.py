@@ -71,8 +71,9 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
         parts += [
             "",
             "to best: mean paired difference to the leader of the same time. Intervals of "
-            "differences are",
-            "adjusted for the number of comparisons, and exclude 0 exactly where the difference is "
+            "differences",
+            "are adjusted for the number of comparisons, and exclude 0 exactly where the "
+            "difference is",
             "significant at 1 %",
         ]
     return "\n".join([*parts, *(["", *remarks(verdict)] if remarks(verdict) else [])])

@@ -149,10 +149,8 @@ def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
     runs = [verdict.runs[model] for model in models]
     twins = [one for one in verdict.paired.duplicates if any(one.twin is run for run in runs)]
     notes = mark_notes([*runs, *(one.run for one in twins)])
-    times = [
-        f"predicted {IN_WORDS[when]}: {', '.join(run.name for run in runs if run.when == when)}"
-        for when in dict.fromkeys(run.when for run in runs)
-    ]
+    # a figure of more runs is grouped by the time of their predictions
+    times = [f"{run.name} predicts {IN_WORDS[run.when]}" for run in runs if len(runs) == 2]
     return "; ".join([*notes, *times, *(one.in_words for one in twins)])
 
 
