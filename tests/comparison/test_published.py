@@ -199,7 +199,7 @@ def test_files_are_called_what_runs_call_them():
         ("MOVING-AVG", "at_review"),
         ("AVG", "previous_review"),
         ("FSRS-6-recency", "previous_review"),
-        ("somebody's own", "unknown"),
+        ("my-model", "unknown"),
     ],
 )
 def test_published_models_predict_when_that_is_known(tmp_path, model, when):
