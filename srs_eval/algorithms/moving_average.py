@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 
 def _follow(
@@ -71,9 +71,8 @@ class MovingAverage(Traits):
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
     times the error of the prediction. Of the public benchmark,
-    https://github.com/open-spaced-repetition/srs-benchmark. Reads outcomes only; no parameters;
-    online: it learns from every answer while it is tested, which frozen models do not. Published
-    row, without same-day reviews: log loss 0.3369, RMSE(bins) 0.05915, AUC 0.7001.
+    https://github.com/open-spaced-repetition/srs-benchmark. Reads outcomes only; no parameters.
+    Published row, without same-day reviews: log loss 0.3369, RMSE(bins) 0.05915, AUC 0.7001.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ class MovingAverage(Traits):
         If a number is not finite or `rate` is not positive.
     """
 
-    online: ClassVar[bool] = True
+    when: ClassVar[When] = "at_review"
 
     start: float = 1.2
     rate: float = 0.3

@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 
 class Traits:
-    """Base of algorithms that do not read same-day reviews and are frozen while they are tested.
+    """Base of algorithms that skip same-day reviews and predict at the card's previous review.
 
     Subclasses declare what is otherwise: see `srs_eval.nouns.Algorithm`.
     """
 
     __slots__ = ()
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
 

@@ -106,7 +106,7 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
         {metric.name: metric.better for metric in plan.experiment.panel},
         plan.options.folder / FIGURES,
         title=f"{plan.about.label} on {plan.experiment.source.name}",
-        note=result.facts.fit_counts.in_words,
+        note=result.facts.figure_note,
     )
 
 

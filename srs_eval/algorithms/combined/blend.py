@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numba
 import numpy as np
@@ -33,6 +33,8 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    When,
+    latest,
 )
 
 Vector = NDArray[np.float64]
@@ -210,8 +212,7 @@ class Blend(Wrapper):
     answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
     with reviews on which the algorithm was not trained: the latest of the training reviews,
     predicted by a fit to the others. Reads what the other algorithm reads, and outcomes; 2
-    parameters and the other's; online: it learns from every answer while it is tested, which
-    frozen models do not. No published row.
+    parameters and the other's. No published row.
 
     Parameters
     ----------
@@ -234,8 +235,6 @@ class Blend(Wrapper):
         If `base` is no algorithm, or an option is out of range.
     """
 
-    online: ClassVar[bool] = True
-
     base: Algorithm
     half_life: float = 1000.0
     prior: float = 20.0
@@ -250,6 +249,11 @@ class Blend(Wrapper):
         require_choice("blend", "every", self.every, ("day", "review"))
         if not (isinstance(self.held_out, int | float) and 0 <= self.held_out < 1):
             raise ConfigError(f"blend: held_out={self.held_out} must be at least 0 and below 1")
+
+    @property
+    def when(self) -> When:
+        """When the later of base and recalibration is known."""
+        return latest(self.base.when, "day_before" if self.every == "day" else "at_review")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
         """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""

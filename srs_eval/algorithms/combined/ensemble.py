@@ -32,6 +32,8 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    When,
+    latest,
 )
 
 Vector = NDArray[np.float64]
@@ -96,8 +98,7 @@ class Ensemble:
     are those that predict the latest quarter of the training reviews best when all algorithms
     are fitted to the others, drawn a little towards equal parts; then all are fitted to
     everything. Each algorithm is shown what it would be shown alone. Reads what the algorithms
-    read; as many parameters as there are algorithms, and theirs; not online, unless one of them
-    is. No published row.
+    read; as many parameters as there are algorithms, and theirs. No published row.
 
     Parameters
     ----------
@@ -132,9 +133,9 @@ class Ensemble:
         return any(member.same_day for member in self.members.values())
 
     @property
-    def online(self) -> bool:
-        """Whether any algorithm goes on learning while it is tested."""
-        return any(member.online for member in self.members.values())
+    def when(self) -> When:
+        """When the latest of the predictions is made."""
+        return latest(*(member.when for member in self.members.values()))
 
     @property
     def pretrained(self) -> bool:

@@ -114,8 +114,8 @@ class PerGroup(Wrapper):
 
     Small groups, and cards whose group is not known, are predicted by the fit of all reviews. A
     log without groups is recorded as a fallback. Reads what the other algorithm reads, and the
-    group; the number of parameters is the other's for each group and once for all; not online,
-    unless the other is. No published row.
+    group; the number of parameters is the other's for each group and once for all. No
+    published row.
 
     Groups are those at the time the log was exported: cards may have been moved since they were
     reviewed.
@@ -163,11 +163,6 @@ class PerGroup(Wrapper):
                 "parameters of another fit: use pooling=none, or HLR, SM-2, SBD or FSRS as base, "
                 "with fit=newton or fit=lbfgs and prior_weight above 0"
             )
-
-    @property
-    def online(self) -> bool:
-        """Whether the other algorithm goes on learning while it is tested."""
-        return self.base.online
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
