@@ -20,6 +20,8 @@ CONFIGS = {
     path.stem: OmegaConf.load(path)
     for path in sorted((Path(__file__).parents[2] / "conf/algo").glob("*.yaml"))
 }
+# One of each family; the slow tests check all.
+REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "dash"}
 # Variants: arguments whose value in the file is not the default of the class.
 PRESETS = {
     "anki_sm2": {"fit"},
@@ -36,20 +38,19 @@ def loadable(config):
     return config
 
 
-def ways_to_fit(quick=lambda name: ".neural." not in CONFIGS[name]["_target_"]):
+def ways_to_fit():
     """Every algorithm as it is configured, and in every other way it can be fitted.
 
-    The quick tests have those of the given names as configured, and all ways to fit FSRS-6.
+    The quick tests have the representatives as configured.
     """
     for name, config in CONFIGS.items():
-        marks = [] if quick(name) else [pytest.mark.slow]
+        marks = [] if name in REPRESENTATIVE else [pytest.mark.slow]
         yield pytest.param(config, id=name, marks=marks)
         if "fit" in config and name not in PRESETS:
-            marks = [] if quick(name) and name == "fsrs6" else [pytest.mark.slow]
             for method in hydra.utils.get_class(config["_target_"]).methods:
                 if method != config["fit"]:
                     yield pytest.param(
-                        {**config, "fit": method}, id=f"{name}-{method}", marks=marks
+                        {**config, "fit": method}, id=f"{name}-{method}", marks=pytest.mark.slow
                     )
 
 
@@ -61,20 +62,11 @@ def name(request):
 
 @pytest.fixture(params=ways_to_fit())
 def algorithm(request):
-    return built(request.param)
+    return hydra.utils.instantiate(loadable(request.param), _convert_="all")
 
 
-def built(config):
-    return hydra.utils.instantiate(loadable(config), _convert_="all")
-
-
-# One of each family; the slow tests check all.
-REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "logistic", "dash", "per_group"}
-
-
-@pytest.mark.parametrize("config", list(ways_to_fit(REPRESENTATIVE.__contains__)))
-def test_it_passes_the_honesty_checks(config):
-    check_algorithm(built(config))
+def test_it_passes_the_honesty_checks(algorithm):
+    check_algorithm(algorithm)
 
 
 @pytest.mark.parametrize("protocol", [SrsBenchmark(), SrsBenchmarkSecs()], ids=["days", "seconds"])

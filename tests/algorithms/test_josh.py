@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import rest_slow
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.features.act_r import ActR
@@ -153,7 +154,7 @@ def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algori
     assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=2e-6)
 
 
-@pytest.mark.parametrize("method", ["lbfgs", "newton"])
+@pytest.mark.parametrize("method", rest_slow(["newton", "lbfgs"]))
 def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log, method):
     # Theirs is another L-BFGS, which ends elsewhere in the same flat valley.
     golden = GOLDEN["SBD (equalised rows)"]
@@ -210,7 +211,7 @@ WHOLE_HISTORIES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), WHOLE_HISTORIES, ids=[case[0] for case in WHOLE_HISTORIES]
+    ("name", "algorithm", "protocol"), rest_slow(WHOLE_HISTORIES), ids=[case[0] for case in WHOLE_HISTORIES]
 )
 def test_models_of_whole_histories_find_a_lower_loss_than_the_public_trainer(
     josh_log, name, algorithm, protocol

@@ -203,7 +203,7 @@ def test_the_shipped_start_is_made_again_by_its_command():
 
 def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives():
     losses = {Lstm: [], Hlr: [], Average: []}
-    source = SyntheticUsers(users=6, max_reviews=1500)
+    source = SyntheticUsers(users=3, max_reviews=1000)
     for user in source.users():
         for algorithm in losses:
             task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)
@@ -212,6 +212,7 @@ def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(
     assert mean[Lstm] < min(mean[Hlr], mean[Average])
 
 
+@pytest.mark.slow
 def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
     if not JOSH.exists():
         pytest.skip(f"{JOSH.name} is not beside this checkout")

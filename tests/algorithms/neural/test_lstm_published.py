@@ -199,11 +199,12 @@ def test_a_fit_depends_on_its_random_numbers_and_on_nothing_else() -> None:
     reviews = small_log()
     rows = later_rows(reviews)
     torch_state = torch.get_rng_state()
-    first = LstmPublished().fit(reviews, rows, np.random.default_rng(1))
+    short = LstmPublished(epochs=1)
+    first = short.fit(reviews, rows, np.random.default_rng(1))
     assert torch.equal(torch.get_rng_state(), torch_state)
     torch.rand(3)
-    assert LstmPublished().fit(reviews, rows, np.random.default_rng(1)) == first
-    assert LstmPublished().fit(reviews, rows, np.random.default_rng(2)) != first
+    assert short.fit(reviews, rows, np.random.default_rng(1)) == first
+    assert short.fit(reviews, rows, np.random.default_rng(2)) != first
 
 
 def test_a_fit_reads_nothing_after_its_last_row() -> None:
@@ -303,6 +304,7 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
     assert "pip install 'srs-eval[neural]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer() -> None:
     path = ROOT / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
     if not path.exists():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cases import rest_slow
 
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
 from srs_eval.algorithms.neural.gru import Gru
@@ -47,7 +49,8 @@ PUBLISHED: dict[str, type[NetworkAlgorithm]] = {
 ALGORITHMS = [algorithm() for algorithm in PUBLISHED.values()]
 NN17_FIRST = (1.0, 2.5, 4.5, 10.0, 1.0, 0.72, 0.07, 0.05, 1.26, 0.0, 0.67)
 
-each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+named = operator.attrgetter("name")
+each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
 
 
 def sines(n: int) -> tuple[float, ...]:
@@ -242,7 +245,7 @@ def test_a_prediction_does_not_depend_on_what_else_is_predicted(
 @pytest.mark.parametrize(
     "algorithm",
     [a for a in ALGORITHMS if not isinstance(a, GruP | Nn17)],
-    ids=lambda algorithm: algorithm.name,
+    ids=named,
 )
 def test_forgetting_curves_fall(algorithm: NetworkAlgorithm) -> None:
     task = trial_task(same_day=algorithm.same_day)
@@ -303,7 +306,7 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm: NetworkAlgori
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-@each
+@pytest.mark.parametrize("algorithm", rest_slow(ALGORITHMS[1:] + ALGORITHMS[:1]), ids=named)
 def test_a_network_learns_which_cards_are_always_forgotten(algorithm: NetworkAlgorithm) -> None:
     if isinstance(algorithm, Transformer):
         pytest.skip("a width of 2, and dropout")
