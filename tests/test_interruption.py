@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, Done, Here, outcome_of, summary_of
-
-from srs_eval.commands.run import command
+from commands import run_here as command
 
 USERS = 10
 WORDS = [f"data.users={USERS}", "data.size_scale=0.02", *QUIET, "--config-dir=own"]

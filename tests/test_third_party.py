@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 from commands import QUIET, SMALL, Done, apart, summary_of
 from offenders import CAUGHT
 from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
@@ -139,12 +140,14 @@ def test_what_a_group_has_is_described(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (["algo=mien"], "did you mean 'mine'?"),
-        (["data=mien"], "did you mean 'mine'?"),
-        (["algo=mine", "algo.pp=1"], "did you mean 'algo.p'?"),
-        (["algo=mine_fsrs", "algo.ftt=lbfgs"], "did you mean 'algo.fit'?"),
-    ],
+    rest_slow(
+        [
+            (["algo=mien"], "did you mean 'mine'?"),
+            (["data=mien"], "did you mean 'mine'?"),
+            (["algo=mine", "algo.pp=1"], "did you mean 'algo.p'?"),
+            (["algo=mine_fsrs", "algo.ftt=lbfgs"], "did you mean 'algo.fit'?"),
+        ]
+    ),
 )
 def test_a_misspelt_one_is_refused_with_what_was_meant(
     site: Site, words: list[str], said: str
@@ -154,7 +157,7 @@ def test_a_misspelt_one_is_refused_with_what_was_meant(
     assert said in done.err
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", rest_slow(GROUPS))
 def test_tab_completion_offers_them(site: Site, group: str) -> None:
     line = f"srs-eval {group}=mi"
     done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))

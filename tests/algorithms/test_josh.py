@@ -211,7 +211,9 @@ WHOLE_HISTORIES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), rest_slow(WHOLE_HISTORIES), ids=[case[0] for case in WHOLE_HISTORIES]
+    ("name", "algorithm", "protocol"),
+    rest_slow(WHOLE_HISTORIES),
+    ids=[case[0] for case in WHOLE_HISTORIES],
 )
 def test_models_of_whole_histories_find_a_lower_loss_than_the_public_trainer(
     josh_log, name, algorithm, protocol

@@ -81,7 +81,9 @@ def test_presets_that_do_not_differ_share_one_set_of_parameters(user):
     assert [part.title for part in model.learned.parts] == ["every preset"]
 
 
-@pytest.mark.parametrize("base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)]))
+@pytest.mark.parametrize(
+    "base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
+)
 def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     whole = base.fit(REVIEWS, ROWS, rng())
     group = ROWS[REVIEWS.preset[ROWS] == 0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from saved import write_predictions
 
+from srs_eval.comparison.report import html
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -44,6 +45,12 @@ def reviews_of(
         last_rating=rng.integers(0, 5, n),
     )
     return reviews, log_odds
+
+
+@pytest.fixture
+def page_without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the images out of pages, which take longer than all else, where words are read."""
+    monkeypatch.setattr(html, "_image", lambda figure, description: "")
 
 
 @pytest.fixture

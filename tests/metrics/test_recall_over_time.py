@@ -86,7 +86,7 @@ def test_days_of_other_reviews_are_refused():
         recall_over_time([0.9], [1], [1, 2])
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     days=st.lists(st.floats(0, 1e5), min_size=1, max_size=60),
     cut=st.integers(0, 60),
