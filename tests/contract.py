@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srs_eval.checks import check_algorithm
+from srs_eval.checks import (
+    check_algorithm,
+    check_deterministic,
+    check_fit_ignores_test_rows,
+    check_inputs_not_mutated,
+    check_nothing_outlives_a_fit,
+)
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import Algorithm
@@ -64,6 +70,17 @@ def honest(algorithm: Algorithm) -> None:
     check_algorithm(algorithm)
 
 
+def learns_honestly(algorithm: Algorithm) -> None:
+    """Expect that a fit passes the honesty checks of fits, whatever its model is used for."""
+    for check in (
+        check_fit_ignores_test_rows,
+        check_deterministic,
+        check_nothing_outlives_a_fit,
+        check_inputs_not_mutated,
+    ):
+        check(algorithm)
+
+
 def runs_under_public_protocols(algorithm: Algorithm) -> None:
     """Expect probabilities and finite parameters in days and in seconds."""
     for protocol in (SrsBenchmark(), SrsBenchmarkSecs()):
@@ -99,9 +116,10 @@ def predicts_without_training_or_explains(algorithm: Algorithm) -> None:
     assert "training review" in reason
 
 
-PROMISES = (
-    honest,
+_OF_ANY_FIT = (
     runs_under_public_protocols,
     survives_equal_outcomes,
     predicts_without_training_or_explains,
 )
+PROMISES = (honest, *_OF_ANY_FIT)
+PROMISES_OF_A_FIT = (learns_honestly, *_OF_ANY_FIT)

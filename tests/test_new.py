@@ -77,6 +77,7 @@ def test_it_passes_its_own_tests(written: Path) -> None:
     assert "5 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_its_option_runs_beside_ours(written: Path, tmp_path: Path) -> None:
     words = ["-m", "algo=half_day,avg", *SMALL, *QUIET]
     done = apart(tmp_path, *words, env={"PYTHONPATH": str(written)})

@@ -225,6 +225,7 @@ def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
     assert "prior_weight: 2" in done.out
 
 
+@pytest.mark.slow
 def test_composing_in_a_notebook_finds_them(site: Site) -> None:
     words = "from srs_eval.config.settings import composed; print(composed(['algo=mine']).algo.p)"
     done = subprocess.run(
@@ -299,6 +300,7 @@ def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> No
     assert "srs-bold: its algo=avg is left out, because srs_eval has one" in done.err
 
 
+@pytest.mark.slow
 def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
     empty_site: Site,
 ) -> None:
@@ -338,6 +340,7 @@ def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: 
     assert "p: 0.4" in config
 
 
+@pytest.mark.slow
 def test_a_package_within_another_has_options_and_neither_is_imported(empty_site: Site) -> None:
     """As `acme.memory`: the outer one may be a package, or a folder that several share."""
     for outer, init in (("acme", None), ("bold", "raise RuntimeError('imported')")):

@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from optuna.trial import TrialState
 
+pytestmark = pytest.mark.slow  # starts applications that keep runs in MLflow
 ENDS = {
     TrialState.COMPLETE: ("FINISHED", None),
     TrialState.PRUNED: ("KILLED", "pruned"),
@@ -78,7 +79,6 @@ def test_the_runs_of_a_sweep_share_its_name(runs: dict[str, Run]) -> None:
     assert numbers == {"0.1": "0", "-1": "1"}
 
 
-@pytest.mark.slow
 def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail

@@ -298,7 +298,8 @@ def test_a_database_that_stays_locked_is_told_in_two_lines(
 
 
 @posix_only
-@pytest.mark.parametrize("statement", [7, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", [7, 300])
 def test_a_creation_that_is_killed_leaves_no_trace_in_the_next(
     database: Path, statement: int
 ) -> None:

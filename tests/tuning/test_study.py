@@ -67,17 +67,20 @@ def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "options", "told"),
-    [
-        (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
-        (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
-        (None, {"seed": 7}, "seed: it was 2026, and is 7"),
-        (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
-        (
-            ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
-            {},
-            "data: it was data=small, and is data=large",
-        ),
-    ],
+    rest_slow(
+        [
+            (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
+            (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
+            (None, {"seed": 7}, "seed: it was 2026, and is 7"),
+            (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
+            (
+                ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
+                {},
+                "data: it was data=small, and is data=large",
+            ),
+        ],
+        2,
+    ),
 )
 def test_another_search_in_the_same_folder_is_refused_with_the_difference(
     tmp_path: Path, space: list[str] | None, options: dict[str, Any], told: str
