@@ -114,6 +114,7 @@ def test_spaces_and_settings_may_be_given_in_words(here: Here) -> None:
     assert best_of(here.folder / "out").algo.recency == "exponential"
 
 
+@pytest.mark.slow
 def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: Here) -> None:
     words = ["algo.recency=exponential", "algo.prior_weight=1"]
     words += ["algo.half_life=interval(0.1,0.9)"]
