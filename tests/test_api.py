@@ -167,7 +167,7 @@ def test_what_is_no_algorithm_is_refused(wrong):
         se.evaluate(wrong, "synthetic")
 
 
-@pytest.mark.parametrize("wrong", [[1, 2], {"card": [1]}, 3, None, pd.Series([1])])
+@pytest.mark.parametrize("wrong", rest_slow([{"card": [1]}, None, [1, 2], 3, pd.Series([1])], 2))
 def test_what_is_no_data_is_refused(wrong):
     with pytest.raises(ConfigError):
         se.evaluate("avg", wrong)
@@ -215,6 +215,7 @@ def test_fits_that_fail_are_shown_and_replaced_by_nothing():
         nothing.export("json", user="ann")
 
 
+@pytest.mark.slow
 def test_running_twice_and_in_threads_changes_nothing(result):
     found = []
 
@@ -311,7 +312,8 @@ def test_a_fit_that_fails_is_shown():
         fitted.export("json", user="ben")
 
 
-@pytest.mark.parametrize("order", rest_slow(["import srs_eval.compare", "srs_eval.compare"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["import srs_eval.compare", "srs_eval.compare"])
 def test_compare_is_the_function_whatever_was_imported(order):
     code = f"""
 import srs_eval
@@ -343,7 +345,8 @@ print("once")
 """
 
 
-@pytest.mark.parametrize("from_file", rest_slow([True, False]))
+@pytest.mark.slow
+@pytest.mark.parametrize("from_file", [True, False])
 def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)

@@ -70,7 +70,7 @@ def test_loss_gradient_and_information_are_finite(name, history, dtype):
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_slow(MODELS))
 def test_predictions_are_probabilities_and_states_are_finite(name, history):
     reviews = HISTORIES[history]
     rows = further_rows(reviews)
@@ -118,7 +118,7 @@ def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_slow(MODELS))
 def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
     reviews = HISTORIES["all sorts"]
     rows = further_rows(reviews)
