@@ -74,7 +74,7 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
         capture_output=True,
         text=True,
         start_new_session=True,
-        timeout=300,
+        timeout=120,
         check=False,
     )
     (folder / "stop").unlink()
