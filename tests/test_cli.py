@@ -419,6 +419,7 @@ def test_what_cannot_be_evaluated_is_skipped_with_its_reason(here: Here) -> None
     assert re.search(r"^1 +avg +ok ", done.out, re.M)
 
 
+@pytest.mark.slow
 def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
     before = list(sys.argv)
     assert here("-m", "algo=avg", *WORDS, "hydra.sweep.dir=b").status == 0

@@ -201,6 +201,7 @@ def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     assert f"came to nothing kept no results and was left out: run {empty.info.run_id}" in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_images")
 def test_results_stay_where_the_tracking_store_cannot_be_used(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

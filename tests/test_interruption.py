@@ -104,6 +104,7 @@ def test_a_run_interrupted_from_the_keyboard_can_be_continued(
     assert_continues(here, undisturbed, *words)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_can_be_continued(here: Here, undisturbed: Path) -> None:
     words = ["algo=stopping", "hydra.run.dir=out"]
     done = stopped(here.folder, signal.SIGKILL, *words)

@@ -135,6 +135,7 @@ def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
     assert (finished / "summary.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_refused(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
         kept.check(resume=False)
 
 
+@pytest.mark.slow
 def test_a_command_gives_its_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert command([*RUN, "hydra.run.dir=out"]) == 0

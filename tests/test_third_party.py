@@ -370,6 +370,7 @@ def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
     assert done.err == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-broken", {"algo/torn": "p: [1\n"})
     assert empty_site("algo=constant", "algo.p=0.5", "--cfg", "job").status == 0

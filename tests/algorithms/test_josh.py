@@ -181,7 +181,7 @@ NEWTON = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), NEWTON, ids=[case[0] for case in NEWTON]
+    ("name", "algorithm", "protocol"), rest_slow(NEWTON, 3), ids=[case[0] for case in NEWTON]
 )
 def test_newton_finds_a_lower_objective_than_the_public_trainer(
     josh_log, name, algorithm, protocol

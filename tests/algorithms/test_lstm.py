@@ -88,7 +88,7 @@ def test_extreme_weights_give_probabilities(weight):
     assert ((p > 0) & (p < 1)).all()
 
 
-@pytest.mark.parametrize("algorithm", rest_slow([Lstm(), Lstm(hidden=3)]))
+@pytest.mark.parametrize("algorithm", rest_slow([Lstm(hidden=3), Lstm()]))
 def test_a_fit_improves_on_its_start(algorithm):
     reviews, rows, _ = trial()
     fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))
@@ -170,6 +170,7 @@ def test_the_users_the_start_was_learned_from_are_refused():
     assert Lstm(steps=1).fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_pretraining_can_be_repeated_and_read_back(tmp_path):
     words = [
         "algo=lstm",
@@ -202,6 +203,7 @@ def test_the_shipped_start_is_made_again_by_its_command():
     assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
 
 
+@pytest.mark.slow
 def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives():
     losses = {Lstm: [], Hlr: [], Average: []}
     source = SyntheticUsers(users=3, max_reviews=1000)

@@ -107,7 +107,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
-@pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 4))
+@pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
     for name in ("calibration", "corp", "roc", "bins"):
@@ -189,7 +189,7 @@ def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     assert plain.read_bytes() == styled.read_bytes()
 
 
-@pytest.mark.parametrize("name", rest_slow(FIGURES, 2))
+@pytest.mark.parametrize("name", rest_slow(FIGURES))
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
     before = dict(matplotlib.rcParams)

@@ -143,7 +143,6 @@ def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: H
             (["algo.prior_wait=interval(1,3)"], "did you mean 'algo.prior_weight'?"),
             (["sweep=optuna_lstm"], "algo.hidden"),
         ],
-        2,
     ),
 )
 def test_what_cannot_be_searched_is_refused_with_the_reason(
