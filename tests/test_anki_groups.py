@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import QUIET
+from commands import run_here as command
 
-from srs_eval.commands.run import command
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews

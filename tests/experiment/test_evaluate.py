@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 from commands import QUIET, SMALL
+from commands import run_here as command
 from invented import Logs
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.commands.run import command
 from srs_eval.compute.processes import Processes
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
