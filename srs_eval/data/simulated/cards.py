@@ -9,14 +9,13 @@ import numpy as np
 from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import after_forgetting, after_recall, after_step, bounded
+from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 NEVER = -1
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
-_DAY = 86400.0
-_SESSION = 3600.0
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
 _PUT_OFF = 0.03
@@ -33,18 +32,21 @@ class Cards:
     ----------
     card, state, day, second
         Of the review to come, as in `Answers`.
+    cohort
+        Cards introduced in the same half of a day, numbered as in `Calendar`.
     last_day, answered
         Day of the review before (`NEVER` if none), and second its answer was given.
     steps_left, steps_today, lapses
         Same-day repetitions still to do and done, and how often it was forgotten.
-    difficulty, growth, stability
-        The truth: 1 to 10 and fixed, a multiplier of stability gains, and days (while new,
-        a multiplier of the person's first stability).
+    difficulty, growth, slowness, stability
+        The truth: 1 to 10 and fixed, a multiplier of stability gains, what is added to the log
+        time of answers, and days (while new, a multiplier of the person's first stability).
     believed_stability, believed_difficulty
         What the app believes.
     """
 
     card: IntArray
+    cohort: IntArray
     state: IntArray
     day: IntArray
     second: FloatArray
@@ -55,6 +57,7 @@ class Cards:
     lapses: IntArray
     difficulty: FloatArray
     growth: FloatArray
+    slowness: FloatArray
     stability: FloatArray
     believed_stability: FloatArray
     believed_difficulty: FloatArray
@@ -70,18 +73,22 @@ def new_cards(
     """Draw cards never seen before, and the days they come up."""
     slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
     day = calendar.day_of_slot[slot]
+    card = np.arange(begin, begin + count, dtype=np.int64)
+    cohort = 2 * day + card % 2
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
     return Cards(
-        card=np.arange(begin, begin + count, dtype=np.int64),
+        card=card,
+        cohort=cohort,
         state=np.full(count, NEW, np.int64),
         day=day,
-        second=_showing(day, calendar, rng),
+        second=calendar.showing(day, cohort, learner, rng),
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
         steps_left=nothing,
         steps_today=nothing,
         lapses=nothing,
         difficulty=np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10),
+        slowness=hashed_normal(calendar.keys[2], card, cohort),
         growth=np.exp(learner.card_growth * rng.standard_normal(count)),
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,
@@ -157,7 +164,8 @@ def next_reviews(
     later = calendar.day_of_slot[np.minimum(slot, len(calendar.day_of_slot) - 1)]
     cards.day = np.where(today, cards.last_day, later)
     wait = _step_seconds(cards, rating, learner, rng)
-    cards.second = np.where(today, cards.answered + wait, _showing(cards.day, calendar, rng))
+    showing = calendar.showing(cards.day, cards.cohort, learner, rng)
+    cards.second = np.where(today, cards.answered + wait, showing)
     return cards
 
 
@@ -191,8 +199,3 @@ def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntAr
     late = np.log1p(-rng.random(count)) / np.log1p(-promptness)
     whole: IntArray = np.floor(late).astype(np.int64)
     return whole
-
-
-def _showing(day: IntArray, calendar: Calendar, rng: np.random.Generator) -> FloatArray:
-    """Second at which a question comes up, somewhere in the hour of study of its day."""
-    return day * _DAY + calendar.start[day] + _SESSION * rng.random(len(day))

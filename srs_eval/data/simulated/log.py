@@ -32,6 +32,7 @@ class Answers:
     duration_ms: FloatArray
     state: IntArray
     truth: FloatArray
+    deck: IntArray
 
 
 def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
@@ -67,10 +68,10 @@ def _study(
     """Follow cards through the whole life, one wave of answers for each k."""
     waves = []
     while len(cards.card):
-        truth, remembered = recall_probability(cards, learner, calendar)
+        truth, remembered, ease = recall_probability(cards, learner, calendar)
         recalled = rng.random(len(truth)) < truth
         rating = draw_rating(cards, recalled, remembered, learner, rng)
-        duration_ms = draw_duration(rating, learner, rng)
+        duration_ms = draw_duration(cards, rating, ease, learner, calendar, rng)
         first = cards.last_day == NEVER
         waves.append(
             Answers(
@@ -83,6 +84,7 @@ def _study(
                 duration_ms=duration_ms,
                 state=cards.state,
                 truth=truth,
+                deck=calendar.deck_of_cohort[cards.cohort],
             )
         )
         learn(cards, rating, remembered, learner, rng)
