@@ -22,11 +22,13 @@ _LONGEST_SESSION, _SECOND_SITTING_AFTER, _ALL_STEPS = 2 * _HOUR, 3 * _HOUR, 3.5 
 # Rows of a log for each review on a later day.
 _ROWS_PER_LATER_REVIEW = 1.6
 # Correlation length of the effect of a session on recall and on time, in reviews.
-_RECALL_LENGTH, _TIME_LENGTH = 2.0, 16.0
+_RECALL_LENGTH, _TIME_LENGTH = 3.0, 16.0
 _FEWEST_CELLS, _MOST_CELLS = 8, 1000
 _DECK_DAYS, _DECK_IN_USE = 20.0, 0.85
 # How near to each other the cards of a cohort are shown, as a share of the session.
-_COHORT_WIDTH = 0.02
+_COHORT_WIDTH = 0.07
+
+Moment = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class Calendar:
         Days with study, ascending.
     slot_from_day : int64 [days + 1]
         First slot on or after each day; `slots` where there is none.
-    ability : float64 [days]
-        What each day adds to the log-odds of recall.
+    ability, log_time : float64 [slots, cells]
+        What each moment of a session adds to the log-odds of recall, and to log time.
     start, session : float64 [days], float
         Seconds between the user's day change and the beginning of study, and the seconds it
         takes without the pause.
@@ -51,10 +53,6 @@ class Calendar:
         Seconds between the two sittings of a day, 0 if there is one.
     arrivals : float64 [slots]
         Share of the new cards that come up to and including each slot.
-    recall_walk, time_walk : float64 [slots, cells]
-        What each moment of a session adds to the log-odds of recall, and to log time.
-    daily_time : float64 [days]
-        What each day adds to log time.
     deck_of_cohort : int64 [cohorts]
     deck_begins, deck_width : float64 [slots, decks]
         The part of a session in which each deck is studied, as shares of the session.
@@ -65,21 +63,19 @@ class Calendar:
     day_of_slot: IntArray
     slot_from_day: IntArray
     ability: FloatArray
+    log_time: FloatArray
     start: FloatArray
     session: float
     pause: FloatArray
     arrivals: FloatArray
-    recall_walk: FloatArray
-    time_walk: FloatArray
-    daily_time: FloatArray
     deck_of_cohort: IntArray
     deck_begins: FloatArray
     deck_width: FloatArray
     keys: NDArray[np.uint64]
 
-    def cell(self, day: IntArray, second: FloatArray) -> tuple[IntArray, IntArray]:
+    def moment(self, day: IntArray, second: FloatArray) -> Moment:
         """Slots and cells of the sessions in which questions are shown."""
-        cells = self.recall_walk.shape[1]
+        cells = self.ability.shape[1]
         since_start = second - day * _DAY - self.start[day]
         cell = (since_start * (cells / self.session)).astype(np.int64) % cells
         return self.slot_from_day[day], cell
@@ -90,7 +86,8 @@ class Calendar:
         """Second at which a question comes up, somewhere in the study of its day."""
         place = rng.random(len(day))
         if learner.population.deck_order:
-            place = self._ordered(place, day, cohort, learner.population, rng)
+            drawn = rng.random(len(day))
+            place = self._ordered(place, drawn, day, cohort, learner.population)
         after_start = self.session * place + self.pause[day] * (place > 0.5)
         second: FloatArray = day * _DAY + self.start[day] + after_start
         return second
@@ -98,16 +95,15 @@ class Calendar:
     def _ordered(
         self,
         place: FloatArray,
+        drawn: FloatArray,
         day: IntArray,
         cohort: IntArray,
         population: Population,
-        rng: np.random.Generator,
     ) -> FloatArray:
         """Move most questions to the part of their deck, and many beside their cohort."""
         near = hashed_uniform(self.keys[1], cohort, day)
-        near += _COHORT_WIDTH * rng.standard_normal(len(day))
-        drawn = rng.random(len(day))
-        within = np.where(drawn < population.cohort_order, near % 1.0, place)
+        near += _COHORT_WIDTH * (place - near)
+        within = np.where(drawn < population.cohort_order, near, place)
         deck, slot = self.deck_of_cohort[cohort], self.slot_from_day[day]
         by_deck = self.deck_begins[slot, deck] + self.deck_width[slot, deck] * within
         return np.where(drawn < population.deck_order, by_deck, place)
@@ -122,31 +118,27 @@ def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
     new *= day_of_slot <= rng.uniform(*_NEW_CARDS_UNTIL) * days
     arrived = np.cumsum(new)
     start = 12 * _HOUR + _HOUR * (3 * rng.standard_normal() + 1.5 * rng.standard_normal(days))
-    ability = _ability(learner, rng)
+    ability = _ability(learner, rng)[day_of_slot, np.newaxis]
     # What version 1 does not have is drawn apart, so that its numbers stay as they were.
     (other,) = rng.spawn(1)
     pause = _SECOND_SITTING_AFTER * (other.random(days) < learner.sitting_share)
     cells, session = _session(learner, len(day_of_slot))
     latest = np.minimum(_LATEST_START, _DAY - session - pause - _ALL_STEPS)
     decks, begins, width = _decks(learner.decks, new, day_of_slot, days, other)
-    walks = [
-        spread * session_walks(len(day_of_slot), cells, length, other)
-        for spread, length in (
-            (learner.session_ability, _RECALL_LENGTH),
-            (population.session_time, _TIME_LENGTH),
-        )
-    ]
+    log_time = population.daily_time * other.standard_normal((len(day_of_slot), 1))
+    recall_walks, time_walks = (
+        session_walks(len(day_of_slot), cells, length, other)
+        for length in (_RECALL_LENGTH, _TIME_LENGTH)
+    )
     return Calendar(
         day_of_slot=day_of_slot,
         slot_from_day=np.searchsorted(day_of_slot, np.arange(days + 1)),
-        ability=ability,
+        ability=ability + learner.session_ability * recall_walks,
+        log_time=log_time + population.session_time * time_walks,
         start=np.clip(start, _EARLIEST_START, latest),
         session=session,
         pause=pause,
         arrivals=arrived / arrived[-1],
-        recall_walk=walks[0],
-        time_walk=walks[1],
-        daily_time=population.daily_time * other.standard_normal(days),
         deck_of_cohort=decks,
         deck_begins=begins,
         deck_width=width,

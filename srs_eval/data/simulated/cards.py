@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -64,7 +64,8 @@ class Cards:
 
     def take(self, rows: BoolArray) -> Cards:
         """Keep some of the cards."""
-        return Cards(**{column.name: getattr(self, column.name)[rows] for column in fields(self)})
+        kept = np.flatnonzero(rows)
+        return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
 
 
 def new_cards(
@@ -75,20 +76,25 @@ def new_cards(
     day = calendar.day_of_slot[slot]
     card = np.arange(begin, begin + count, dtype=np.int64)
     cohort = 2 * day + card % 2
+    second = calendar.showing(day, cohort, learner, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
+    difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
+    by_difficulty, by_card = learner.population.card_time
+    slowness = by_card * hashed_normal(calendar.keys[2], card, cohort)
+    slowness += by_difficulty * (difficulty - 5) / learner.card_difficulty
     return Cards(
         card=card,
         cohort=cohort,
         state=np.full(count, NEW, np.int64),
         day=day,
-        second=calendar.showing(day, cohort, learner, rng),
+        second=second,
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
         steps_left=nothing,
         steps_today=nothing,
         lapses=nothing,
-        difficulty=np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10),
-        slowness=hashed_normal(calendar.keys[2], card, cohort),
+        difficulty=difficulty,
+        slowness=slowness,
         growth=np.exp(learner.card_growth * rng.standard_normal(count)),
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,
@@ -111,7 +117,7 @@ def learn(
     elapsed_days = cards.day - cards.last_day
     rows = np.flatnonzero(elapsed_days > 0)
     noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
-    stability = after_step(cards.stability, rating)
+    stability = after_step(cards.stability, rating, learner.population.step_effect)
     stability[rows] = noise * _after_later_day(cards, rating, remembered, rows, learner)
     cards.stability = bounded(stability)
     # The app goes by the first review of each day.
@@ -188,8 +194,7 @@ def _step_seconds(
     """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
     soon = (rating == _AGAIN) & (cards.state == LEARNING) & (learner.learning_steps > 1)
     wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(rating)))
-    clipped: FloatArray = np.clip(wait, _SHORTEST_STEP, _LONGEST_STEP)
-    return clipped
+    return wait.clip(_SHORTEST_STEP, _LONGEST_STEP)
 
 
 def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntArray:

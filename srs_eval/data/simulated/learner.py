@@ -161,7 +161,7 @@ def draw_learner(later_reviews: int, population: Population, rng: np.random.Gene
         card_stability=_scattered((population.card_stability, 0.2), rng),
         card_growth=_scattered((0.4, 0.2), rng),
         card_difficulty=1.8,
-        first_level=rng.normal(1.0, 0.8),
+        first_level=rng.normal(population.first_level, 0.8),
         hard_habit=-np.inf if passes_only else rng.normal(population.hard, 1.0),
         easy_habit=-np.inf if passes_only else rng.normal(population.easy, 1.2),
         learning_steps=_one_of(population.learning_steps, rng),

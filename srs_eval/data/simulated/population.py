@@ -38,6 +38,8 @@ class Population:
         Share of reviews made deck by deck, and of those beside their cohort within the deck.
     level : tuple of 3 float
         Mean, standard deviation and least value of what is added to the log-odds of recall.
+    first_level : float
+        Mean of the log-odds of knowing a new card.
     slow, daily, session : Pair
         Spreads of ability over weeks, from day to day, and within a session.
     trend, cohort : float
@@ -48,6 +50,8 @@ class Population:
         Spread of the log of cards' first stability.
     shape, guess : Pair
         Bounds of the exponent of the forgetting curve, and of the chance to guess.
+    step_effect : Pair
+        Factors of stability at a recall on the same day, and at forgetting.
     hard, easy, easy_at_first : float
         Typical log-odds of Hard and Easy, and what a first review adds to those of Easy.
     learning_steps, relearning_steps : tuple of int
@@ -60,8 +64,10 @@ class Population:
         Spread of log time between answers, and share of answers that take three times as long.
     card_time : Pair
         Log time per standard deviation of the difficulty of a card, and of its own.
-    ease_time, first_time, same_day_time : float
-        Log time per log-odds of recall, at a first review, and on the same day.
+    ease_time : float
+        Log time per log-odds of recall.
+    state_time : float64 [4]
+        Log time of reviews by state: new, learning, review and relearning.
     daily_time, session_time : float
         Spread of log time from day to day, and within a session.
     """
@@ -76,6 +82,7 @@ class Population:
     deck_order: float
     cohort_order: float
     level: tuple[float, float, float]
+    first_level: float
     slow: Pair
     daily: Pair
     session: Pair
@@ -84,6 +91,7 @@ class Population:
     card_odds: float
     card_stability: float
     shape: Pair
+    step_effect: Pair
     guess: Pair
     hard: float
     easy: float
@@ -96,8 +104,7 @@ class Population:
     interrupted: float
     card_time: Pair
     ease_time: float
-    first_time: float
-    same_day_time: float
+    state_time: FloatArray
     daily_time: float
     session_time: float
 
@@ -139,6 +146,7 @@ POPULATIONS = {
         deck_order=0.0,
         cohort_order=0.0,
         level=(0.4, 0.8, -0.2),
+        first_level=1.0,
         slow=(0.3, 0.3),
         daily=(0.3, 0.3),
         session=(0.0, 0.0),
@@ -147,6 +155,7 @@ POPULATIONS = {
         card_odds=0.0,
         card_stability=0.9,
         shape=(0.6, 1.0),
+        step_effect=(1.12, 0.75),
         guess=(0.002, 0.05),
         hard=-2.3,
         easy=-3.2,
@@ -159,45 +168,45 @@ POPULATIONS = {
         interrupted=0.0,
         card_time=(0.0, 0.0),
         ease_time=0.0,
-        first_time=0.0,
-        same_day_time=0.0,
+        state_time=np.zeros(4),
         daily_time=0.0,
         session_time=0.0,
     ),
     2: Population(
-        life_days=360,
+        life_days=480,
         study_chances=_runs_of_days,
         breaks=_pauses,
         burst=0.9,
         review_seconds=20.0,
         sitting_share=(0.0, 1.0),
         decks=5.0,
-        deck_order=0.9,
+        deck_order=0.97,
         cohort_order=0.6,
-        level=(1.4, 0.8, 0.8),
+        level=(1.35, 0.8, 0.6),
+        first_level=0.3,
         slow=(0.45, 0.4),
         daily=(0.2, 0.8),
-        session=(0.7, 0.8),
+        session=(0.9, 0.8),
         trend=0.95,
-        cohort=0.35,
-        card_odds=0.9,
+        cohort=0.5,
+        card_odds=1.0,
         card_stability=0.8,
-        shape=(0.3, 0.55),
+        shape=(0.25, 0.5),
+        step_effect=(1.3, 0.6),
         guess=(0.001, 0.015),
-        hard=-1.8,
+        hard=-2.1,
         easy=-2.3,
         easy_at_first=2.0,
         learning_steps=(1, 2),
         relearning_steps=(0, 1, 1, 1, 1, 1, 1, 1, 1, 1),
-        answer_ms=(8500, 0.6),
+        answer_ms=(9000, 0.6),
         slower=np.array([0.30, 0.25, 0.0, -0.30]),
-        noise=0.58,
-        interrupted=0.1,
+        noise=0.54,
+        interrupted=0.12,
         card_time=(0.27, 0.27),
         ease_time=-0.05,
-        first_time=0.15,
-        same_day_time=-0.25,
+        state_time=np.array([0.15, -0.25, 0.0, -0.25]),
         daily_time=0.12,
-        session_time=0.36,
+        session_time=0.42,
     ),
 }

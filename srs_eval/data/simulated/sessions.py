@@ -36,8 +36,8 @@ def session_walks(days: int, cells: int, length: float, rng: np.random.Generator
 def hashed_uniform(key: np.uint64, one: IntArray, other: IntArray) -> FloatArray:
     """Return random numbers between 0 and 1 that depend on the key and on pairs of integers.
 
-    Bits are mixed as SplitMix64 does: Steele, Lea & Flood (2014), Fast splittable pseudorandom
-    number generators.
+    Bits are mixed by a shorter form of SplitMix64: Steele, Lea & Flood (2014), Fast splittable
+    pseudorandom number generators.
 
     Examples
     --------
@@ -45,11 +45,8 @@ def hashed_uniform(key: np.uint64, one: IntArray, other: IntArray) -> FloatArray
     """
     mixed = one.astype(np.uint64) * _SECOND
     mixed += other.astype(np.uint64) * _FIRST + key
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= _SECOND
-    mixed ^= mixed >> np.uint64(27)
+    mixed ^= mixed >> np.uint64(32)
     mixed *= _THIRD
-    mixed ^= mixed >> np.uint64(31)
     uniform: FloatArray = ((mixed >> np.uint64(11)) + 0.5) * 2.0**-53
     return uniform
 
