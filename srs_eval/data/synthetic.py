@@ -94,7 +94,8 @@ class SyntheticUsers:
         """What is simulated, in words."""
         people = "1 simulated user" if self.count == 1 else f"{self.count:,} simulated users"
         bound = "" if self.max_reviews is None else f", at most {self.max_reviews:,} reviews each"
-        return f"{people} (seed {self.seed}, size x {self.size_scale:g}{bound})"
+        version = "" if self.version == 1 else f"version {self.version}, "
+        return f"{people} ({version}seed {self.seed}, size x {self.size_scale:g}{bound})"
 
     def users(self) -> Sequence[User]:
         """Return the names of the users, from 1 on."""

@@ -377,7 +377,8 @@ def test_a_huge_bound_is_no_bound():
 
 def test_the_source_says_what_it_is():
     assert SyntheticUsers().name == "synthetic"
-    assert SyntheticUsers(users=1, max_reviews=None).location == (
-        "1 simulated user (seed 2026, size x 0.2)"
-    )
+    alone = {"users": 1, "max_reviews": None}
+    where = "1 simulated user ({}seed 2026, size x 0.2)"
+    assert SyntheticUsers(**alone, version=1).location == where.format("")
+    assert SyntheticUsers(**alone, version=2).location == where.format("version 2, ")
     assert "at most 10,000 reviews each" in SyntheticUsers().location

@@ -23,6 +23,7 @@ _SCORED_SHARE = 5 / 6
 _KEPT_SHARE = 0.96
 _FEWEST_REVIEWS = 600
 _LATER_SHARE = 0.6
+_MOST_SESSION_ABILITY = 2.0
 
 _FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
 
@@ -156,7 +157,7 @@ def draw_learner(later_reviews: int, population: Population, rng: np.random.Gene
         level=max(least_level, rng.normal(level, level_spread)),
         slow_ability=_scattered(population.slow, rng),
         daily_ability=_scattered(population.daily, rng),
-        session_ability=_scattered(population.session, other),
+        session_ability=min(_scattered(population.session, other), _MOST_SESSION_ABILITY),
         trend=population.trend * rng.standard_normal(),
         card_stability=_scattered((population.card_stability, 0.2), rng),
         card_growth=_scattered((0.4, 0.2), rng),
