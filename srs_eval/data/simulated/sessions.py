@@ -42,6 +42,7 @@ def hashed_uniform(key: np.uint64, one: IntArray, other: IntArray) -> FloatArray
     Examples
     --------
     >>> hashed_uniform(np.uint64(7), np.array([1, 2, 1]), np.array([5, 5, 5])).round(3).tolist()
+    [0.797, 0.161, 0.797]
     """
     mixed = one.astype(np.uint64) * _SECOND
     mixed += other.astype(np.uint64) * _FIRST + key
