@@ -148,11 +148,15 @@ def slow_answer(user: Studied) -> float:
     return float(w[1])
 
 
+def _seconds(log: Reviews) -> FloatArray:
+    """Answer times, at most 60 seconds."""
+    assert log.duration_ms is not None
+    return np.clip(log.duration_ms / 1000, 0, 60)
+
+
 def _log_seconds(log: Reviews) -> FloatArray:
     """Logarithm of answer times, as seconds + 0.3."""
-    assert log.duration_ms is not None
-    seconds: FloatArray = np.log(np.clip(log.duration_ms / 1000, 0, 60) + 0.3)
-    return seconds
+    return np.log(_seconds(log) + 0.3)
 
 
 def later(log: Reviews) -> BoolArray:
@@ -280,11 +284,11 @@ STATISTICS = [
     Statistic("slow answer: log-odds of the card's next recall", "-0.23 [-0.33, -0.19]",
               slow_answer),
     Statistic("answer time, median seconds", "8.7 [5.8, 13.7]",
-              lambda user: float(np.median(user.log.duration_ms) / 1000), 1),
+              lambda user: float(np.median(_seconds(user.log))), 1),
     Statistic("interquartile range of log time", "1.15",
               lambda user: float(np.diff(np.percentile(_log_seconds(user.log), [25, 75]))[0])),
     Statistic("share at 60 s", "0.043 [0.013, 0.108]",
-              lambda user: float((user.log.duration_ms >= 59_500).mean()), 3),
+              lambda user: float(np.mean(_seconds(user.log) >= 59.5)), 3),
     Statistic("log time of Again", "+0.46", slower(1)),
     Statistic("of Hard", "+0.39", slower(2)),
     Statistic("of Easy", "-0.18", slower(4)),

@@ -47,7 +47,7 @@ def recall_of(cards: Cards, moment: Moment, learner: Learner, calendar: Calendar
     """Compute how well each card is remembered."""
     memory, population = learner.memory, learner.population
     if (cards.last_day == NEVER).all():
-        remembered = np.ones(len(cards.day))
+        remembered: FloatArray = np.ones(len(cards.day))
         odds = log_odds(remembered)
         ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * (cards.difficulty - 5)
     else:

@@ -84,7 +84,7 @@ class Calendar:
         self, day: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator
     ) -> FloatArray:
         """Second at which a question comes up, somewhere in the study of its day."""
-        place = rng.random(len(day))
+        place: FloatArray = rng.random(len(day))
         if learner.population.deck_order:
             drawn = rng.random(len(day))
             place = self._ordered(place, drawn, day, cohort, learner.population)
