@@ -156,7 +156,8 @@ def _seconds(log: Reviews) -> FloatArray:
 
 def _log_seconds(log: Reviews) -> FloatArray:
     """Logarithm of answer times, as seconds + 0.3."""
-    return np.log(_seconds(log) + 0.3)
+    log_seconds: FloatArray = np.log(_seconds(log) + 0.3)
+    return log_seconds
 
 
 def later(log: Reviews) -> BoolArray:
