@@ -73,7 +73,7 @@ class SyntheticUsers:
         seed: int = 2026,
         size_scale: float = 0.2,
         max_reviews: int | None = 10_000,
-        version: int = 1,
+        version: int = 2,
     ) -> None:
         wrong = _out_of_range(users, seed, size_scale, max_reviews, version)
         if wrong:
