@@ -26,7 +26,10 @@ from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
 
 # Two simulated users with some hundred scored reviews each: half a second.
-SMALL = ("data=synthetic", "data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
+SMALL = (
+    *("data=synthetic", "data.version=1"),
+    *("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000"),
+)
 QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.

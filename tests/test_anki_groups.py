@@ -33,7 +33,7 @@ def anki_library() -> Any:
 
 
 def simulated(user: int) -> Reviews:
-    return SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000).read(user)
+    return SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
 
 
 def collection(library: Any, path: Path, logs: list[tuple[Reviews, np.ndarray]]) -> Path:

@@ -138,7 +138,7 @@ def test_first_stabilities_stay_in_their_bounds(version):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [Fsrs6, Fsrs7])
 def test_a_fit_to_a_hundred_reviews_is_no_worse_than_published_parameters(version):
-    source = SyntheticUsers(users=50, max_reviews=1500)
+    source = SyntheticUsers(users=50, max_reviews=1500, version=1)
     differences = []
     for user in source.users():
         task = SrsBenchmark()(source.read(user), same_day=version.same_day)

@@ -161,7 +161,7 @@ def test_only_the_shipped_size_starts_from_shipped_weights():
 
 
 def test_the_users_the_start_was_learned_from_are_refused():
-    source = SyntheticUsers(users=2, seed=777, size_scale=0.2, max_reviews=5000)
+    source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
     task = SrsBenchmark()(source.read(2), same_day=True)
     with pytest.raises(FitSkipped):
         Lstm().fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
@@ -195,7 +195,7 @@ def test_users_without_rows_teach_nothing():
 
 @pytest.mark.slow
 def test_the_shipped_start_is_made_again_by_its_command():
-    source = SyntheticUsers(users=400, seed=777, size_scale=0.2, max_reviews=5000)
+    source = SyntheticUsers(users=400, seed=777, max_reviews=5000, version=1)
     taught = lessons(Lstm(), source, SrsBenchmark())
     again = replace(Lstm(), weights=None).pretrain(taught, np.random.default_rng(0)).start
     # Rounding differs between processors.
@@ -204,9 +204,10 @@ def test_the_shipped_start_is_made_again_by_its_command():
 
 
 @pytest.mark.slow
-def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives():
+@pytest.mark.parametrize("version", [1, 2])
+def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(version):
     losses = {Lstm: [], Hlr: [], Average: []}
-    source = SyntheticUsers(users=3, max_reviews=1000)
+    source = SyntheticUsers(users=6, max_reviews=1500, version=version)
     for user in source.users():
         for algorithm in losses:
             task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)

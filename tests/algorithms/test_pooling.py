@@ -29,7 +29,7 @@ def rng():
 
 def two_presets(*users):
     """Return the log of one person with a preset for the cards of each of some users."""
-    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000)
+    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1)
     logs = [source.read(user) for user in users]
     columns = {
         name: np.concatenate([getattr(log, name) for log in logs])
