@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.cards import earlier_on_card
+from srs_eval.cards import earlier_on_card, rows_by_card
 from srs_eval.checks import (
     check_blind_to_the_future,
     check_capability_names,
@@ -22,12 +22,12 @@ from srs_eval.checks import (
     check_goes_to_a_worker,
     check_inputs_not_mutated,
     check_last_step_is_the_fit,
-    check_learning_while_tested_is_declared,
     check_nothing_outlives_a_fit,
     check_parameters_rebuild_the_model,
     check_predict_at_equals_predict,
     check_probabilities_in_range,
     check_short_and_long_histories,
+    check_time_of_prediction,
     check_truth_is_not_read,
 )
 from srs_eval.errors import FitSkipped
@@ -299,14 +299,14 @@ class LearnsWhileTestedWithoutSayingSo(Honest):
 
 
 class LearnsWhileTestedAndSaysSo(LearnsWhileTestedWithoutSayingSo):
-    online: ClassVar[bool] = True
+    when: ClassVar[str] = "at_review"
 
     def fit(self, reviews, rows, rng):
         return Model(self.predicted)
 
 
-class LearnsFromItsOwnAnswerAndSaysItIsOnline(Honest):
-    online: ClassVar[bool] = True
+class LearnsFromItsOwnAnswerAndPredictsAtReview(Honest):
+    when: ClassVar[str] = "at_review"
 
     def predicted(self, reviews, rows):
         return 0.1 + 0.8 * np.cumsum(reviews.recalled)[rows] / (rows + 1)
@@ -720,6 +720,66 @@ class WhispersWhatOtherCardsTeachIt(OfTheWholeLog):
         return 0.8 + 1e-13 * mean_before(reviews.recalled, reviews.elapsed_days > 0)
 
 
+def recalled_until(reviews, known):
+    """Share of recalls on later days, among the reviews before each row's own number `known`."""
+    later = reviews.elapsed_days > 0
+    counted = np.r_[0, np.cumsum(later)][known]
+    return (np.r_[0, np.cumsum(reviews.recalled & later)][known] + 0.5) / (counted + 1)
+
+
+def day_begins(reviews):
+    """First row of the day of each row."""
+    return np.searchsorted(reviews.day, reviews.day)
+
+
+class LearnsUntilThePreviousReview(OfTheWholeLog):
+    def column(self, reviews):
+        return recalled_until(reviews, rows_by_card(reviews.card).previous() + 1)
+
+
+class LearnsUntilTheDayBefore(OfTheWholeLog):
+    when: ClassVar[str] = "day_before"
+
+    def column(self, reviews):
+        return recalled_until(reviews, day_begins(reviews))
+
+
+class LearnsUntilTheDayBeforeWithoutSayingSo(LearnsUntilTheDayBefore):
+    when: ClassVar[str] = "previous_review"
+
+
+class CountsTheReviewsOfTheSession(OfTheWholeLog):
+    def column(self, reviews):
+        return 0.9 - 0.5 / (2 + np.arange(len(reviews)) - day_begins(reviews))
+
+
+class CountsTheReviewsOfTheSessionTheDayBefore(CountsTheReviewsOfTheSession):
+    when: ClassVar[str] = "day_before"
+
+
+class LearnsUntilTheReviewAndSaysTheDayBefore(OfTheWholeLog):
+    when: ClassVar[str] = "day_before"
+
+    def column(self, reviews):
+        return recalled_until(reviews, np.arange(len(reviews)))
+
+
+class TimesTheAnswersOfTheDayAndSaysTheDayBefore(OfTheWholeLog):
+    when: ClassVar[str] = "day_before"
+
+    def column(self, reviews):
+        spent = np.r_[0, np.cumsum(reviews.duration_ms)]
+        today = spent[:-1] - spent[day_begins(reviews)]
+        return 0.1 + 0.8 / (1 + today / 10_000)
+
+
+class WhispersTheSession(OfTheWholeLog):
+    when: ClassVar[str] = "day_before"
+
+    def column(self, reviews):
+        return 0.8 + 1e-13 * mean_before(reviews.recalled, reviews.elapsed_days > 0)
+
+
 class PeeksInLongLogs(Honest):
     def predicted(self, reviews, rows):
         peeks = 480 < len(reviews) < 5000
@@ -907,6 +967,8 @@ class HasAnArrayOfParameters(HasStepsAndNoParameters):
 
 HONEST = [
     Honest,
+    LearnsUntilThePreviousReview,
+    LearnsUntilTheDayBefore,
     NeedsManyReviews,
     RefusesWhomItLearnedFrom,
     TakesItsOwnOutcomeAwayAgain,
@@ -975,7 +1037,7 @@ CAUGHT = [
     (MultipliesByAColumnOfItsFit, check_blind_to_the_future, "ValueError"),
     (LooksTheNextReviewUp, check_blind_to_the_future, "had not been made yet"),
     (WhispersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "to the same side"),
-    (WhispersWhatOtherCardsTeachIt, check_learning_while_tested_is_declared, "same side"),
+    (WhispersWhatOtherCardsTeachIt, check_time_of_prediction, "same side"),
     (AStepKnowsItsOutcomes, check_last_step_is_the_fit, "earlier reviews"),
     (AStepLearnsFromTestRows, check_last_step_is_the_fit, "before the fit"),
     (TheLastStepPeeksInLogsItWasNotFittedTo, check_last_step_is_the_fit, "the last step"),
@@ -991,22 +1053,36 @@ CAUGHT = [
     (LeaksATenMillionthOfTheNextOutcome, check_blind_to_the_future, "earlier reviews"),
     (CurveLeaksATenMillionthOfItsOutcome, check_blind_to_the_future, "earlier reviews"),
     (CurveReadsItsOwnRating, check_blind_to_the_future, "earlier reviews"),
-    (LearnsFromItsOwnAnswerAndSaysItIsOnline, check_blind_to_the_future, "earlier reviews"),
+    (LearnsFromItsOwnAnswerAndPredictsAtReview, check_blind_to_the_future, "earlier reviews"),
     (ReadsGapsBetweenRowNumbers, check_blind_to_the_future, "everything after it"),
     (ReadsItsOwnAnswerTimeInTheSeconds, check_blind_to_the_future, "answer times"),
     (AddsUpSecondsToAClock, check_blind_to_the_future, "answer times"),
     (ReadsOnceInAWhileALongAnswerTime, check_blind_to_the_future, "answer times"),
     (ReadsGapsBetweenLaterDays, check_blind_to_the_future, "everything after it"),
     (ReadsOnRareRowsWhetherTheCardComesAgainSoon, check_blind_to_the_future, "after it"),
-    (LearnsFromNewCardsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
-    (LearnsFromAnswerTimesWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
-    (LearnsFromSameDayReviewsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
-    (LearnsFromSecondsWithoutSayingSo, check_learning_while_tested_is_declared, "online"),
+    (LearnsFromNewCardsWithoutSayingSo, check_time_of_prediction, "reviews of other cards"),
+    (
+        LearnsFromAnswerTimesWithoutSayingSo,
+        check_time_of_prediction,
+        "reviews of other cards",
+    ),
+    (
+        LearnsFromSameDayReviewsWithoutSayingSo,
+        check_time_of_prediction,
+        "reviews of other cards",
+    ),
+    (LearnsFromSecondsWithoutSayingSo, check_time_of_prediction, "reviews of other cards"),
     (FitsOnTestRows, check_fit_ignores_test_rows, "before the fit"),
     (FitsATenMillionthOnTestRows, check_fit_ignores_test_rows, "before the fit"),
     (FitsOnTheElapsedTimesOfTestRows, check_fit_ignores_test_rows, "before the fit"),
     (RemembersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "before the fit"),
-    (LearnsWhileTestedWithoutSayingSo, check_learning_while_tested_is_declared, "online = True"),
+    (LearnsWhileTestedWithoutSayingSo, check_time_of_prediction, "declare `when`"),
+    (LearnsUntilTheDayBeforeWithoutSayingSo, check_time_of_prediction, "previous_review"),
+    (CountsTheReviewsOfTheSession, check_time_of_prediction, "removed"),
+    (CountsTheReviewsOfTheSessionTheDayBefore, check_time_of_prediction, "removed"),
+    (LearnsUntilTheReviewAndSaysTheDayBefore, check_time_of_prediction, "day_before"),
+    (TimesTheAnswersOfTheDayAndSaysTheDayBefore, check_time_of_prediction, "day_before"),
+    (WhispersTheSession, check_time_of_prediction, "same side"),
     (ReadsTheTruth, check_truth_is_not_read, "reviews.truth"),
     (IgnoresTheSeed, check_deterministic, "`rng`"),
     (IsRandomWhenAsked, check_deterministic, "asked twice"),

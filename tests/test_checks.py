@@ -204,8 +204,16 @@ def test_an_algorithm_has_to_say_what_tables_need_to_know():
         def fit(self, reviews, rows, rng):
             return Model(lambda reviews, rows: np.full(len(rows), 0.9))
 
-    with pytest.raises(CheckFailed, match="same_day, online, sees_truth"):
+    with pytest.raises(CheckFailed, match=r"same_day .*, sees_truth .*, when "):
         check_algorithm(SaysNothing())
+
+
+def test_what_was_declared_online_has_to_declare_when():
+    class Online(Honest):
+        online: ClassVar[bool] = True
+
+    with pytest.raises(CheckFailed, match="in place of online"):
+        check_algorithm(Online())
 
 
 def test_a_task_of_ones_own_is_used_and_left_as_it_was():

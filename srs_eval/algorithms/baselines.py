@@ -9,7 +9,7 @@ import numpy as np
 
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Average:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
@@ -91,7 +91,7 @@ class Constant:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     p: float = 0.9

@@ -14,6 +14,7 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.reference import Recipe
 from srs_eval.errors import ConfigError
+from srs_eval.nouns import When
 
 HALF_LIFE = 0.5
 NOT_CONVERGED = "the fit stopped before it had converged"
@@ -48,7 +49,7 @@ class FitOptions(ABC):
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     name: ClassVar[str]

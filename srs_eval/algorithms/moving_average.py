@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 
 def _follow(
@@ -88,7 +88,7 @@ class MovingAverage:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = True
+    when: ClassVar[When] = "at_review"
     sees_truth: ClassVar[bool] = False
 
     start: float = 1.2

@@ -9,7 +9,7 @@ from srs_eval.checks.edge_cases import (
 )
 from srs_eval.checks.lookahead import (
     check_blind_to_the_future,
-    check_learning_while_tested_is_declared,
+    check_time_of_prediction,
 )
 from srs_eval.checks.stepwise import check_last_step_is_the_fit
 from srs_eval.checks.suite import (
@@ -38,12 +38,12 @@ __all__ = [
     "check_goes_to_a_worker",
     "check_inputs_not_mutated",
     "check_last_step_is_the_fit",
-    "check_learning_while_tested_is_declared",
     "check_nothing_outlives_a_fit",
     "check_parameters_rebuild_the_model",
     "check_predict_at_equals_predict",
     "check_pretraining_users_are_refused",
     "check_probabilities_in_range",
     "check_short_and_long_histories",
+    "check_time_of_prediction",
     "check_truth_is_not_read",
 ]

@@ -1,9 +1,10 @@
-"""Checks that predictions rest on what came before, and on what was learned in training."""
+"""Checks that predictions rest on what came before, and on no more than `when` says."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from srs_eval.cards import rows_by_card
 from srs_eval.checks.assertions import SignTest, expect_same
 from srs_eval.checks.harness import (
     curve_of,
@@ -13,7 +14,7 @@ from srs_eval.checks.harness import (
     other_times,
     predicted,
 )
-from srs_eval.checks.perturb import answered, cut_after, other_future, twice
+from srs_eval.checks.perturb import answered, cut_after, other_future, renamed, twice
 from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews
 
 _PROBED_ROWS = 200
@@ -97,38 +98,55 @@ def _probe(
 
 
 @honesty_check("What is asked for are rows of the log that is given, whatever log was fitted to")
-def check_learning_while_tested_is_declared(
-    algorithm: Algorithm, fold: Fold, reviews: Reviews
-) -> None:
-    """Check that a model which is not declared `online` is frozen while it is tested.
+def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
+    """Check that predictions are made when `when` says.
 
-    All reviews of other cards since the last training row, scored or not, are answered right and
-    quickly, and then wrong and slowly; a frozen model knows of other cards only what the training
-    rows taught it.
+    Of the reviews of other cards, some come too late for a prediction: those since the card's
+    previous review if it is made at the ``previous_review``, and those of the same day if it is
+    made the ``day_before``. Reviews up to the last training row may have taught the model
+    anything. The late ones, scored or not, are answered right and quickly, then wrong and slowly,
+    and then they are removed. No prediction may move by more than rounding, nor by rounding to
+    the same side row after row. Algorithms that predict ``at_review`` pass.
 
     Raises
     ------
     CheckFailed
-        If a prediction moved although the algorithm says ``online = False``.
+        If a prediction moved.
     """
-    if algorithm.online:
+    if algorithm.when == "at_review":
         return
     model = fit(algorithm, reviews, fold.train)
+    known = int(fold.train[-1])
+    previous = rows_by_card(reviews.card).previous()
+    told = f'{_TOO_LATE} `when = "{algorithm.when}"`{_SAY_LATER}'
     sides = SignTest()
     for last in evenly_spaced(len(fold.test), _PROBED_ROWS):
         seen = fold.test[: last + 1]
-        row = seen[-1:]
-        since = np.arange(int(fold.train[-1]) + 1, int(row[0]))
+        row = int(seen[-1])
+        begin = max(known, int(previous[row]))
+        if algorithm.when == "day_before":
+            begin = max(known, int(np.searchsorted(reviews.day, reviews.day[row])) - 1)
+        since = np.arange(begin + 1, row)
         others = since[reviews.card[since] != reviews.card[row]]
-        rng = np.random.default_rng(int(row[0]))
+        if not len(others):
+            continue
+        rng = np.random.default_rng(row)
         right = np.ones(len(others), bool)
         bad = answered(reviews, others, ~right, rng, slowly=True)
         good = answered(reviews, others, right, rng, slowly=False)
-        low = predicted(algorithm, model, bad, seen)[-1:]
-        high = predicted(algorithm, model, good, seen)[-1:]
-        expect_same(algorithm, low, high, row, _LEARNS_ON)
+        kept = np.setdiff1d(np.arange(row + 1), others)
+        low, high, alone = (
+            predicted(algorithm, model, log, rows)[-1:]
+            for log, rows in (
+                (bad, seen),
+                (good, seen),
+                (renamed(reviews.take(kept)), np.flatnonzero(np.isin(kept, seen))),
+            )
+        )
+        expect_same(algorithm, low, high, seen[-1:], told)
+        expect_same(algorithm, low, alone, seen[-1:], told)
         sides.add(high - low)
-    sides.expect_none(algorithm, _LEARNS_ON)
+    sides.expect_none(algorithm, told)
 
 
 _PEEKED = (
@@ -142,9 +160,10 @@ _KNOWS_ITS_ANSWER = (
 )
 _KNOWS_THE_FUTURE = "moved when everything from their row on was changed"
 _CURVE_KNOWS_IT = f"by predict_at {_KNOWS_THE_FUTURE}"
-_LEARNS_ON = (
-    "moved when answers to other cards in the test were changed, so the model goes on "
-    "learning while it is tested. Set `online = True` on the algorithm, so that tables say so"
+_TOO_LATE = "moved when later reviews of other cards were changed or removed, but it declares"
+_SAY_LATER = (
+    ". Make it rest on what was known then, or declare `when` as it is: a result of one day, "
+    "or of the session, makes it `day_before` or `at_review`"
 )
 
 

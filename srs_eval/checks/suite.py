@@ -43,7 +43,7 @@ from srs_eval.checks.harness import (
 )
 from srs_eval.checks.lookahead import (
     check_blind_to_the_future,
-    check_learning_while_tested_is_declared,
+    check_time_of_prediction,
 )
 from srs_eval.checks.perturb import columns_of, cut_after, renamed
 from srs_eval.checks.stepwise import check_last_step_is_the_fit
@@ -53,9 +53,7 @@ from srs_eval.checks.training import (
     check_nothing_outlives_a_fit,
 )
 from srs_eval.nouns import Algorithm, Fold, Reviews, Task
-from srs_eval.nouns.capabilities import misspelt
-
-_DECLARED = ("same_day", "online", "sees_truth")
+from srs_eval.nouns.capabilities import misspelt, undeclared
 
 
 def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
@@ -76,13 +74,10 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     CheckFailed
         Naming every check that failed, and why.
     """
-    undeclared = [
-        name for name in _DECLARED if not isinstance(getattr(algorithm, name, None), bool)
-    ]
-    if undeclared:
+    if missing := undeclared(algorithm):
         raise CheckFailed(
-            f"{named(algorithm)} does not say whether {', '.join(undeclared)}. Make it a subclass "
-            "of srs_eval.nouns.Algorithm, or give it these as True or False"
+            f"{named(algorithm)} does not declare {', '.join(missing)}. Make it a subclass of "
+            "srs_eval.nouns.Algorithm, or give it these attributes"
         )
     failures = []
     for check in _CHECKS:
@@ -201,7 +196,7 @@ def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: R
 _CHECKS: tuple[Check, ...] = (
     check_blind_to_the_future,
     check_fit_ignores_test_rows,
-    check_learning_while_tested_is_declared,
+    check_time_of_prediction,
     check_truth_is_not_read,
     check_deterministic,
     check_nothing_outlives_a_fit,

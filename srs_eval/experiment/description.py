@@ -95,7 +95,7 @@ def described(
         "protocol_version": protocol.version,
         "config_hash": config_hash(content),
         "code_hash": _code_hash(built.values()),
-        "online": str(built["algo"].online).lower(),
+        "when": built["algo"].when,
         "python": platform.python_version(),
         **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
         **plug_in_versions(targets(options)),

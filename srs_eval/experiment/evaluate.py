@@ -135,7 +135,7 @@ def result_of(experiment: Experiment, scored: Sequence[ScoredUser], predicted: P
         metrics=over.metrics,
         thresholds=over.thresholds,
         interval_over=over.interval_over,
-        online=algorithm.online,
+        when=algorithm.when,
         sees_truth=algorithm.sees_truth,
         pretrained=bool(getattr(algorithm, "pretrained", False)),
         seed=experiment.seed,

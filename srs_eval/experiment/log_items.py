@@ -18,6 +18,7 @@ from srs_eval.experiment.learned_model import learned_model
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, Part
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import RESULTS
 from srs_eval.results.fit_counts import fits_in_words
 from srs_eval.results.result import Result
@@ -112,11 +113,10 @@ def describe(plan: Plan, result: Result) -> str:
         for name in HEADLINE
         if (s := facts.metrics.get(name)) is not None
     ]
-    online = " It goes on learning while it is tested." if facts.online else ""
     lines = [
         f"**{for_markdown(about.label)}** on {for_markdown(experiment.source.location)}, "
         f"protocol {facts.protocol} (version {experiment.protocol.version}), "
-        f"seed {facts.seed}.{online}",
+        f"seed {facts.seed}. Predictions are made {IN_WORDS[facts.when]}.",
         "",
         f"{facts.reviews:,} scored reviews of {facts.users} users; "
         f"fits: {fits_in_words(result.fitted)}.",

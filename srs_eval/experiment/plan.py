@@ -21,14 +21,13 @@ from srs_eval.experiment.description import RunDescription, described
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
+from srs_eval.nouns.capabilities import undeclared
 from srs_eval.results.folder import is_run
 from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
 _NOT_NEGATIVE = ("seed", "curves_per_user")
-
-_DECLARED = ("same_day", "online", "sees_truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +213,8 @@ def _require_validation(
 
 def _require_declarations(algorithm: object, name: str) -> None:
     """Refuse an algorithm that lacks a declaration that every table needs."""
-    missing = [
-        trait for trait in _DECLARED if not isinstance(getattr(algorithm, trait, None), bool)
-    ]
-    if missing:
+    if missing := undeclared(algorithm):
         raise ConfigError(
-            f"algo={name}: {type(algorithm).__name__} does not say whether {', '.join(missing)}; "
-            "make it a subclass of srs_eval.nouns.Algorithm, or give it these as True or False"
+            f"algo={name}: {type(algorithm).__name__} does not declare {', '.join(missing)}; make "
+            "it a subclass of srs_eval.nouns.Algorithm, or give it these attributes"
         )

@@ -12,6 +12,7 @@ from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import Confusion, ThresholdBias
 from srs_eval.nouns import Fit, Metric
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
@@ -34,12 +35,12 @@ def announcement(plan: Plan, n_users: int) -> str:
     """Return what will be evaluated, and where the results will be."""
     experiment = plan.experiment
     protocol = experiment.protocol
-    online = " (goes on learning while it is tested)" if experiment.algorithm.online else ""
     users = "1 user" if n_users == 1 else f"{n_users:,} users"
     fits = "1 fit" if protocol.folds == 1 else f"{protocol.folds} fits"
     return facts(
         {
-            "algorithm": plan.about.label + online,
+            "algorithm": plan.about.label,
+            "predicts": IN_WORDS[experiment.algorithm.when],
             "data": f"{experiment.source.location}: {users}",
             "protocol": f"{protocol.name}, version {protocol.version}: {fits} per user",
             "output": str(plan.options.folder),

@@ -39,12 +39,14 @@ from srs_eval.nouns.values import (
     Task,
     User,
 )
+from srs_eval.nouns.when import WHEN, When, latest, when_named
 
 __all__ = [
     "GROUPS",
     "OPTIONAL_COLUMNS",
     "PREDICTION_COLUMNS",
     "REVIEW_COLUMNS",
+    "WHEN",
     "Algorithm",
     "Better",
     "BoolArray",
@@ -73,4 +75,7 @@ __all__ = [
     "Task",
     "User",
     "WarmStarting",
+    "When",
+    "latest",
+    "when_named",
 ]

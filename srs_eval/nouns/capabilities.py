@@ -1,4 +1,4 @@
-"""Optional methods of algorithms and models, and names that look like misspellings of them."""
+"""What algorithms declare, their optional methods, and names that look like misspellings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from srs_eval.nouns.protocols import (
     Pretrainable,
     WarmStarting,
 )
+from srs_eval.nouns.when import WHEN
 
 # Each method, with the protocol that describes it.
 CAPABILITIES = {
@@ -24,6 +25,26 @@ CAPABILITIES = {
 }
 _KNOWN = {"fit", "predict", "pretrained", *CAPABILITIES}
 _ALIKE = 0.9
+
+
+def undeclared(algorithm: object) -> list[str]:
+    """Return what an algorithm fails to declare, with the values that are possible.
+
+    Examples
+    --------
+    >>> undeclared(Algorithm)
+    []
+    """
+    missing = [
+        f"{name} (True or False)"
+        for name in ("same_day", "sees_truth")
+        if not isinstance(getattr(algorithm, name, None), bool)
+    ]
+    # `online = True` was what plug-ins declared before there was `when`.
+    when, online = getattr(algorithm, "when", None), getattr(algorithm, "online", False)
+    if when not in WHEN or (online is True and when == WHEN[0]):
+        missing.append(f"when ({', '.join(WHEN)}; in place of online)")
+    return missing
 
 
 def misspelt(plugged_in: Algorithm | MemoryModel) -> list[str]:

@@ -17,6 +17,7 @@ from srs_eval.nouns.values import (
     Task,
     User,
 )
+from srs_eval.nouns.when import When
 
 
 class Source(Protocol):
@@ -120,16 +121,18 @@ class Algorithm(Protocol):
     same_day : bool
         Whether its histories keep the reviews made on the day of the review before.
         The scored reviews are the same either way.
-    online : bool
-        Whether its model goes on learning from each answer while it is tested. Marked in
-        every table, because other models are frozen.
+    when : {"previous_review", "day_before", "at_review"}
+        When its predictions are made, which tables are grouped by. Of the reviews after the
+        training rows of the fold, a prediction may rest on those of its own card and, of other
+        cards, on those until the card's previous review; or until the end of the day before; or
+        until the predicted review itself.
     sees_truth : bool
         Whether it reads `Reviews.truth`, as only an upper bound does; from all others it
         is kept away.
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:

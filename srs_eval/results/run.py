@@ -17,17 +17,17 @@ from srs_eval.results.fit_counts import MARK, FitCounts
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
+from srs_eval.results.summary import UNKNOWN
 from srs_eval.text.plain import one_line
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: a key of the summary, the mark of its name, and what the mark means.
 TRAITS = {
-    "online": ("*", "goes on learning while it is tested"),
     "pretrained": ("°", "has learned from other users"),
     "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
 }
 # Models with one of these are not eligible for best.
-INELIGIBLE = ("online", "sees_truth")
+INELIGIBLE = ("sees_truth",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ class Run:
     def protocol(self) -> str:
         """Name of the evaluation protocol."""
         return str(self.summary.get("protocol", ""))
+
+    @property
+    def when(self) -> str:
+        """When predictions were made: one of `WHEN`, or ``unknown``."""
+        return str(self.summary.get("when", UNKNOWN))
 
     @property
     def traits(self) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from srs_eval.metrics.summary import MetricSummary
+from srs_eval.nouns import WHEN, when_named
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 
+UNKNOWN = "unknown"
 _COUNTS = ("users", "reviews", "forgotten")
 
 
@@ -40,7 +42,10 @@ class Summary:
         What the intervals are over: ``users``, or ``cards and days`` of a single user.
     interval_level : float
         Confidence level of the intervals.
-    online, sees_truth, pretrained : bool
+    when : str
+        When predictions were made, one of `WHEN`; ``unknown`` where an earlier release did not
+        write it and it cannot be derived.
+    sees_truth, pretrained : bool
         As the algorithm declares.
     seed : int
         Seed of every fit, together with the user and the fold.
@@ -71,7 +76,7 @@ class Summary:
     thresholds: tuple[Mapping[str, float], ...] = ()
     interval_over: str = "users"
     interval_level: float = LEVEL
-    online: bool = False
+    when: str = UNKNOWN
     sees_truth: bool = False
     pretrained: bool = False
     seed: int = 0
@@ -110,6 +115,7 @@ class Summary:
         FitCounts.of_summary(content)  # refuses what is no count
         for name in _COUNTS:
             known[name] = int(known.get(name, 0))
+        known["when"] = _when(content)
         known["metrics"] = {
             str(name): _metric(row) for name, row in dict(known.get("metrics", {})).items()
         }
@@ -119,6 +125,20 @@ class Summary:
         for name in ("tags", "left_out"):
             known[name] = dict(known.get(name, {}))
         return cls(**{**known, "label": str(content["label"])})
+
+
+def _when(content: Mapping[str, Any]) -> str:
+    """Return when predictions were made; earlier releases wrote whether a model was online.
+
+    A model that was not online was checked to be frozen while it was tested. An online one may
+    have learned until the day before or until the review.
+    """
+    if "when" in content:
+        found = when_named(str(content["when"]))
+        return found if found in WHEN else UNKNOWN
+    if content.get("sees_truth"):
+        return "at_review"
+    return "previous_review" if content.get("online") is False else UNKNOWN
 
 
 def _metric(row: Mapping[str, Any]) -> MetricSummary:

@@ -16,7 +16,7 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.checks import (
     CheckFailed,
     check_algorithm,
-    check_learning_while_tested_is_declared,
+    check_time_of_prediction,
 )
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.revlogs_10k import RevlogsFolder
@@ -243,8 +243,8 @@ def test_cheats_do_not(protocol, cheat):
 
 def test_learning_from_the_clock_while_tested_is_noticed():
     task = SrsBenchmarkSecs()(trial_task(same_day=True).reviews, same_day=True)
-    with pytest.raises(CheckFailed, match="online = True"):
-        check_learning_while_tested_is_declared(LearnsFromOthersFractionsOfDays(), task)
+    with pytest.raises(CheckFailed, match="declare `when`"):
+        check_time_of_prediction(LearnsFromOthersFractionsOfDays(), task)
 
 
 def test_seconds_between_answers_cannot_be_read(make_log):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numba
 import numpy as np
@@ -33,6 +33,8 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    When,
+    latest,
 )
 
 Vector = NDArray[np.float64]
@@ -234,8 +236,6 @@ class Blend(Wrapper):
         If `base` is no algorithm, or an option is out of range.
     """
 
-    online: ClassVar[bool] = True
-
     base: Algorithm
     half_life: float = 1000.0
     prior: float = 20.0
@@ -250,6 +250,11 @@ class Blend(Wrapper):
         require_choice("blend", "every", self.every, ("day", "review"))
         if not (isinstance(self.held_out, int | float) and 0 <= self.held_out < 1):
             raise ConfigError(f"blend: held_out={self.held_out} must be at least 0 and below 1")
+
+    @property
+    def when(self) -> When:
+        """When the later of base and recalibration is known."""
+        return latest(self.base.when, "day_before" if self.every == "day" else "at_review")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
         """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""

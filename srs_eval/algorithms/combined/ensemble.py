@@ -32,6 +32,8 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    When,
+    latest,
 )
 
 Vector = NDArray[np.float64]
@@ -132,9 +134,9 @@ class Ensemble:
         return any(member.same_day for member in self.members.values())
 
     @property
-    def online(self) -> bool:
-        """Whether any algorithm goes on learning while it is tested."""
-        return any(member.online for member in self.members.values())
+    def when(self) -> When:
+        """When the latest of the predictions is made."""
+        return latest(*(member.when for member in self.members.values()))
 
     @property
     def pretrained(self) -> bool:

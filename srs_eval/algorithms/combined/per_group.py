@@ -164,11 +164,6 @@ class PerGroup(Wrapper):
                 "with fit=newton or fit=lbfgs and prior_weight above 0"
             )
 
-    @property
-    def online(self) -> bool:
-        """Whether the other algorithm goes on learning while it is tested."""
-        return self.base.online
-
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
         return self._learn(reviews, rows, rng, None)

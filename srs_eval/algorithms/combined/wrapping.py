@@ -19,11 +19,12 @@ from srs_eval.nouns import (
     Part,
     Reviews,
     WarmStarting,
+    When,
 )
+from srs_eval.nouns.capabilities import undeclared
 
 Vector = NDArray[np.float64]
 
-_DECLARED = ("same_day", "online", "sees_truth")
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
 _MOST = 20.0
 
@@ -38,6 +39,11 @@ class Wrapper:
     def same_day(self) -> bool:
         """Whether the other algorithm's histories keep same-day reviews."""
         return self.base.same_day
+
+    @property
+    def when(self) -> When:
+        """When the other algorithm's predictions are made."""
+        return self.base.when
 
     @property
     def pretrained(self) -> bool:
@@ -58,8 +64,7 @@ def require_algorithm(owner: str, option: str, value: object) -> None:
     ConfigError
         Saying how to write one.
     """
-    declared = all(isinstance(getattr(value, name, None), bool) for name in _DECLARED)
-    if not (declared and callable(getattr(value, "fit", None))):
+    if undeclared(value) or not callable(getattr(value, "fit", None)):
         raise ConfigError(
             f"{owner}: {option}={value} is no algorithm; write "
             f"{option}={{_target_: srs_eval.algorithms.fsrs.fsrs6.Fsrs6}}, or another class"

@@ -18,7 +18,7 @@ from srs_eval.algorithms.history import History, history_of
 from srs_eval.algorithms.options import require_above_zero, require_bool
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews, When
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -138,7 +138,7 @@ class BoostedTrees:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     monotone: bool = False

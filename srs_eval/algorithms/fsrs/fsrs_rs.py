@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews, User
+from srs_eval.nouns import IntArray, Reviews, User, When
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4
@@ -52,7 +52,7 @@ class FsrsRs:
     """
 
     same_day: ClassVar[bool] = True
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     card_ids: bool = False

@@ -12,7 +12,7 @@ from scipy.special import betaln, digamma
 
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews, When
 
 Vector = NDArray[np.float64]
 
@@ -213,7 +213,7 @@ class Ebisu:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EbisuModel:

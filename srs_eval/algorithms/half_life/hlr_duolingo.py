@@ -25,7 +25,7 @@ from srs_eval.algorithms.half_life.half_life import (
 )
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, When
 
 _LN2 = math.log(2)
 _RATE = 0.001
@@ -149,7 +149,7 @@ class HlrDuolingo:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
     methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
 

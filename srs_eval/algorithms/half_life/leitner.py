@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, When
 
 
 def boxes(right: Vector, wrong: Vector) -> Vector:
@@ -27,7 +27,7 @@ class Leitner:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, When
 
 _SLOPE, _START = 2.35, -16.46
 
@@ -31,7 +31,7 @@ class Pimsleur:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:

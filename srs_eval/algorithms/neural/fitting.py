@@ -34,7 +34,7 @@ from srs_eval.algorithms.neural.training import (
 )
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 LONGEST_TRAINED_HISTORY = 64
 
@@ -73,7 +73,7 @@ class NetworkAlgorithm:
     recipe: ClassVar[Recipe]
     counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size")
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

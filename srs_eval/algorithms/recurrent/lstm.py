@@ -20,7 +20,7 @@ from srs_eval.engine.packing import pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -93,7 +93,7 @@ class Lstm:
     start: Weights | None = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "lstm"
     same_day: ClassVar[bool] = True
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

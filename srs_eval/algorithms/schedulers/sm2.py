@@ -10,7 +10,7 @@ import numpy as np
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, When
 
 _LONGEST_INTERVAL = 36500.0
 
@@ -70,7 +70,7 @@ class Sm2:
     """
 
     same_day: ClassVar[bool] = False
-    online: ClassVar[bool] = False
+    when: ClassVar[When] = "previous_review"
     sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:

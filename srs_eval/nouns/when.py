@@ -1,0 +1,40 @@
+"""When predictions are made: what they may rest on besides the history of their own card."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+# Ordered by how much may be known: each includes the one before.
+When = Literal["previous_review", "day_before", "at_review"]
+WHEN: tuple[When, ...] = get_args(When)
+
+IN_WORDS: dict[str, str] = {
+    "previous_review": "at the card's previous review",
+    "day_before": "the day before",
+    "at_review": "at the review",
+    "unknown": "at an unknown time",
+}
+# Names of the first and the last in public tables.
+_ALIASES = {"ahead": "previous_review", "imm": "at_review"}
+
+
+def latest(*parts: When) -> When:
+    """Return when a model predicts that is made of models that predict at these times.
+
+    Examples
+    --------
+    >>> latest("day_before", "previous_review")
+    'day_before'
+    """
+    return max(parts, key=WHEN.index)
+
+
+def when_named(name: str) -> str:
+    """Return a name of `WHEN` for itself or its alias in public tables; other names unchanged.
+
+    Examples
+    --------
+    >>> when_named("imm"), when_named("ahead"), when_named("day_before")
+    ('at_review', 'previous_review', 'day_before')
+    """
+    return _ALIASES.get(name, name)
