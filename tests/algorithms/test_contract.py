@@ -27,6 +27,8 @@ PRESETS = {
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
     "fsrs7_withdrawn": {"fit"},
+    "mixture": {"weights"},
+    "session_filter_small": {"features", "width", "level_width"},
 }
 
 
@@ -70,6 +72,7 @@ def built(config):
 
 # One of each family; the slow tests check all.
 REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "logistic", "dash", "per_group"}
+REPRESENTATIVE |= {"session_filter_small"}
 
 
 @pytest.mark.parametrize("config", list(ways_to_fit(REPRESENTATIVE.__contains__)))

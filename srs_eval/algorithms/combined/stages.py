@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.combined.wrapping import Vector, as_seen_by, fitted, log_odds
+from srs_eval.algorithms.combined.wrapping import Vector, as_seen_by, curve_of, fitted, log_odds
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
 
 _SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 _FEWEST = 20
@@ -54,6 +54,16 @@ class Stages:
                 z[rows] = log_odds(model.predict(*as_seen_by(self.algorithm, known, rows)))
         return np.nan_to_num(z)
 
+    def log_odds_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Return log-odds of recall at other elapsed times, of models with a forgetting curve."""
+        z = np.zeros(np.shape(elapsed))
+        for model, begin, end in self.segments(reviews):
+            some = (rows >= begin) & (rows < end)
+            if some.any():
+                seen = as_seen_by(self.algorithm, reviews, rows[some])
+                z[some] = log_odds(curve_of(model, *seen, elapsed[some]))
+        return z
+
 
 def fitted_in_stages(
     algorithm: Algorithm, reviews: Reviews, rows: IntArray, rng: np.random.Generator
@@ -82,5 +92,5 @@ def fitted_in_stages(
             if size == len(rows):
                 raise
         else:
-            begins.append(int(rows[size - 1]) + 1)
+            begins.append(int(rows[size - 1]) + 1 if size else 0)
     return Stages(algorithm, tuple(models), tuple(begins))

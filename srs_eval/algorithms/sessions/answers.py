@@ -18,6 +18,8 @@ Vector = NDArray[np.float64]
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
+# Sums are kept for that many groups at most, although most of these may be empty.
+_MOST_GROUPS = 1 << 20
 # Cards at most so many places apart are neighbours; places and days after which one counts less.
 _PLACES, _FADING_PLACES, _FADING_DAYS = 15, 5.0, 3.0
 
@@ -39,14 +41,14 @@ def _surround(
     last = np.zeros((cards, 2))
     sums = np.zeros((2, len(card)))
     by_place = np.exp(-np.arange(_PLACES + 1) / _FADING_PLACES)
+    by_age = 0.5 ** (np.arange(day[-1] + 1 if len(day) else 0) / _FADING_DAYS)
     for row in range(len(card)):
         if not learned[row]:
             continue
         own = card[row]
         for other in range(max(0, own - _PLACES), min(cards, own + _PLACES + 1)):
             if other != own and last_day[other] >= 0:
-                age = day[row] - last_day[other]
-                share = by_place[abs(other - own)] * 0.5 ** (age / _FADING_DAYS)
+                share = by_place[abs(other - own)] * by_age[day[row] - last_day[other]]
                 sums[0, row] += share * last[other, 0]
                 sums[1, row] += share * last[other, 1]
         last_day[own] = day[row]
@@ -156,8 +158,9 @@ class Answers:
         """Number the groups of reviews that are alike in all columns."""
         group = np.zeros(len(self), np.int64)
         for column in columns:
-            pair = group * (column.max(initial=0) + 2) + column + 1
-            group = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+            group = group * (column.max(initial=0) + 2) + column + 1
+            if group.max(initial=0) > _MOST_GROUPS:
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
         return group
 
     def faded(

@@ -97,6 +97,10 @@ def _slope(answers: Answers) -> Vector:
     return answers.z
 
 
+def _deviation(answers: Answers) -> Vector:
+    return answers.z - 2
+
+
 def _neighbours(answers: Answers) -> Vector:
     return answers.bias_of_neighbours(prior=0.5)
 
@@ -105,9 +109,9 @@ def _in_a_row(answers: Answers, *, recalled: bool) -> Vector:
     """Count the later-day answers of the day before each review, since one ended otherwise."""
     alike = answers.later & (answers.reviews.recalled == recalled)
     otherwise = answers.later & ~alike
-    # A run ends with a day and with an answer of the other kind.
-    run = answers.grouped(answers.day, np.cumsum(otherwise) - otherwise)
-    return answers.faded(alike, run)
+    new_day = np.diff(answers.day, prepend=answers.day[:1]) > 0
+    ended = np.concatenate([[False], otherwise[:-1]])[: len(answers)] | new_day
+    return answers.faded(alike, np.cumsum(ended))
 
 
 def _fails(answers: Answers) -> Vector:
@@ -235,6 +239,9 @@ _CARD, _TIMES, _DAY = "history of the card", "answer times", "day"
 
 # The weights of these two are narrower or wider than those of all others.
 _LEVEL = {"bias": Formula(_bias, LEVEL), "slope": Formula(_slope, LEVEL)}
+LEVEL_OF_CARD: Mapping[str, Feature] = MappingProxyType(
+    {"bias": Formula(_bias, LEVEL), "deviation": Formula(_deviation, LEVEL)}
+)
 # What a session does to all cards.
 SESSION: Mapping[str, Feature] = MappingProxyType(
     {

@@ -22,7 +22,7 @@ from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
 from srs_eval.algorithms.sessions.walk import Prior, Vector, Walk, contributions, walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,9 @@ class SessionFilter(Wrapper):
         If `base` is no algorithm, or an option is out of range.
     """
 
-    online: ClassVar[bool] = True
+    # Features count same-day reviews, whatever the other algorithm reads.
+    same_day: ClassVar[bool] = True
+    when: ClassVar[When] = "at_review"
 
     base: Algorithm = field(default_factory=Fsrs7)
     features: str = "full"
@@ -170,11 +172,6 @@ class SessionFilter(Wrapper):
                     f"extra.{name}={{_target_: package.module.Class}}, a subclass of "
                     "srs_eval.algorithms.sessions.features.Feature"
                 )
-
-    @property
-    def same_day(self) -> bool:
-        """Whether histories keep same-day reviews: features count them."""
-        return True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
