@@ -269,7 +269,8 @@ def test_whatever_happens_the_safeguard_limits_the_loss():
     reviews = REVIEWS
     algorithm = SessionFilter(Constant(0.7), features="small", trust=0.1, width=1.0)
     model = fitted(algorithm)
-    model = replace(model, stages=replace(model.stages, models=model.stages.models[:1], begins=(0,)))
+    stages = replace(model.stages, models=model.stages.models[:1], begins=(0,))
+    model = replace(model, stages=stages)
     free = replace(model, trust=1.0)
     rows = np.flatnonzero(Answers(reviews, np.zeros(len(reviews))).later)
     for row in rows:
@@ -424,9 +425,7 @@ def test_a_forecast_does_not_know_the_answers_since_the_cards_previous_review():
         if len(since):
             earlier = rating.copy()
             earlier[: previous - 20] = np.where(earlier[: previous - 20] > 1, 1, 4)
-            assert model.predict(replace(other, rating=earlier), rows) != model.predict(
-                other, rows
-            )
+            assert model.predict(replace(other, rating=earlier), rows) != model.predict(other, rows)
 
 
 def test_the_curve_of_a_forecast_falls():

@@ -240,9 +240,7 @@ class Ensemble:
         return best_weights(np.column_stack(given), reviews.recalled[rows[begin:]], shares), ""
 
 
-def best_weights(
-    given: Matrix, recalled: BoolArray, shares: Vector, pull: float = _PULL
-) -> Vector:
+def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float = _PULL) -> Vector:
     """Find the weights of which the mean of log-odds has the lowest log loss.
 
     To the summed loss, half the pull times the squared distance to the shares is added.

@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
 # Sums are kept for that many groups at most, although most of these may be empty.
-_MOST_GROUPS = 1 << 20
+_MOST_GROUPS = 1 << 16
 # Cards at most so many places apart are neighbours; places and days after which one counts less.
 _PLACES, _FADING_PLACES, _FADING_DAYS = 15, 5.0, 3.0
 
@@ -58,9 +58,9 @@ def _surround(
 
 # Each step needs the one before, within groups of any order: no numpy function can do that.
 _faded: Callable[[IntArray, Vector, float], Vector] = numba.njit()(_fade)
-_surrounded: Callable[
-    [IntArray, IntArray, BoolArray, Vector, Vector], tuple[Vector, Vector]
-] = numba.njit()(_surround)
+_surrounded: Callable[[IntArray, IntArray, BoolArray, Vector, Vector], tuple[Vector, Vector]] = (
+    numba.njit()(_surround)
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Answers:
         return np.where(self.previous < 0, 0.0, values[self.previous].astype(np.float64))
 
     def grouped(self, *columns: IntArray) -> IntArray:
-        """Number the groups of reviews that are alike in all columns."""
+        """Return numbers of the groups of reviews that are alike in all columns."""
         group = np.zeros(len(self), np.int64)
         for column in columns:
             group = group * (column.max(initial=0) + 2) + column + 1

@@ -52,9 +52,7 @@ def _learn(
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
-_Sequential = Callable[
-    [Matrix, Vector, Vector, Vector, Vector, float], tuple[Matrix, Matrix]
-]
+_Sequential = Callable[[Matrix, Vector, Vector, Vector, Vector, float], tuple[Matrix, Matrix]]
 _learned: _Sequential = numba.njit()(_learn)
 
 
