@@ -15,7 +15,6 @@ from srs_eval.plots.style import (
     MUTED,
     NORMAL,
     SMALL,
-    counted,
     heading,
     house_style,
     lettering,
@@ -71,12 +70,11 @@ def contributions_figure(users: Sequence[Sequence[Contribution]], *, title: str 
         What the figure is about, such as an algorithm and a data set.
     """
     groups = {found.name for user in users for found in user}
-    whose = "this user's" if len(users) == 1 else f"{counted(len(users), 'user')}'"
     with house_style():
         figure = new_figure(5.6, 1.3 + 0.3 * len(groups))
         plot_contributions(figure.subplots(), users)
         figure.suptitle(
-            heading(f"what {whose} forgetting depends on", title),
+            heading("forgetting depends on", title),
             x=0.01,
             ha="left",
             fontsize=NORMAL + 1,

@@ -235,7 +235,7 @@ def _successes(answers: Answers) -> Vector:
 
 
 LEVEL = "level"
-_CARD, _TIMES, _DAY = "history of the card", "answer times", "day"
+_CARD, _TIMES, _BREAK = "history of the card", "answer times", "break"
 
 # The weights of these two are narrower or wider than those of all others.
 _LEVEL = {"bias": Formula(_bias, LEVEL), "slope": Formula(_slope, LEVEL)}
@@ -261,7 +261,7 @@ SESSION: Mapping[str, Feature] = MappingProxyType(
         "passes": Formula(_passes, "recent answers"),
         "tempo": Formula(_tempo, _TIMES),
         "agains": Formula(_agains, "recent answers"),
-        "pause": Formula(_pause, _DAY),
+        "pause": Formula(_pause, _BREAK),
     }
 )
 # What is known of a card when its previous review ends.
