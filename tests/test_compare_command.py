@@ -46,7 +46,6 @@ def test_a_sweep_is_compared_from_its_folder(
     assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
     said = capsys.readouterr().out
     assert "3 runs on synthetic, protocol srs_benchmark: 2 users" in said
-    assert "moving_avg *" in said
     assert "baseline avg" in said
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
@@ -58,7 +57,18 @@ def test_a_sweep_is_compared_from_its_folder(
     means = {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
     expected = {name: pytest.approx(loss["mean_users"]) for name, loss in losses.items()}
     assert means == expected
-    assert [run["traits"] for run in found["runs"]] == [[], [], ["online"]]
+    assert [run["when"] for run in found["runs"]] == 2 * ["previous_review"] + ["at_review"]
+    assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
+
+
+def test_runs_are_chosen_by_when_they_predict_under_either_name(
+    sweep: Path, tmp_path: Path
+) -> None:
+    for when in ("ahead", "previous_review"):
+        assert command([str(sweep), f"out={tmp_path / when}", "tracking=none", f"when={when}"]) == 0
+        found = json.loads((tmp_path / when / "comparison.json").read_text())
+        assert {run["when"] for run in found["runs"]} == {"previous_review"}
+    assert command([str(sweep), f"out={tmp_path / 'no'}", "tracking=none", "when=later"]) == 2
 
 
 def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(

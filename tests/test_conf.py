@@ -155,3 +155,13 @@ def test_every_study_has_its_experiment_or_a_program_of_its_own():
         programs = re.findall(r"`python (experiments/\S+\.py)`", readme)
         assert programs
         assert all((ROOT / program).is_file() for program in programs)
+
+
+def test_the_leaderboard_has_every_algorithm_that_needs_no_further_package():
+    content = OmegaConf.load(CONF / "experiment" / "leaderboard.yaml")
+    listed = content.hydra.sweeper.params.algo.split(",")
+    without = {"oracle", "fsrs_rs", "lstm_curves", "lstm_published", "transformer", "nn17"}
+    without |= {"gru", "gru_p", "gru_curves"}
+    assert len(listed) == len(set(listed))
+    assert set(listed) | without == {path.stem for path in (CONF / "algo").glob("*.yaml")}
+    assert not set(listed) & without

@@ -91,7 +91,7 @@ def test_settings_and_tags_are_known_before_anything_is_fitted(run):
     tags = {item.name: item.value for item in of_kind(Tag, before)}
     assert tags == plan.about.tags
     assert tags["paper"] == "1"
-    assert tags["online"] == "true"
+    assert tags["when"] == "at_review"
     assert tags["protocol"] == "srs_benchmark"
     assert tags["config_hash"] == plan.about.tags["config_hash"]
     assert "sweep_id" not in tags
@@ -134,7 +134,7 @@ def test_the_description_can_be_read(run):
     _, result, _, after = run(MovingAverage(), 1)
     (text,) = of_kind(Description, after)
     assert text.markdown.startswith("**chosen")
-    assert "goes on learning while it is tested" in text.markdown
+    assert "Predictions are made at the review" in text.markdown
     assert f"| log_loss | {result.facts.metrics['log_loss'].mean_users:.4f} |" in text.markdown
     assert "99 % over cards" in text.markdown
     assert text.markdown.endswith("a note")

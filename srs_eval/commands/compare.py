@@ -16,6 +16,7 @@ from srs_eval.commands.arguments import (
     sort_words,
 )
 from srs_eval.errors import ConfigError
+from srs_eval.nouns.when import ALIASES, WHEN, when_named
 from srs_eval.text.console import facts, say
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ KEYS = {
     "public srs-benchmark's results; only the users of the runs count",
     "experiment": "take all finished runs of this experiment of the tracking store",
     "sweep_id": "take the runs of this sweep of the tracking store",
+    "when": "take only runs whose predictions are made then: previous_review (or ahead), "
+    "day_before, at_review (or imm)",
     "tags.KEY": "take the runs of the tracking store with this tag, such as tags.algo=fsrs6",
     "tracking": "mlflow: log the comparison as a run of its own; none: files only",
     "tracking.uri": "the tracking store (MLFLOW_TRACKING_URI, or mlflow.db)",
@@ -46,7 +49,11 @@ KEYS = {
 _TAGS = "tags."
 # Tags by which the tracker can find a comparison.
 _TAGS_OF_RUN = ("verdict", "metric", "baseline", "users", "options_compared_on")
-_CHOICES = {"intersect": ("true", "false"), "tracking": ("mlflow", "none")}
+_CHOICES = {
+    "intersect": ("true", "false"),
+    "tracking": ("mlflow", "none"),
+    "when": (*WHEN, *ALIASES),
+}
 _HELP = f"""Compare finished runs from their saved scores; nothing is fitted again.
 
   {PROGRAM} outputs/2026-01-31/12-00-00_sweep            all runs below a folder
@@ -138,6 +145,10 @@ def _compare(request: Request, words: Sequence[str]) -> int:
     runs, left_out = read_runs([*request.paths, *stored])
     published = request.path("published")
     yardsticks = read_published(published) if published else []
+    if "when" in request.options:
+        when = when_named(request.options["when"])
+        runs = [run for run in runs if run.when == when]
+        yardsticks = [run for run in yardsticks if run.when == when]
     left_out += without
     if not runs and not yardsticks:
         raise ConfigError("\n".join(left_out) or "there are no finished runs")
@@ -176,7 +187,7 @@ def _stored(request: Request, out: Path) -> tuple[list[Path], list[str]]:
 def _store_filter(options: Mapping[str, str]) -> dict[str, str]:
     """Return the tags of the requested runs of the tracking store, and their experiment."""
     return {
-        key.removeprefix(_TAGS): value
+        key.removeprefix(_TAGS): when_named(value) if key == "tags.when" else value
         for key, value in options.items()
         if key in ("experiment", "sweep_id") or key.startswith(_TAGS)
     }
@@ -200,7 +211,10 @@ def _track(
             for run, mean in zip(verdict.runs, verdict.leaderboard.mean, strict=True)
             for named in (run, *verdict.paired.duplicates_of(run))
         },
-        tags={name: str(found[name]) for name in _TAGS_OF_RUN if name in found},
+        tags={
+            **{name: str(found[name]) for name in _TAGS_OF_RUN if name in found},
+            **{f"leader.{when}": name for when, name in found["leaders"].items()},
+        },
         note=markdown(verdict).partition("\n## ")[0],
         uri=request.options.get("tracking.uri"),
         experiment=request.options.get("tracking.experiment", EXPERIMENT),

@@ -46,6 +46,7 @@ class _Command:
 
     folder: Path | None = None
     is_sweep: bool = False
+    report: bool = False
     printed: set[str] = field(default_factory=set)
     claims: ExitStack = field(default_factory=ExitStack)
     status: int = 0
@@ -77,7 +78,7 @@ class RememberFolder(Callback):
         """Claim and note the folder that holds the folders of all jobs."""
         _claim(config, "sweep")
         _command.folder = Path(config.hydra.sweep.dir).resolve()
-        _command.is_sweep = True
+        _command.is_sweep, _command.report = True, bool(config.report)
         # A search goes on with its trials; any other sweep says anew how each job ends.
         if config.hydra.sweeper["_target_"] == _GRID:
             from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
@@ -245,7 +246,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
 
 def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
-    _command.folder, _command.is_sweep = None, False
+    _command.folder, _command.is_sweep, _command.report = None, False, False
     _command.printed, _command.status, _command.reports_its_end = set(), 0, False
     entry = hydra.main(
         config_path=str(option_files.conf_folder()), config_name="config", version_base="1.3"
@@ -293,7 +294,9 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     if folder is not None:
         from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
 
-        status = max(status, report_jobs(folder, is_sweep=_command.is_sweep))
+        status = max(
+            status, report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
+        )
     return status
 
 

@@ -69,7 +69,8 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
 def _duplicate(run: Run, twin: Run, users: Sequence[User]) -> Duplicate | None:
     """Compare two runs; None if they differ."""
     metrics = [name for name in run.scores if name in twin.scores]
-    if run.traits != twin.traits or not users or not metrics:
+    alike = (run.traits, run.when) == (twin.traits, twin.when)
+    if not alike or not users or not metrics:
         return None
     if not all(_equal_scores(run, twin, name, users) for name in metrics):
         return None

@@ -1,4 +1,4 @@
-"""Leaderboards: means with intervals, and differences to the leader and to a baseline."""
+"""Leaderboards: means with intervals, and differences to leaders and to a baseline."""
 
 from __future__ import annotations
 
@@ -34,10 +34,14 @@ class Leaderboard:
     pairs : tuple of tuple of Estimate
         Mean paired difference, the row's model less the column's. Intervals and p-values are
         not adjusted for the number of pairs.
-    best : int
-        The leader among the eligible models; -1 if none has a score.
+    order : tuple of int
+        Models by the time of their predictions, then from the best to the worst mean; those
+        without a score last.
+    leaders : tuple of int
+        The model that each is compared with, -1 if none: the best eligible model that predicts at
+        the same time. Where none is eligible, that of the time before.
     to_best, to_baseline : tuple of Standing
-        Each model against the leader, and against the baseline, adjusted for the number of
+        Each model against its leader, and against the baseline, adjusted for the number of
         comparisons: see `srs_eval.comparison.standing`.
     sign : float
         1 if lower is better, -1 if higher is.
@@ -50,15 +54,19 @@ class Leaderboard:
     lo: FloatArray
     hi: FloatArray
     pairs: tuple[tuple[Estimate, ...], ...]
-    best: int
+    order: tuple[int, ...]
+    leaders: tuple[int, ...]
     to_best: tuple[Standing, ...]
     to_baseline: tuple[Standing, ...]
     sign: float
 
     @property
-    def order(self) -> list[int]:
-        """Models from the best to the worst mean; those without a score last."""
-        return _ranked(self.mean, self.sign)
+    def groups(self) -> dict[int, list[int]]:
+        """Models compared with each leader, itself among them, in the order of the table."""
+        return {
+            leader: [model for model in self.order if self.leaders[model] == leader]
+            for leader in dict.fromkeys(self.leaders[model] for model in self.order)
+        }
 
 
 def leaderboards(
@@ -133,9 +141,10 @@ def leaderboard_of_pairs(
     eligible = [rules.eligible[model] and not math.isnan(mean[model]) for model in models]
     if not any(eligible):
         eligible = [not math.isnan(each) for each in mean]
-    order = _ranked(mean, rules.sign)
-    best = next((model for model in order if eligible[model]), -1)
-    to_best = behind(best, order, eligible, pairs, values, rules.sign)
+    times = rules.times or (0,) * len(mean)
+    order = sorted(models, key=lambda n: (times[n], math.isnan(mean[n]), rules.sign * mean[n]))
+    leaders = _leaders(order, eligible, times)
+    to_best = behind(leaders, order, eligible, pairs, values, rules.sign)
     return Leaderboard(
         weighting=weighting,
         n_users=len(values),
@@ -144,9 +153,10 @@ def leaderboard_of_pairs(
         lo=intervals[:, 0],
         hi=intervals[:, 1],
         pairs=pairs,
-        best=best,
+        order=tuple(order),
+        leaders=leaders,
         to_best=to_best,
-        to_baseline=against(rules.baseline, best, to_best, pairs, values, rules.sign),
+        to_baseline=against(rules.baseline, leaders, to_best, pairs, values, rules.sign),
         sign=rules.sign,
     )
 
@@ -158,6 +168,13 @@ def _pair(below: Sequence[Sequence[Estimate]], a: int, b: int, *, known: bool) -
     return below[a][b] if b < a else below[b][a].mirrored()
 
 
-def _ranked(mean: FloatArray, sign: float) -> list[int]:
-    means = sign * mean
-    return sorted(range(len(means)), key=lambda n: (math.isnan(means[n]), means[n]))
+def _leaders(
+    order: Sequence[int], eligible: Sequence[bool], times: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the leader that each model is compared with."""
+    found, leader = {}, -1
+    for time in sorted(set(times)):
+        group = [model for model in order if times[model] == time]
+        leader = next((model for model in group if eligible[model]), leader)
+        found.update(dict.fromkeys(group, leader))
+    return tuple(found[model] for model in range(len(order)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
+from srs_eval.nouns.when import ALIASES, WHEN, when_named
 from srs_eval.results.files import reading
 from srs_eval.results.run import Run
+from srs_eval.results.summary import UNKNOWN
 from srs_eval.text.plain import one_line
 
 # Names of metrics in the line format, and here.
@@ -31,6 +33,14 @@ _METRICS = {
     "MBE": "mbe",
 }
 _IDENTITY = ("model", "user", "size")
+_WHEN = "when"
+# When the models of the public benchmark predict, by the beginnings of their names: some walk
+# through the log, all others know their card alone.
+_AT_REVIEW = ("moving-avg", "rmse-bins-exploit", "rwkv-p", "rwkv-instant")
+_PREVIOUS_REVIEW = (
+    *("act-r", "anki", "avg", "dash", "ebisu", "fsrs", "gru", "hlr", "logistic", "lstm", "nn-17"),
+    *("rwkv", "sbd", "sm2", "transformer"),
+)
 
 
 def is_published(path: Path) -> bool:
@@ -58,7 +68,9 @@ def read_published(path: Path) -> list[Run]:
     path : Path
         A parquet file with columns model, user, size and one for each metric; a file of lines
         as the benchmark writes them, named after its model; or a folder of such files, in
-        which a model that occurs twice is read once, from parquet if possible.
+        which a model that occurs twice is read once, from parquet if possible. A column, or an
+        entry of each line, called ``when`` says when predictions are made; without it, that is
+        known of the models of the public benchmark alone.
 
     Raises
     ------
@@ -94,9 +106,10 @@ def _of_table(file: Path) -> Iterator[Run]:
         scores = {
             name: part.column(name).to_numpy().astype(np.float64)
             for name in part.column_names
-            if name not in _IDENTITY
+            if name not in (*_IDENTITY, _WHEN)
         }
-        yield _run(model, file, users, sizes, scores)
+        when = part.column(_WHEN).to_pylist() if _WHEN in part.column_names else ()
+        yield _run(model, file, users, sizes, scores, when)
 
 
 def _of_lines(file: Path) -> Iterator[Run]:
@@ -108,11 +121,17 @@ def _of_lines(file: Path) -> Iterator[Run]:
         for name in names
     }
     users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
-    yield _run(file.stem, file, users, sizes, values)
+    when = [row[_WHEN] for row in rows if _WHEN in row]
+    yield _run(file.stem, file, users, sizes, values, when)
 
 
 def _run(
-    name: str, file: Path, users: list[User], sizes: list[int], scores: dict[str, np.ndarray]
+    name: str,
+    file: Path,
+    users: list[User],
+    sizes: list[int],
+    scores: dict[str, np.ndarray],
+    when: Sequence[str],
 ) -> Run:
     if len(set(users)) < len(users):
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
@@ -123,8 +142,32 @@ def _run(
         rows=dict.fromkeys(users, ""),
         reviews=dict(zip(users, sizes, strict=True)),
         scores=scores,
-        summary={"label": name, "data": "published", "protocol": "", "users": len(users)},
+        summary={
+            "label": name,
+            "data": "published",
+            "protocol": "",
+            "users": len(users),
+            "when": _stated(file, name, when) if when else _known(name),
+        },
     )
+
+
+def _stated(file: Path, name: str, when: Sequence[str]) -> str:
+    """Return when predictions are made as the file says, which is the same for all users."""
+    stated = {when_named(str(value)) for value in when}
+    if len(stated) > 1 or not stated <= set(WHEN):
+        raise ConfigError(
+            f"{file}: {name} predicts {', '.join(sorted(stated))}; expected one of "
+            f"{', '.join((*WHEN, *ALIASES))}"
+        )
+    return stated.pop()
+
+
+def _known(name: str) -> str:
+    """Return when a model of the public benchmark predicts."""
+    if name.lower().startswith(_AT_REVIEW):
+        return "at_review"
+    return "previous_review" if name.lower().startswith(_PREVIOUS_REVIEW) else UNKNOWN
 
 
 def _number(value: float | None) -> float:

@@ -7,7 +7,7 @@ test: the interval excludes 0, or 1/2, exactly if the difference is significant.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +31,9 @@ class Rules:
     ----------
     eligible : tuple of bool
         Which models may be called the best.
+    times : tuple of int
+        Position in time of each model's predictions; a leader is named for each. By default all
+        predict at the same time.
     sign : float
         1 if lower is better, -1 if higher is.
     baseline : int
@@ -40,6 +43,7 @@ class Rules:
     """
 
     eligible: tuple[bool, ...]
+    times: tuple[int, ...] = ()
     sign: float = 1.0
     baseline: int = 0
     bounds: tuple[float, float] = (-math.inf, math.inf)
@@ -112,24 +116,39 @@ class Standing:
 
 
 def behind(
-    leader: int,
+    leaders: Sequence[int],
     order: Sequence[int],
     eligible: Sequence[bool],
     pairs: Pairs,
     values: FloatArray,
     sign: float,
 ) -> tuple[Standing, ...]:
-    """Compare every model with the leader, which was selected on the same scores.
+    """Compare every model with its leader, which was selected on the same scores.
 
-    Eligible models are adjusted by their place in the table: see `behind_leader`. The others are
-    adjusted by Holm's method.
+    Eligible models are adjusted by their place among those with the same leader: see
+    `behind_leader`. The others are adjusted by Holm's method.
     """
-    models = range(len(pairs))
+    found: dict[int, Standing] = {}
+    for leader in set(leaders):
+        group = [model for model in order if leaders[model] == leader]
+        found |= _behind_one(leader, group, eligible, pairs, values, sign)
+    return tuple(found[model] for model in range(len(leaders)))
+
+
+def _behind_one(
+    leader: int,
+    group: Sequence[int],
+    eligible: Sequence[bool],
+    pairs: Pairs,
+    values: FloatArray,
+    sign: float,
+) -> dict[int, Standing]:
+    """Compare the models that share a leader with it."""
     if leader < 0:
-        return tuple(_alone("unknown") for _ in models)
-    differences = [pairs[model][leader] for model in models]
-    counts = [_counts(values, model, leader, sign) for model in models]
-    table = [model for model in order if eligible[model] and model != leader]
+        return {model: _alone("unknown") for model in group}
+    differences = {model: pairs[model][leader] for model in group}
+    counts = {model: _counts(values, model, leader, sign) for model in group}
+    table = [model for model in group if eligible[model] and model != leader]
     alike = [differences[model].is_zero for model in table]
     ranked = [model for model, is_alike in zip(table, alike, strict=True) if not is_alike]
     twins = [_twin(ranked, place, pairs) for place in range(len(ranked))]
@@ -141,7 +160,7 @@ def behind(
         twins,
         [counts[model].worse > counts[model].better for model in ranked],
     )
-    others = [model for model in models if not eligible[model] and model != leader]
+    others = [model for model in group if not eligible[model] and model != leader]
     found = {
         **_standings(ranked, differences, counts, (average, users), sign),
         **_compared(others, differences, counts, sign),
@@ -149,13 +168,12 @@ def behind(
     }
     rivals = [found[model].average.verdict for model in table]
     is_best = bool(rivals) and all(verdict == "worse" for verdict in rivals)
-    found[leader] = _alone("best" if is_best else "leads")
-    return tuple(found[model] for model in models)
+    return {**found, leader: _alone("best" if is_best else "leads")}
 
 
 def against(
     baseline: int,
-    leader: int,
+    leaders: Sequence[int],
     to_leader: tuple[Standing, ...],
     pairs: Pairs,
     values: FloatArray,
@@ -163,22 +181,26 @@ def against(
 ) -> tuple[Standing, ...]:
     """Compare every model with a baseline that was chosen beforehand, by Holm's method.
 
-    Leader and baseline are compared only once, in the comparison with the leader.
+    The baseline and its leader are compared only once, in the comparison with the leader.
     """
-    if baseline == leader:
-        return to_leader
     models = range(len(pairs))
-    differences = [pairs[model][baseline] for model in models]
-    counts = [_counts(values, model, baseline, sign) for model in models]
+    differences = dict(enumerate(pairs[model][baseline] for model in models))
+    counts = {model: _counts(values, model, baseline, sign) for model in models}
     others = [model for model in models if model != baseline]
     found = _compared(others, differences, counts, sign)
-    if leader >= 0:
+    leader = leaders[baseline]
+    if leader == baseline:
+        found.update({model: to_leader[model] for model in models if leaders[model] == leader})
+    elif leader >= 0:
         found[leader] = to_leader[baseline].mirrored()
     return tuple(found.get(model, _alone("identical")) for model in models)
 
 
 def _compared(
-    models: Sequence[int], differences: Sequence[Estimate], counts: Sequence[SignTest], sign: float
+    models: Sequence[int],
+    differences: Mapping[int, Estimate],
+    counts: Mapping[int, SignTest],
+    sign: float,
 ) -> dict[int, Standing]:
     """Compare some models with the same other model, adjusted by Holm's method."""
     adjusted = (
@@ -190,8 +212,8 @@ def _compared(
 
 def _standings(
     models: Sequence[int],
-    differences: Sequence[Estimate],
-    counts: Sequence[SignTest],
+    differences: Mapping[int, Estimate],
+    counts: Mapping[int, SignTest],
     adjusted: tuple[Adjusted, Adjusted],
     sign: float,
 ) -> dict[int, Standing]:

@@ -19,7 +19,7 @@ from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED
 from srs_eval.nouns import Better, BoolArray, FloatArray, User
-from srs_eval.results.run import Run
+from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
 
 # Metrics shown beside the one that is compared.
@@ -76,6 +76,7 @@ class Verdict:
         known = next((bounds_of(m) for m in default_panel() if m.name == self.metric), UNBOUNDED)
         rules = Rules(
             eligible=tuple(run.is_eligible for run in self.runs),
+            times=tuple(TIMES.index(run.when) for run in self.runs),
             sign=_SIGN[self.better],
             baseline=self.baseline,
             bounds=(0.0, max(map(abs, known))) if self.better == "zero" else known,
@@ -85,9 +86,23 @@ class Verdict:
         return tuple(leaderboards(self._scores, self.paired.reviews, rules))
 
     @property
-    def order(self) -> list[int]:
-        """Numbers of the runs, best first."""
+    def order(self) -> tuple[int, ...]:
+        """Numbers of the runs by the time of their predictions, then the best first."""
         return self.leaderboard.order
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """When the predictions of the runs are made, earliest first."""
+        return tuple(dict.fromkeys(self.runs[number].when for number in self.order))
+
+    @property
+    def leaders(self) -> dict[str, Run]:
+        """The leader of each time at which predictions are made."""
+        return {
+            self.runs[leader].when: self.runs[leader]
+            for leader in self.leaderboard.groups
+            if leader >= 0
+        }
 
     @cached_property
     def extremes(self) -> tuple[Extremes, ...]:
@@ -101,8 +116,11 @@ class Verdict:
 
     @cached_property
     def mean_ranks(self) -> FloatArray:
-        """Mean rank of each run over users; 1 is best."""
-        return mean_ranks(self.scores, sign=_SIGN[self.better])
+        """Mean rank of each run among those with the same leader; 1 is best."""
+        found = np.empty(len(self.runs))
+        for group in self.leaderboard.groups.values():
+            found[group] = mean_ranks(self.scores[:, group], sign=_SIGN[self.better])
+        return found
 
     @cached_property
     def beside(self) -> dict[str, FloatArray]:

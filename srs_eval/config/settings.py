@@ -50,6 +50,7 @@ class Settings:
     seed: int = 2026
     curves_per_user: int = 200
     figures: bool = True
+    report: bool = False
     resume: bool = False
     baseline: str | None = None
     notes: str = ""

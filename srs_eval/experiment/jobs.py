@@ -8,11 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from srs_eval.comparison.report.sweep import sweep_texts
+from srs_eval.comparison.report.files import terminal_text, write_files
+from srs_eval.comparison.report.sweep import sweep_verdicts
+from srs_eval.comparison.verdict import Verdict
 from srs_eval.experiment.report import places
 from srs_eval.results.files import OUTCOME, SUMMARY, read_json, write_json
 from srs_eval.results.run import job_number
 from srs_eval.text.console import say, table
+
+# Folder of a sweep's comparison, beside those of its jobs.
+COMPARISON = "comparison"
 
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
@@ -79,21 +84,43 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
     return [(place, outcome) for place, outcome in read if outcome is not None]
 
 
-def report_jobs(folder: Path, *, is_sweep: bool) -> int:
+def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
     """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
     A single job has printed its own table already.
+
+    Parameters
+    ----------
+    report : bool
+        Whether to write the comparisons into the folder.
     """
     outcomes = read_outcomes(folder, is_sweep=is_sweep)
     if is_sweep and outcomes:
         say(_jobs_table([outcome for _, outcome in outcomes]))
         scored = [place for place, _ in outcomes if (place / SUMMARY).is_file()]
-        for text in sweep_texts(scored):
+        verdicts = sweep_verdicts(scored)
+        for verdict in verdicts:
             say()
-            say(text)
+            say(terminal_text(verdict, of_sweep=True))
+        pages = _written(verdicts, folder / COMPARISON) if report else []
         say()
-        say(places(_places(folder, [outcome for _, outcome in outcomes])))
+        found = _places(folder, [outcome for _, outcome in outcomes])
+        say(places({**found, "report": ", ".join(map(str, pages)) or None}))
     return max((outcome.exit_status for _, outcome in outcomes), default=0)
+
+
+def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
+    """Write each comparison as files and as a page; return the pages."""
+    from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
+
+    pages = []
+    for number, verdict in enumerate(verdicts):
+        place = folder if len(verdicts) == 1 else folder / str(number)
+        pages.append(
+            write_html(verdict, place, command=f"python -m srs_eval.compare {folder.parent}")
+        )
+        write_files(verdict, place)
+    return pages
 
 
 def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | None]:

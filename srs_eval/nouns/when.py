@@ -15,7 +15,7 @@ IN_WORDS: dict[str, str] = {
     "unknown": "at an unknown time",
 }
 # Names of the first and the last in public tables.
-_ALIASES = {"ahead": "previous_review", "imm": "at_review"}
+ALIASES = {"ahead": "previous_review", "imm": "at_review"}
 
 
 def latest(*parts: When) -> When:
@@ -37,4 +37,4 @@ def when_named(name: str) -> str:
     >>> when_named("imm"), when_named("ahead"), when_named("day_before")
     ('at_review', 'previous_review', 'day_before')
     """
-    return _ALIASES.get(name, name)
+    return ALIASES.get(name, name)

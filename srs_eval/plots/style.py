@@ -147,7 +147,8 @@ def annotate(figure: Figure, note: str) -> None:
     if isinstance(engine, ConstrainedLayoutEngine):
         engine.set(rect=(0, share, 1, 1 - share))
     text = "\n".join(lines)
-    figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1, color=MUTED)
+    below = figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1)
+    below.set(color=MUTED, parse_math=False)
 
 
 def lettering(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, User
+from srs_eval.nouns import WHEN, FloatArray, User
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.fit_counts import MARK, FitCounts
 from srs_eval.results.folder import is_run, load
@@ -28,6 +28,8 @@ TRAITS = {
 }
 # Models with one of these are not eligible for best.
 INELIGIBLE = ("sees_truth",)
+# When predictions can have been made, in the order of tables.
+TIMES = (*WHEN, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)

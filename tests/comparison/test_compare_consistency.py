@@ -14,7 +14,7 @@ from srs_eval.comparison.report.files import latex, markdown
 from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.report.html import _table
 from srs_eval.comparison.report.words import headline
-from srs_eval.results.run import Run
+from srs_eval.results.run import TIMES, Run
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "fay", "gus")
 SAID = {
@@ -27,7 +27,7 @@ SAID = {
 
 
 def random_comparison(seed):
-    """Compare up to seven random models: some are twins, fail for some, or play by other rules."""
+    """Compare up to seven random models: some are twins, fail for some, or see the truth."""
     rng = np.random.default_rng(seed)
     users, models = int(rng.integers(2, 45)), int(rng.integers(2, len(NAMES) + 1))
     scores = rng.uniform(0.2, 0.6, (users, 1)) + rng.normal(0, 0.02, models)
@@ -49,7 +49,11 @@ def random_comparison(seed):
             rows=dict.fromkeys(range(users), "digest"),
             reviews=dict(enumerate(sizes.tolist())),
             scores={"log_loss": column},
-            summary={"data": "made up", "online": bool(rng.random() < 0.15)},
+            summary={
+                "data": "made up",
+                "sees_truth": bool(rng.random() < 0.15),
+                "when": str(rng.choice(TIMES[: 1 + seed % 4])),
+            },
         )
         for name, column in zip(NAMES, scores.T, strict=False)
     )
@@ -77,6 +81,13 @@ def check_row(cells, null):
         assert lo <= null <= hi
 
 
+def sentences_by_leader(verdict, said):
+    """What the headline says of each leader and the runs compared with it."""
+    leaders = [leader for leader in verdict.leaderboard.groups if leader >= 0]
+    parts = re.split(r"Predicted [a-z' ]+: ", said)
+    return dict(zip(leaders, parts[-len(leaders) :], strict=True))
+
+
 def by_rules(verdict):
     return [run.is_eligible for run in verdict.runs]
 
@@ -92,22 +103,28 @@ def test_no_cell_or_sentence_contradicts_another(block):
         for key, grid in tables.items():
             if key.startswith(("leaderboard_", "against_")):
                 for row in grid.rows:
-                    check_row(row, 50.0 if key.endswith("majority") else 0.0)
+                    check_row(row, 50.0 if "majority" in key else 0.0)
         board = tables["leaderboard_users"]
         said = headline(verdict)
+        groups = sentences_by_leader(verdict, said)
+        numbers = {run.name: number for number, run in enumerate(verdict.runs)}
         for place, (name, *cells) in enumerate(board.rows):
-            plain, answer = name.removesuffix(" *"), cells[-1]
+            plain, answer = name.removesuffix(" †"), cells[-1]
             assert (place in board.bold) == (
                 answer in ("best", "leads", "identical", "not significantly different")
             )
+            if plain not in numbers:
+                continue  # a duplicate
+            sentence = groups.get(verdict.leaderboard.leaders[numbers[plain]], SAID["unknown"])
             if answer in SAID:
-                group = said.partition(SAID[answer])[2].partition(". ")[0]
-                assert re.search(rf"\b{plain}\b", group)
+                group = sentence.partition(SAID[answer])[2].partition(". ")[0]
+                assert re.search(rf"\b{plain}\b", group) or sentence == SAID[answer]
             else:
-                word = "predicts best" if answer == "best" else "leads"
-                assert said.startswith(f"{plain} {word}")
-        if "predicts best" in said and all(by_rules(verdict)):
-            assert not any(words in said for words in list(SAID.values())[1:])
+                word = "predicts best" if answer == "best" else "leads|alone"
+                assert re.match(f"{plain} ({word})", sentence)
+        for sentence in groups.values():
+            if "predicts best" in sentence and all(by_rules(verdict)):
+                assert not any(words in sentence for words in list(SAID.values())[1:])
 
 
 def test_bold_is_the_same_in_every_format():
@@ -120,7 +137,8 @@ def test_bold_is_the_same_in_every_format():
             if grid.key != "leaderboard_users":
                 continue
             for place, (name, *_) in enumerate(grid.rows):
-                marks = f"**{name}**".replace(" *", " \\*"), f"\\textbf{{{name}}}"
+                plain = name.removesuffix(" †")
+                marks = f"**{plain}", f"\\textbf{{{plain}"
                 for mark, text in zip(marks, texts, strict=True):
                     assert place not in grid.bold or mark in text
 

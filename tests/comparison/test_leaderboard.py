@@ -68,7 +68,7 @@ def test_ten_hopeless_models_change_no_verdict_on_two_good_ones():
         good = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01], 0.012, (15, 2))
         hopeless = good[:, :1] + rng.gamma(1, [[0.5] * 10], (15, 10)) + 0.1
         alone, crowded = leaderboard_of(good), leaderboard_of(np.hstack([good, hopeless]))
-        assert crowded.to_best[1 - alone.best] == alone.to_best[1 - alone.best]
+        assert crowded.to_best[1 - alone.leaders[0]] == alone.to_best[1 - alone.leaders[0]]
 
 
 def test_worse_for_every_user_is_said_though_the_mean_says_nothing():
@@ -88,20 +88,49 @@ def test_the_leader_and_the_baseline_are_compared_once():
     for _ in range(30):
         scores = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01, 0.01, 0.02], 0.012, (15, 4))
         board = leaderboard_of(scores, baseline=3)
-        if board.best != 3:
-            assert board.to_baseline[board.best] == board.to_best[3].mirrored()
-            assert board.to_baseline[board.best].counts.better == board.to_best[3].counts.worse
+        leader = board.leaders[3]
+        if leader != 3:
+            assert board.to_baseline[leader] == board.to_best[3].mirrored()
+            assert board.to_baseline[leader].counts.better == board.to_best[3].counts.worse
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_models_by_other_rules_may_be_better_but_do_not_count(sign):
     scores = sign * np.column_stack([TABLE["A"], TABLE["B"], TABLE["A"] - 0.05, TABLE["A"] - 0.1])
     board = leaderboard_of(scores, eligible=(True, True, False, False), sign=float(sign))
-    assert board.best == 0
+    assert set(board.leaders) == {0}
     verdicts = [standing.average.verdict for standing in board.to_best]
     assert verdicts == ["best", "worse", "better", "better"]
     alone = leaderboard_of(scores[:, :2], eligible=(True, True), sign=float(sign))
     assert board.to_best[1] == alone.to_best[1]
+
+
+def test_each_time_of_prediction_has_a_leader_of_its_own():
+    times = (0, 1, 0, 1)
+    board = leaderboard_of(TABLE, times=times, baseline=3)
+    assert board.order == (0, 2, 1, 3)
+    assert board.leaders == (0, 1, 0, 1)
+    assert board.groups == {0: [0, 2], 1: [1, 3]}
+    first, second = ([TABLE[name] for name in names] for names in ("AC", "BD"))
+    for columns, models in ((first, (0, 2)), (second, (1, 3))):
+        alone = leaderboard_of(np.column_stack(columns))
+        assert [board.to_best[model] for model in models] == list(alone.to_best)
+    assert board.to_baseline[1] == board.to_best[3].mirrored()
+    # across times, differences are the same and adjusted for all comparisons with the baseline
+    whole = leaderboard_of(TABLE, baseline=3)
+    assert [board.to_baseline[n].difference for n in (0, 2)] == [
+        whole.to_baseline[n].difference for n in (0, 2)
+    ]
+    assert board.to_baseline[2] == whole.to_baseline[2]
+
+
+def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
+    board = leaderboard_of(TABLE, times=(2, 0, 0, 1), eligible=(False, True, True, False))
+    assert board.leaders == (1, 1, 1, 1)
+    assert board.to_best[0].average.verdict == "better"
+    early = leaderboard_of(TABLE, times=(0, 1, 1, 1), eligible=(False, True, True, True))
+    assert early.leaders[0] == -1
+    assert early.to_best[0].average.verdict == "unknown"
 
 
 def test_a_metric_that_is_better_higher_is_the_mirror_image():
@@ -164,7 +193,12 @@ def test_no_verdict_contradicts_its_p_value_or_its_interval(table):
     seed, users, models, sign = table
     scores = random_table(seed, users, models)
     rng = np.random.default_rng(seed)
-    rules = {"eligible": tuple(rng.random(models) < 0.8), "sign": sign, "baseline": models - 1}
+    rules = {
+        "eligible": tuple(rng.random(models) < 0.8),
+        "times": tuple(rng.integers(0, rng.integers(1, 4), models).tolist()),
+        "sign": sign,
+        "baseline": models - 1,
+    }
     for board in leaderboards_of(scores, **rules):
         for standings in (board.to_best, board.to_baseline):
             for standing in standings:
@@ -180,14 +214,14 @@ def test_no_verdict_contradicts_its_p_value_or_its_interval(table):
                 lo, hi = difference.interval()
                 if not math.isnan(difference.p_value):
                     assert (difference.p_value < 0.01) == (lo > 0 or hi < 0)
-        leading = board.to_best[board.best].average.verdict if board.best >= 0 else "unknown"
-        rivals = [
-            board.to_best[model].average.verdict
-            for model in range(models)
-            if rules["eligible"][model] and model != board.best
-        ]
-        if leading == "best" and any(rules["eligible"]):
-            assert set(rivals) - {"unknown"} <= {"worse"}
+        for leader, group in board.groups.items():
+            rivals = {
+                board.to_best[model].average.verdict
+                for model in group
+                if rules["eligible"][model] and model != leader
+            }
+            if leader >= 0 and board.to_best[leader].average.verdict == "best":
+                assert rivals - {"unknown"} <= {"worse"} or not any(rules["eligible"])
 
 
 @pytest.mark.slow

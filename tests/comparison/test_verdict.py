@@ -82,7 +82,7 @@ def test_users_without_a_number_are_left_out_of_all_and_counted(make_run):
     verdict = judged(*folders, metric="auc")
     assert verdict.leaderboard.n_users == 11
     assert "auc is not defined for 1 of 12 users" in verdict.notes[0]
-    assert verdict.leaderboard.best == 0  # higher is better
+    assert verdict.leaderboard.leaders == (0, 0)  # higher is better
     assert verdict.leaderboard.sign == -1
     assert judged(*folders).leaderboard.n_users == 12
 
@@ -97,16 +97,56 @@ def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
     assert verdict.order[-1] == 2
 
 
-def test_what_sees_the_truth_or_learns_on_is_shown_but_never_called_the_best(make_run):
+def test_what_sees_the_truth_is_shown_but_never_called_the_best(make_run):
     oracle = make_run("oracle", sees_truth=True)
-    online = make_run("online", blur=0.5, online=True)
+    close = make_run("close", blur=1.0, when="at_review")
     plain = make_run("plain", blur=1.0)
-    verdict = judged(oracle, online, plain)
-    assert [verdict.runs[n].name for n in verdict.order] == ["oracle", "online", "plain"]
-    assert verdict.leaderboard.best == 2
-    assert on_average(verdict.leaderboard) == ["better", "better", "leads"]
-    assert [run.marked for run in verdict.runs] == ["oracle †", "online *", "plain"]
-    assert judged(oracle, online).leaderboard.best == 0  # nothing else to compare
+    verdict = judged(oracle, close, plain)
+    assert [verdict.runs[n].name for n in verdict.order] == ["plain", "oracle", "close"]
+    assert verdict.leaderboard.leaders == (1, 1, 2)
+    assert on_average(verdict.leaderboard) == ["better", "leads", "leads"]
+    assert [run.marked for run in verdict.runs] == ["oracle †", "close", "plain"]
+    assert judged(oracle).leaderboard.leaders == (0,)  # nothing else to compare
+
+
+def test_a_leader_is_named_for_each_time_and_none_across(make_run):
+    runs = [
+        make_run("curve", blur=0.6, when="previous_review"),
+        make_run("other", blur=1.0, when="previous_review"),
+        make_run("evening", blur=0.4, when="day_before"),
+        make_run("session", when="at_review"),
+        make_run("old", online=True),
+    ]
+    verdict = judged(*runs)
+    assert {when: run.name for when, run in verdict.leaders.items()} == {
+        "previous_review": "curve",
+        "day_before": "evening",
+        "at_review": "session",
+        "unknown": "old",
+    }
+    assert verdict.times == tuple(verdict.leaders)
+    assert [verdict.runs[n].name for n in verdict.order] == [
+        *("curve", "other", "evening", "session", "old"),
+    ]
+    alone = judged(*runs[:2])
+    assert verdict.leaderboard.to_best[:2] == alone.leaderboard.to_best
+    assert verdict.mean_ranks.tolist() == [*alone.mean_ranks.tolist(), 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("written", "when"),
+    [
+        ({"when": "day_before"}, "day_before"),
+        ({"when": "imm"}, "at_review"),
+        ({"when": "at some time"}, "unknown"),
+        ({"online": False}, "previous_review"),
+        ({"online": True}, "unknown"),
+        ({"online": None}, "unknown"),
+        ({"online": False, "sees_truth": True}, "at_review"),
+    ],
+)
+def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run, written, when):
+    assert load_run(make_run("a", **written)).when == when
 
 
 def test_one_user_is_compared_review_by_review(make_run):

@@ -70,10 +70,11 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     if len(verdict.runs) > 1:
         parts += [
             "",
-            "to best: mean paired difference to the leader. Intervals of differences are adjusted "
-            "for the",
-            "number of comparisons, and exclude 0 exactly where the difference is significant at "
-            "1 %",
+            "to best: mean paired difference to the leader of the same time. Intervals of "
+            "differences",
+            "are adjusted for the number of comparisons, and exclude 0 exactly where the "
+            "difference is",
+            "significant at 1 %",
         ]
     return "\n".join([*parts, *(["", *remarks(verdict)] if remarks(verdict) else [])])
 
@@ -177,6 +178,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "metric": verdict.metric,
         "better": verdict.better,
         "baseline": names[verdict.baseline],
+        "leaders": {when: run.name for when, run in verdict.leaders.items()},
         "users": verdict.leaderboard.n_users,
         "reviews": int(verdict.paired.reviews.sum()),
         "interval_level": LEVEL,
@@ -211,6 +213,7 @@ def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
     return {
         "name": run.name,
         "folder": str(run.place),
+        "when": run.when,
         "traits": list(run.traits),
         "data": run.data,
         "protocol": run.protocol,
@@ -224,8 +227,9 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
     """Return the leaderboards as one table: a row for each run and weighting of users."""
     rows = []
     for board in verdict.leaderboards:
-        for place, model in enumerate(board.order, start=1):
+        for model in board.order:
             run = verdict.runs[model]
+            place = 1 + board.groups[board.leaders[model]].index(model)
             row = {
                 "weighting": board.weighting,
                 "place": place,
@@ -250,6 +254,7 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
 def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:
     return {
         "run": run.name,
+        "when": run.when,
         "traits": " ".join(run.traits),
         **_fit_counts(run),
         "identical_to": identical_to,

@@ -11,6 +11,7 @@ from srs_eval.comparison.report.words import level_text, p_text, percent, share_
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.strata import Fact, Strata, Stratum
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.results.run import Run
 from srs_eval.text.console import interval, number
 
 _WEIGHTED = {
@@ -21,6 +22,7 @@ _WEIGHTED = {
         "only for comparison with published tables that weight so; ",
     ),
 }
+_NAMED = ("run", "when")
 # The leader, and models not significantly different from it, are highlighted.
 _ALIKE = ("best", "leads", "identical", "not significantly different")
 
@@ -63,14 +65,15 @@ def grids(verdict: Verdict) -> Iterator[Grid]:
     for each in verdict.leaderboards:
         yield leaderboard(verdict, each)
         if several and users and each is board:
-            yield majority(verdict, board.to_best, board.best, "leaderboard_majority")
+            yield from majorities(verdict)
     if verdict.beside:
         yield beside(verdict)
     if several:
         yield against(verdict)
         if users:
             yield majority(
-                verdict, board.to_baseline, verdict.baseline, "against_baseline_majority"
+                *(verdict, board.to_baseline, verdict.baseline, board.order),
+                "against_baseline_majority",
             )
             yield shares(verdict)
             yield rank_grid(verdict)
@@ -91,9 +94,9 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
         standing, run = board.to_best[model], verdict.runs[model]
         bold |= {len(rows)} if standing.average.verdict in _ALIKE else set()
         score = number(float(board.mean[model])), _bounds(board, model)
-        rows.append((run.marked, *score, *difference_cells(standing)))
+        rows.append((*_named(run), *score, *difference_cells(standing)))
         rows += [
-            (other.marked, *score, "", "", "", "", f"identical to {run.name}")
+            (*_named(other), *score, "", "", "", "", f"identical to {run.name}")
             for other in verdict.paired.duplicates_of(run)
         ]
     counted = "1 user; "
@@ -102,14 +105,16 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
     return Grid(
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
-        caption=f"{counted}{meaning}to best: mean paired difference to the leader, with its p and "
-        "its interval, both adjusted for the selection of the leader on the same scores: the "
-        "level is higher the more models ahead are not worse. The verdict is p at 1 %",
+        caption=f"{counted}{meaning}to best: mean paired difference to the leader among the runs "
+        "that predict at the same time, with its p and its interval, both adjusted for the "
+        "selection of the leader on the same scores: the level is higher the more models ahead "
+        "are not worse. The verdict is p at 1 %",
         headers=(
-            *("run", verdict.metric, "99 % interval", "to best"),
+            *(*_NAMED, verdict.metric, "99 % interval", "to best"),
             *("interval", "level", "p", "on average"),
         ),
         rows=tuple(rows),
+        text=2,
         bold=frozenset(bold),
     )
 
@@ -128,10 +133,21 @@ def difference_cells(standing: Standing) -> list[str]:
     ]
 
 
-def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: str) -> Grid:
+def majorities(verdict: Verdict) -> Iterator[Grid]:
+    """Tabulate for how many users each run is better than its leader."""
+    board = verdict.leaderboard
+    for leader, group in board.groups.items():
+        if leader >= 0 and len(group) > 1:
+            key = f"leaderboard_majority_{verdict.runs[leader].when}"
+            yield majority(verdict, board.to_best, leader, group, key)
+
+
+def majority(
+    verdict: Verdict, standings: Sequence[Standing], other: int, models: Sequence[int], key: str
+) -> Grid:
     """Tabulate for how many users each run is better than the leader, or the baseline."""
     rows = []
-    for model in verdict.order:
+    for model in models:
         counts, answer = standings[model].counts, standings[model].users
         if model == other or not sum(counts):
             continue
@@ -164,15 +180,16 @@ def majority(verdict: Verdict, standings: Sequence[Standing], other: int, key: s
 def beside(verdict: Verdict) -> Grid:
     """Tabulate the means of other metrics."""
     rows = [
-        (verdict.runs[model].marked, *(number(of[model]) for of in verdict.beside.values()))
+        (*_named(verdict.runs[model]), *(number(of[model]) for of in verdict.beside.values()))
         for model in verdict.order
     ]
     return Grid(
         key="beside",
         title="Other metrics",
         caption="Means over users" if verdict.leaderboard.n_users > 1 else "Of the same reviews",
-        headers=("run", *verdict.beside),
+        headers=(*_NAMED, *verdict.beside),
         rows=tuple(rows),
+        text=2,
     )
 
 
@@ -189,12 +206,16 @@ def against(verdict: Verdict) -> Grid:
         caption=f"Mean paired difference, {over}; {lower} 0 is better than the baseline. Interval "
         "and p are both adjusted for the number of comparisons by Holm's method, and those of the "
         "leader for its selection, as in the leaderboard",
-        headers=("run", "difference", "interval", "level", "p", "on average"),
+        headers=(*_NAMED, "difference", "interval", "level", "p", "on average"),
         rows=tuple(
-            (verdict.runs[model].marked, *difference_cells(verdict.leaderboard.to_baseline[model]))
+            (
+                *_named(verdict.runs[model]),
+                *difference_cells(verdict.leaderboard.to_baseline[model]),
+            )
             for model in verdict.order
             if model != base
         ),
+        text=2,
     )
 
 
@@ -202,7 +223,7 @@ def sources(verdict: Verdict) -> Grid:
     """Tabulate data, protocol, fits, settings and folder of each run."""
     rows = [
         (
-            run.marked,
+            *_named(run),
             run.data,
             run.protocol,
             f"{len(run.rows):,}",
@@ -217,7 +238,7 @@ def sources(verdict: Verdict) -> Grid:
         title="Where they come from",
         caption="In the order they were given; settings: digest of the configuration",
         headers=(
-            "run",
+            *_NAMED,
             "data",
             "protocol",
             "users scored",
@@ -226,8 +247,13 @@ def sources(verdict: Verdict) -> Grid:
             "folder",
         ),
         rows=tuple(rows),
-        text=7,
+        text=8,
     )
+
+
+def _named(run: Run) -> tuple[str, str]:
+    """Format the name of a run, and when its predictions are made."""
+    return run.marked, run.when.replace("_", " ")
 
 
 def _bounds(board: Leaderboard, model: int) -> str:
@@ -262,13 +288,19 @@ def shares(verdict: Verdict) -> Grid:
 def rank_grid(verdict: Verdict) -> Grid:
     """Tabulate mean ranks."""
     found = verdict.mean_ranks
-    order = sorted(range(len(verdict.runs)), key=lambda n: (math.isnan(found[n]), found[n]))
+    order = [
+        model
+        for group in verdict.leaderboard.groups.values()
+        for model in sorted(group, key=lambda n: (math.isnan(found[n]), found[n]))
+    ]
     return Grid(
         key="ranks",
         title="Mean ranks",
-        caption="Over users, 1 is best, ties share a rank; the sizes of differences are ignored",
-        headers=("run", "mean rank"),
-        rows=tuple((verdict.runs[m].marked, number(float(found[m]), 3)) for m in order),
+        caption="Over users, among the runs with the same leader: 1 is best, ties share a rank; "
+        "the sizes of differences are ignored",
+        headers=(*_NAMED, "mean rank"),
+        rows=tuple((*_named(verdict.runs[m]), number(float(found[m]), 3)) for m in order),
+        text=2,
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from srs_eval.comparison.strata import Fact, Stratum
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.plots.style import (
     BLUE,
     MUTED,
@@ -39,6 +41,7 @@ def differences_figure(verdict: Verdict) -> Figure:
             axes.plot([gap], [row], "o", ms=5, color=colour)
         axes.axvline(0, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=0)
         axes.set_yticks(range(len(models)), [short_name(verdict.runs[m].marked) for m in models])
+        _name_times(axes, [verdict.runs[model].when for model in models])
         axes.set_ylim(len(models) - 0.4, -0.6)
         over = "users" if board.n_users > 1 else "reviews"
         axes.set_xlabel(
@@ -50,6 +53,23 @@ def differences_figure(verdict: Verdict) -> Figure:
         axes.grid(axis="x", color=PALE, lw=0.6)
         axes.set_axisbelow(True)
     return figure
+
+
+def _name_times(axes: Axes, times: Sequence[str]) -> None:
+    """Separate the rows of runs that predict at different times, and name the times."""
+    if len(set(times)) < 2:
+        return
+    for when in dict.fromkeys(times):
+        row = times.index(when)
+        axes.axhline(row - 0.5, color=PALE, lw=1, zorder=0)
+        axes.text(
+            *(1.01, row),
+            IN_WORDS[when],
+            transform=axes.get_yaxis_transform(),
+            color=MUTED,
+            fontsize=SMALL - 1,
+            va="center",
+        )
 
 
 def strata_figure(verdict: Verdict, model: int) -> Figure | None:

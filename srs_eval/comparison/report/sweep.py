@@ -14,16 +14,20 @@ from srs_eval.results.run import Run, load_run, with_own_names
 RANKED_BY = "log_loss"
 
 
-def sweep_texts(folders: Sequence[Path]) -> list[str]:
-    """Format a leaderboard for each set of runs that scored the same reviews.
+def sweep_verdicts(folders: Sequence[Path]) -> list[Verdict]:
+    """Compare each set of runs that scored the same reviews.
 
     Parameters
     ----------
     folders : sequence of Path
         Output folders of finished runs. Runs that scored no user are left out.
     """
-    runs = [run for run in map(load_run, folders) if run.rows]
-    return [terminal_text(verdict, of_sweep=True) for verdict in compare_groups(runs)]
+    return compare_groups([run for run in map(load_run, folders) if run.rows])
+
+
+def sweep_texts(folders: Sequence[Path]) -> list[str]:
+    """Format the leaderboard of each of these comparisons for the terminal."""
+    return [terminal_text(verdict, of_sweep=True) for verdict in sweep_verdicts(folders)]
 
 
 def compare_groups(runs: Sequence[Run]) -> list[Verdict]:

@@ -11,8 +11,10 @@ from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.fit_counts import explained_counts
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
+from srs_eval.results.summary import UNKNOWN
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import number
@@ -24,25 +26,48 @@ _GROUPS: Mapping[Decision, str] = {
     "better": "Better on average, but not eligible for best",
     "unknown": "Without a test",
 }
+_SEVERAL_TIMES = (
+    "Predictions are made at different times, and each time has a leader of its own. A difference "
+    "between runs of different times also contains what became known in between"
+)
+_UNKNOWN_TIME = (
+    "When unknown: published scores, or a run of an earlier release, that do not say when their "
+    "predictions are made"
+)
 _DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero": "near 0 is better"}
 
 
 def headline(verdict: Verdict) -> str:
-    """Summarise in a few sentences which run predicts best, on average and for most users."""
+    """Summarise which run predicts best at each time, on average and for most users."""
     board, names = verdict.leaderboard, [run.name for run in verdict.runs]
-    if board.best < 0:
+    if not verdict.leaders:
         return f"No run has a {verdict.metric}."
     if len(names) == 1:
         mean = number(board.mean[0])
         return f"{names[0]}: {verdict.metric} {mean}. Nothing to compare it with."
-    rivals = "" if all(run.is_eligible for run in verdict.runs) else " the eligible models"
+    several = len(board.groups) > 1
+    said = []
+    for leader in board.groups:
+        if leader >= 0:
+            at = f"Predicted {IN_WORDS[verdict.runs[leader].when]}: " if several else ""
+            said.append(at + _best_of_group(verdict, leader))
+    return " ".join(said)
+
+
+def _best_of_group(verdict: Verdict, leader: int) -> str:
+    """Name a leader, and the runs compared with it by how they compare."""
+    board, names = verdict.leaderboard, [run.name for run in verdict.runs]
+    models = board.groups[leader]
+    mean = number(float(board.mean[leader]))
+    if len(models) == 1:
+        return f"{names[leader]} alone ({verdict.metric} {mean})."
+    rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"
     place = f"leads{rivals}"
-    if board.to_best[board.best].average.verdict == "best":
+    if board.to_best[leader].average.verdict == "best":
         place = f"predicts best{rivals and ' of'}{rivals}"
-    mean = number(float(board.mean[board.best]))
-    said = [f"{names[board.best]} {place} ({verdict.metric} {mean})."]
+    said = [f"{names[leader]} {place} ({verdict.metric} {mean})."]
     for answer, words in _GROUPS.items():
-        group = [m for m in board.order if board.to_best[m].average.verdict == answer]
+        group = [m for m in models if board.to_best[m].average.verdict == answer]
         if group:
             listed = "; ".join(names[m] + _for_users(board, m) for m in group)
             said.append(f"{words}: {listed}.")
@@ -98,6 +123,10 @@ def remarks(verdict: Verdict) -> list[str]:
         )
     elif few_users(users):
         said.append(few_users(users))
+    if len(verdict.times) > 1:
+        said.append(_SEVERAL_TIMES)
+    if UNKNOWN in verdict.times:
+        said.append(_UNKNOWN_TIME)
     lost = sum(len(run.incomplete) for run in verdict.runs)
     if lost:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
@@ -116,11 +145,13 @@ def mark_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def figure_note(verdict: Verdict, models: Sequence[int]) -> str:
-    """Explain the marks of the runs in a figure, and name their duplicates."""
+    """Explain the marks of the runs in a figure, when they predict, and name their duplicates."""
     runs = [verdict.runs[model] for model in models]
     twins = [one for one in verdict.paired.duplicates if any(one.twin is run for run in runs)]
     notes = mark_notes([*runs, *(one.run for one in twins)])
-    return "; ".join([*notes, *(one.in_words for one in twins)])
+    # a figure of more runs is grouped by the time of their predictions
+    times = [f"{run.name} predicts {IN_WORDS[run.when]}" for run in runs if len(runs) == 2]
+    return "; ".join([*notes, *times, *(one.in_words for one in twins)])
 
 
 def signed(value: float) -> str:
