@@ -148,7 +148,8 @@ class Answers:
             time = np.full(len(self), _USUAL_MS)
         else:
             time = np.nan_to_num(self.reviews.duration_ms, nan=_USUAL_MS)
-        return np.log(np.clip(time, 0.0, _LONGEST_MS) / 1000 + 0.3)
+        seconds = np.clip(time.astype(np.float64), 0.0, _LONGEST_MS) / 1000
+        return np.asarray(np.log(seconds + 0.3))
 
     def of_previous(self, values: NDArray[np.generic]) -> Vector:
         """Return each value of the card's review before, 0 where there is none."""

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ class Feature(ABC):
         Features that are shown together in tables and figures.
     """
 
-    group: str | ClassVar[str] = "other"
+    group: str = "other"
 
     @abstractmethod
     def __call__(self, answers: Answers) -> Vector:
@@ -167,7 +166,7 @@ def _change_of_time(answers: Answers) -> Vector:
 
 
 def _last_rating_is(answers: Answers, rating: int) -> Vector:
-    return (answers.of_previous(answers.reviews.rating) == rating).astype(np.float64)
+    return np.asarray(answers.of_previous(answers.reviews.rating) == rating, np.float64)
 
 
 def _last_again(answers: Answers) -> Vector:
@@ -183,9 +182,8 @@ def _last_easy(answers: Answers) -> Vector:
 
 
 def _again_before_last(answers: Answers) -> Vector:
-    return (answers.of_previous(answers.of_previous(answers.reviews.rating)) == _AGAIN).astype(
-        np.float64
-    )
+    before_last = answers.of_previous(answers.of_previous(answers.reviews.rating))
+    return np.asarray(before_last == _AGAIN, np.float64)
 
 
 def _interval(answers: Answers) -> Vector:

@@ -67,9 +67,9 @@ class SessionModel:
         begins = walked.begins_of_days() if daily else np.arange(len(walked.rows))
         z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live[begins])
         if self.trust == 1:
-            return expit(z)
+            return np.asarray(expit(z))
         share = expit(self._evidence(walked, z)[begins])
-        return share * expit(z) + (1 - share) * expit(walked.z)
+        return np.asarray(share * expit(z) + (1 - share) * expit(walked.z))
 
     def _evidence(self, walked: Walk, z: Vector) -> Vector:
         """Return log-odds, before each answer, that the filter is better than its base.
