@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 from tabulate import tabulate
+
+from srs_eval.nouns import Algorithm
 
 PAGE = Path(__file__).with_name("algorithms.md")
 OPTIONS = Path(__file__).parents[1] / "conf" / "algo"
@@ -33,15 +36,19 @@ is in [method.md](method.md#how-models-are-fitted), how to add one in [plugins.m
 The published log loss is that of the public benchmark without same-day reviews, a mean over its
 users; each paragraph says of what exactly. It cannot be compared with numbers on other logs.
 
+*predicts*: when a prediction is made, at the card's previous review, the day before, or at the
+review ([method.md](method.md#when-a-prediction-is-made)). Scores of different times are not
+comparable.
+
 All of them at once, each with the options of its file, and one leaderboard:
 
     python -m srs_eval -m 'algo=glob(*,exclude=[oracle,fsrs_rs])' data=anki data.path=my.colpkg
 
 `oracle` needs simulated users, and `fsrs_rs` a package of its own. Before the
-last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done.
+last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many users,
+`experiment=leaderboard` leaves out what needs PyTorch, and writes a report.
 """
 MARKS = """\
-\\* online: goes on learning while it is tested, which the others do not.
 † can start from weights that were trained on other users (`python -m srs_eval.pretrain`).
 ‡ knows the truth of simulated users: an upper bound.
 """
@@ -52,7 +59,6 @@ _SHARE = re.compile(r"\bparameters?\b")
 _PUBLISHED = re.compile(r"\b(?i:published) rows?\b.*?log loss (\d\.\d+)")
 _NOT_PUBLISHED = re.compile(r"\bNo published row\b")
 _SOURCE = re.compile(r"\b(?:19|20)\d\d\b|https?://|\bdocs/")
-_ONLINE = re.compile(r"\bonline\b")
 _SECTION = re.compile(r"^(?:\S.*\n-{3,}|(?:Other o|O)ptions: see)", re.M)
 
 
@@ -102,7 +108,6 @@ class Facts:
             "how many parameters it has": self.count,
             "its published row, or that there is none": self.published,
             "a paper, year or address": _SOURCE.search(self._flat),
-            "whether it is online": _ONLINE.search(self._flat),
         }
         return [part for part, found in said.items() if found is None]
 
@@ -143,13 +148,18 @@ class Option:
             value != signature[key].default for key, value in plain.items() if key != "_target_"
         )
 
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """The algorithm with the options of the file."""
+        built: Algorithm = instantiate(OmegaConf.load(self.path), _convert_="all")
+        return built
+
     @property
     def marks(self) -> str:
         """The marks of the table."""
-        algorithm = instantiate(OmegaConf.load(self.path), _convert_="all")
-        pretrains = "weights" in self.content and hasattr(algorithm, "pretrain")
-        said = (algorithm.online, pretrains, algorithm.sees_truth)
-        return " ".join(mark for mark, holds in zip("*†‡", said, strict=True) if holds)
+        pretrains = "weights" in self.content and hasattr(self.algorithm, "pretrain")
+        said = (pretrains, self.algorithm.sees_truth)
+        return " ".join(mark for mark, holds in zip("†‡", said, strict=True) if holds)
 
     @property
     def comment(self) -> str:
@@ -190,11 +200,12 @@ def table(every: list[Option]) -> str:
             [
                 f"[`{option.name}`](#{option.name}) {option.marks}".strip(),
                 count if fitted or count == "0" else f"{count}, not fitted",
+                option.algorithm.when.replace("_", " "),
                 facts.reads,
                 "" if option.is_variant else published,
             ]
         )
-    headers = ["`algo=`", "parameters", "reads", "published log loss"]
+    headers = ["`algo=`", "parameters", "predicts", "reads", "published log loss"]
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 

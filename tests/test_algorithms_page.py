@@ -58,7 +58,7 @@ def test_facts_are_found_in_a_docstring():
         """Something new.
 
         Author (2024), *A Paper*, https://example.org. Reads elapsed time and ratings, those of
-        same-day reviews included; 12 parameters; not online. Published row, without same-day
+        same-day reviews included; 12 parameters. Published row, without same-day
         reviews: log loss 0.3456, RMSE(bins) 0.1.
 
         Parameters
@@ -74,13 +74,13 @@ def test_facts_are_found_in_a_docstring():
 
 
 def test_what_is_missing_is_named():
-    assert len(made.Facts("Something new.").missing) == 5
-    facts = made.Facts("Reads outcomes; no parameters; online. No published row. Of 1999.")
+    assert len(made.Facts("Something new.").missing) == 4
+    facts = made.Facts("Reads outcomes; no parameters. No published row. Of 1999.")
     assert (facts.missing, facts.count, facts.published) == ([], "0", "")
 
 
 def test_numbers_of_others_are_not_taken_for_its_own():
-    facts = made.Facts("Reads what others read; 2 parameters and the other's; online.")
+    facts = made.Facts("Reads what others read; 2 parameters and the other's.")
     assert facts.count == "varies"
     facts = made.Facts("No published row (that of another has log loss 0.1234).")
     assert facts.published == ""

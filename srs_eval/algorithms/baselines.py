@@ -51,7 +51,7 @@ class Average:
     """The share of training reviews that were recalled (AVG).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
-    outcomes only; no parameters beside the average itself; not online. Published row, without
+    outcomes only; no parameters beside the average itself. Published row, without
     same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997.
     """
 
@@ -77,7 +77,7 @@ class Constant:
     """The same probability for every user, fixed beforehand (90% in the public benchmark).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
-    nothing; no parameters; not online. No published row.
+    nothing; no parameters. No published row.
 
     Parameters
     ----------

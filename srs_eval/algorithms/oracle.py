@@ -31,7 +31,7 @@ class Oracle:
     """The true probability of recall: an upper bound, not a model.
 
     Reads `Reviews.truth`, which only simulated users have and no real model may see; no
-    parameters; not online. No published row. What separates another row from this one is what
+    parameters. No published row. What separates another row from this one is what
     could still be learned; what this one loses is chance. How users are simulated is said in
     docs/synthetic.md.
     """

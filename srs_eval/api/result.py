@@ -15,6 +15,7 @@ from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import FORMATS, HandOver
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import User
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results import Result, folder
 from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
@@ -129,7 +130,8 @@ class RunResult(Result):
     def _notes(self) -> list[str]:
         facts = self.facts
         users = f"{facts.users:,} user{'s' * (facts.users != 1)}"
-        notes = [f"{users}, {facts.reviews:,} scored reviews"]
+        predicted = f"predicted {IN_WORDS[facts.when]}"
+        notes = [f"{users}, {facts.reviews:,} scored reviews, {predicted}"]
         words = facts.fit_counts.in_words
         if words:
             worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")
@@ -155,7 +157,7 @@ class RunResult(Result):
         figure = figures.figure(name, figures.Pictured(complete), scores, better, title=title)
         if figure is None:
             raise ConfigError(f"{self.facts.label} has no forgetting curves to draw")
-        annotate(figure, self.facts.fit_counts.in_words)
+        annotate(figure, self.facts.figure_note)
         return figure
 
     def _fits(self) -> RunFits:

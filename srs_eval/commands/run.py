@@ -294,9 +294,8 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     if folder is not None:
         from srs_eval.experiment.jobs import report_jobs  # heavy: not for --help and completion
 
-        status = max(
-            status, report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
-        )
+        of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
+        status = max(status, of_jobs)
     return status
 
 

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
-from srs_eval.nouns.when import ALIASES, WHEN, when_named
+from srs_eval.nouns.when import ALIASES, UNKNOWN, WHEN, when_named
 from srs_eval.results.files import reading
 from srs_eval.results.run import Run
-from srs_eval.results.summary import UNKNOWN
 from srs_eval.text.plain import one_line
 
 # Names of metrics in the line format, and here.

@@ -107,7 +107,7 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
         plan.options.folder / FIGURES,
         fits=result.fitted,
         title=f"{plan.about.label} on {plan.experiment.source.name}",
-        note=result.facts.fit_counts.in_words,
+        note=result.facts.figure_note,
     )
 
 

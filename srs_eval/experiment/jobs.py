@@ -113,12 +113,10 @@ def _written(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
     """Write each comparison as files and as a page; return the pages."""
     from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
 
-    pages = []
+    pages, command = [], f"python -m srs_eval.compare {folder.parent}"
     for number, verdict in enumerate(verdicts):
         place = folder if len(verdicts) == 1 else folder / str(number)
-        pages.append(
-            write_html(verdict, place, command=f"python -m srs_eval.compare {folder.parent}")
-        )
+        pages.append(write_html(verdict, place, command=command))
         write_files(verdict, place)
     return pages
 

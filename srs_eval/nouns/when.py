@@ -8,11 +8,14 @@ from typing import Literal, get_args
 When = Literal["previous_review", "day_before", "at_review"]
 WHEN: tuple[When, ...] = get_args(When)
 
+# Of published scores and runs that do not say.
+UNKNOWN = "unknown"
+
 IN_WORDS: dict[str, str] = {
     "previous_review": "at the card's previous review",
     "day_before": "the day before",
     "at_review": "at the review",
-    "unknown": "at an unknown time",
+    UNKNOWN: "at an unknown time",
 }
 # Names of the first and the last in public tables.
 ALIASES = {"ahead": "previous_review", "imm": "at_review"}

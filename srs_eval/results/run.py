@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import WHEN, FloatArray, User
+from srs_eval.nouns import FloatArray, User
+from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.fit_counts import MARK, FitCounts
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
-from srs_eval.results.summary import UNKNOWN
 from srs_eval.text.plain import one_line
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then

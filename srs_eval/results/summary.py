@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.nouns import WHEN, when_named
+from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
 
-UNKNOWN = "unknown"
 _COUNTS = ("users", "reviews", "forgotten")
 
 
@@ -91,6 +90,12 @@ class Summary:
     def fit_counts(self) -> FitCounts:
         """Counts of fits by how they ended."""
         return FitCounts(*(getattr(self, f.name) or 0 for f in fields(FitCounts)))
+
+    @property
+    def figure_note(self) -> str:
+        """When predictions were made, and irregular fits: what a reader of a figure should know."""
+        notes = [f"predicted {IN_WORDS[self.when]}", self.fit_counts.in_words]
+        return "; ".join(note for note in notes if note)
 
     @property
     def config_hash(self) -> str:

@@ -215,8 +215,7 @@ class Blend(Wrapper):
     answers so far, older ones fading, plus a pull towards leaving predictions alone. It begins
     with reviews on which the algorithm was not trained: the latest of the training reviews,
     predicted by a fit to the others. Reads what the other algorithm reads, and outcomes; 2
-    parameters and the other's; online: it learns from every answer while it is tested, which
-    frozen models do not. No published row.
+    parameters and the other's. No published row.
 
     Parameters
     ----------

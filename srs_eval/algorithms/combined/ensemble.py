@@ -98,8 +98,7 @@ class Ensemble:
     are those that predict the latest quarter of the training reviews best when all algorithms
     are fitted to the others, drawn strongly towards the given shares; then all are fitted to
     everything. Each algorithm is shown what it would be shown alone. Reads what the algorithms
-    read; as many parameters as there are algorithms, and theirs; not online, unless one of them
-    is. No published row.
+    read; as many parameters as there are algorithms, and theirs. No published row.
 
     Parameters
     ----------

@@ -114,8 +114,8 @@ class PerGroup(Wrapper):
 
     Small groups, and cards whose group is not known, are predicted by the fit of all reviews. A
     log without groups is recorded as a fallback. Reads what the other algorithm reads, and the
-    group; the number of parameters is the other's for each group and once for all; not online,
-    unless the other is. No published row.
+    group; the number of parameters is the other's for each group and once for all. No
+    published row.
 
     Groups are those at the time the log was exported: cards may have been moved since they were
     reviewed.

@@ -110,7 +110,7 @@ class BoostedTrees:
     HistGradientBoostingClassifier. How many trees there are is what predicts the latest fifth
     of the training reviews best from those before; then as many are grown on all of them. Reads
     elapsed time, whole days and ratings, in fractional days those of same-day reviews included;
-    number of parameters grows with the log, some 10 a tree; not online. What trees are shown
+    number of parameters grows with the log, some 10 a tree. What trees are shown
     are the 15 facts of which the 34 features of
     `srs_eval.algorithms.features.logistic.Logistic` are made. No published row.
 

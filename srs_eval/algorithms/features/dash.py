@@ -77,7 +77,7 @@ class Dash(FittedLogOdds):
     After Lindsey, Shroyer, Pashler & Mozer (2014), *Improving Students' Long-Term Knowledge
     Retention Through Personalized Review*, Psychological Science 25,
     https://doi.org/10.1177/0956797613504302; of their model only the part that reads study
-    history. Reads elapsed time and pass or fail; 9 parameters; not online. With same-day
+    history. Reads elapsed time and pass or fail; 9 parameters. With same-day
     reviews in the log it starts at other parameters, as published. Published row, without
     same-day reviews: log loss 0.3682, RMSE(bins) 0.0838, AUC 0.6311.
 
@@ -99,7 +99,7 @@ class DashMcm(Dash):
 
     The time constants are those of the multiscale context model (Mozer, Pashler, Cepeda,
     Lindsey & Vul 2009, *Predicting the Optimal Spacing of Study*, NIPS 22), combined with DASH
-    by Lindsey et al. (2014). Reads elapsed time and pass or fail; 9 parameters; not online.
+    by Lindsey et al. (2014). Reads elapsed time and pass or fail; 9 parameters.
     With same-day reviews in the log it starts where DASH does, as published. Published row,
     without same-day reviews: log loss 0.3688, RMSE(bins) 0.0861, AUC 0.6343.
 

@@ -78,7 +78,7 @@ class DashActR(FittedLogOdds):
     After the DASH of Lindsey et al. (2014), with the forgetting of ACT-R in place of time
     windows, in the form of Randazzo (2022), *Memory Models for Spaced Repetition Systems*.
     Reads elapsed time and pass or fail, passing over reviews less than 0.1 days ago; 5
-    parameters; not online. Published row, without same-day reviews: log loss 0.3728, RMSE(bins)
+    parameters. Published row, without same-day reviews: log loss 0.3728, RMSE(bins)
     0.0886, AUC 0.6239.
 
     Options: see `FittedLogOdds`.

@@ -51,7 +51,7 @@ class Logistic(FittedLogOdds):
     """Logistic regression of recall on features of a card's history.
 
     From the public benchmark (srs-benchmark, 2026). Reads elapsed time, whole days and ratings,
-    those of same-day reviews included; 34 parameters; not online. Made for fractional days: in
+    those of same-day reviews included; 34 parameters. Made for fractional days: in
     whole days it cannot count same-day reviews, and is far worse. More recent training reviews
     count more: 0.1 + 0.9 x**4 with x from 0 for the oldest to 1, unless said otherwise. Published
     row, without same-day reviews: log loss 0.3393, RMSE(bins) 0.0604, AUC 0.7108.

@@ -77,7 +77,7 @@ class Fsrs1(Fitted):
     """FSRS v1 (Ye, 2022), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 7 parameters; not online. Published
+    elapsed time and ratings, not those of same-day reviews; 7 parameters. Published
     row of the trained model, without same-day reviews: log loss 0.4913, RMSE(bins) 0.1316, AUC
     0.6295.
 

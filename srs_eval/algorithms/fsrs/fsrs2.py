@@ -79,7 +79,7 @@ class Fsrs2(Fitted):
     """FSRS v2 (Ye, 2022), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 14 parameters; not online.
+    elapsed time and ratings, not those of same-day reviews; 14 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.4532, RMSE(bins)
     0.1095, AUC 0.6512.
 

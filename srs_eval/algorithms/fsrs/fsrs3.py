@@ -80,7 +80,7 @@ class Fsrs3(Fitted):
     """FSRS v3 (Ye, 2022), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 13 parameters; not online.
+    elapsed time and ratings, not those of same-day reviews; 13 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.4364, RMSE(bins)
     0.1097, AUC 0.6605.
 

@@ -94,7 +94,7 @@ class Fsrs4(FsrsWithFirstStabilities):
     """FSRS v4 (Ye, 2023), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 17 parameters; not online.
+    elapsed time and ratings, not those of same-day reviews; 17 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3726, RMSE(bins)
     0.0838, AUC 0.6853.
 

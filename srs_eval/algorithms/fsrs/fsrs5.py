@@ -67,7 +67,7 @@ class Fsrs5(FsrsWithFirstStabilities):
     """FSRS-5 (Ye, 2024), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, those of same-day reviews included; 19 parameters; not online.
+    elapsed time and ratings, those of same-day reviews included; 19 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3561, RMSE(bins)
     0.0742, AUC 0.7010.
 

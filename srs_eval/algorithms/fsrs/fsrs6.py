@@ -75,7 +75,7 @@ class Fsrs6(FsrsWithFirstStabilities):
     """FSRS-6 (Ye, 2025), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, those of same-day reviews included; 21 parameters; not online.
+    elapsed time and ratings, those of same-day reviews included; 21 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3460, RMSE(bins)
     0.0653, AUC 0.7034 (default parameters 0.3661, 0.0927, 0.6956).
 

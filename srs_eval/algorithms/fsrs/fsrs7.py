@@ -165,7 +165,7 @@ class Fsrs7(FsrsFitted):
 
     From the public benchmark (srs-benchmark, 2026),
     https://github.com/open-spaced-repetition/srs-benchmark. Reads elapsed time, best in
-    fractional days, and ratings, those of same-day reviews included; 34 parameters; not online.
+    fractional days, and ratings, those of same-day reviews included; 34 parameters.
     Published row of the trained model, without same-day reviews: log loss 0.3401, RMSE(bins)
     0.0634, AUC 0.7167 (with recency 0.3370, 0.0593, 0.7220).
 

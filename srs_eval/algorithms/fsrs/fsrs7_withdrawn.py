@@ -116,7 +116,7 @@ class Fsrs7Withdrawn(Fitted):
     From the public benchmark (srs-benchmark, 2026),
     https://github.com/open-spaced-repetition/srs-benchmark. Reads elapsed time, best in
     fractional days, and ratings, those of same-day reviews included; 35 parameters, not fitted,
-    since neither their bounds nor its first step were published; not online. No published row.
+    since neither their bounds nor its first step were published. No published row.
 
     Options: see `Fitted`.
     """

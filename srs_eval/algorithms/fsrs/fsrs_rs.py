@@ -36,7 +36,7 @@ class FsrsRs:
     histories of more than 256 reviews left out, and a seed of its own. It knows whole days only
     and learns from reviews on later days, whichever the protocol's clock. Predictions are those
     of `srs_eval.algorithms.fsrs.fsrs6`. Reads whole days and ratings, those of same-day reviews
-    included; 21 parameters, to 4 decimals; not online. Published row, without same-day reviews:
+    included; 21 parameters, to 4 decimals. Published row, without same-day reviews:
     log loss 0.3443, RMSE(bins) 0.0635, AUC 0.7074.
 
     Parameters

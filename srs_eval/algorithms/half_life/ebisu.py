@@ -206,7 +206,7 @@ class Ebisu:
     """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
 
     Fasih, *Ebisu: intelligent quiz scheduling*, https://fasiha.github.io/ebisu/. Reads elapsed
-    time and pass or fail, not those of same-day reviews; no parameters; not online. Where an
+    time and pass or fail, not those of same-day reviews; no parameters. Where an
     outcome is so surprising that the update cannot be computed, the belief stays as it was;
     such reviews are counted in the fit's `reason`. Published row, without same-day reviews: log
     loss 0.4989, RMSE(bins) 0.1627, AUC 0.6051.

@@ -50,7 +50,7 @@ class Hlr(Fitted):
     After Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*,
     ACL, https://doi.org/10.18653/v1/P16-1174. The benchmark keeps its half-life of square roots
     of counts, drops the indicators of single words, and trains by log loss alone, unweighted
-    and unregularised. Reads elapsed time and pass or fail; 3 parameters; not online. Published
+    and unregularised. Reads elapsed time and pass or fail; 3 parameters. Published
     row, without same-day reviews: log loss 0.4694, RMSE(bins) 0.1275, AUC 0.6369.
 
     Options: see `Fitted`.

@@ -128,7 +128,7 @@ class HlrDuolingo:
     that explains it; here a session is one review, whose p is 0.9999 or 0.0001. Then h is
     hardly more than the outcome again, on another scale, and its term, by far the largest,
     spoils the fit: with ``alpha=0`` (the paper's ablation "-h") it is another model. Reads
-    elapsed time and pass or fail; 3 parameters; not online. No published row for reviews (the
+    elapsed time and pass or fail; 3 parameters. No published row for reviews (the
     form of the public benchmark is `srs_eval.algorithms.half_life.hlr.Hlr`).
 
     Parameters

@@ -23,7 +23,7 @@ class Leitner:
     Leitner (1972), *So lernt man lernen*, as a baseline of Settles & Meeder (2016), *A Trainable
     Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
     The half-life is ``2**(right - wrong)`` days, at least 15 minutes and at most 274 days. Reads
-    elapsed time and pass or fail; no parameters; not online. No published row.
+    elapsed time and pass or fail; no parameters. No published row.
     """
 
     same_day: ClassVar[bool] = False

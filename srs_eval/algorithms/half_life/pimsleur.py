@@ -27,7 +27,7 @@ class Pimsleur:
     Spaced Repetition Model for Language Learning*, ACL, https://doi.org/10.18653/v1/P16-1174.
     The half-life is ``2**(2.35 (right + wrong) - 16.46)`` days, as in the code of that paper
     (which prints 2.4 and 16.5), at least 15 minutes and at most 274 days. Reads elapsed time
-    and how many reviews there were; no parameters; not online. No published row.
+    and how many reviews there were; no parameters. No published row.
     """
 
     same_day: ClassVar[bool] = False

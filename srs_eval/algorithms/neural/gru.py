@@ -55,8 +55,7 @@ class Gru(PooledPretraining):
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
     With 2 hidden units it has 39 parameters: 3·2·(2 + 2) weights and two bias vectors of 3·2 in
-    the GRU, 2 weights and a bias in the last layer. It does not read same-day reviews, and is
-    not online.
+    the GRU, 2 weights and a bias in the last layer. It does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
     0.375, RMSE(bins) 0.086, AUC 0.668. There, a fit of 5 epochs starts at the pretrained

@@ -59,7 +59,7 @@ class GruCurves(ReptilePretraining):
 
     .. math:: p = (1 - 10^{-7}) \sum_i \pi_i (1 + t / (10^{-7} + s_i))^{-d_i}.
 
-    503 parameters. Made for fractional days; not online. Source: the public benchmark
+    503 parameters. Made for fractional days. Source: the public benchmark
     (srs-benchmark, 2026).
 
     Published row, without same-day reviews (pretrained with Reptile on users 1 to 100, who are

@@ -53,7 +53,7 @@ class GruP(PooledPretraining):
 
     Nothing makes its forgetting curve fall. With 8 hidden units it has 297 parameters: 3·8·(2 +
     8) weights and two bias vectors of 3·8 in the GRU, 8 weights and a bias in the last layer. It
-    does not read same-day reviews, and is not online.
+    does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
     0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews.

@@ -90,7 +90,7 @@ class LstmCurves(ReptilePretraining):
 
     .. math:: p = (1 - 10^{-7}) \sum_i \pi_i (1 + t / (10^{-7} + s_i))^{-d_i}.
 
-    8,869 parameters. Made for fractional days; not online; users whose logs have no answer times
+    8,869 parameters. Made for fractional days; users whose logs have no answer times
     are skipped. Source: the public benchmark (srs-benchmark, 2026).
 
     Published row, without same-day reviews (pretrained with Reptile on users 1 to 100, who are

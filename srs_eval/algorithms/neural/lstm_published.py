@@ -90,7 +90,7 @@ class LstmPublished(NetworkAlgorithm):
     public number. Use ``algo=lstm`` otherwise. No published row is a mean over users: in
     2024, over 19,854 users weighted by their reviews, it had 0.3881 nats and RMSE 0.3119, and
     0.5543 nats when users weigh by the logarithm of their reviews; seed and initialisation of
-    that run are not known. It is not online: while it is tested it is as it was trained.
+    that run are not known.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class Nn17(PooledPretraining):
     (Mish) say what recall really is, how difficulty moves, what stability is left after a lapse,
     and how much it grows otherwise. 39 parameters: 28 in the networks, 8 first stabilities and
     difficulties, 3 of the theoretical growth. Reads days between reviews, ratings and lapses;
-    does not read same-day reviews; not online. The public code takes cards for new while all cards
+    does not read same-day reviews. The public code takes cards for new while all cards
     of a batch have the state (1, 1), as after a first Again with untrained first states; here only
     a card's first review is new, so that no prediction depends on the batch (predictions of a card
     that begins with Again differ by up to 0.071 from those of the public code for that card alone).

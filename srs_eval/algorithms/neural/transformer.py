@@ -82,7 +82,7 @@ class Transformer(PooledPretraining):
 
     .. math:: p = (1 + \tfrac{19}{81} t / S)^{-1/2}, \qquad S = \exp(w \cdot h + b).
 
-    127 parameters. It does not read same-day reviews, and is not online. All other networks read
+    127 parameters. It does not read same-day reviews. All other networks read
     a card once; this one cannot, and reads the history before each review anew, at a cost that
     grows with the cube of a card's length. Padding is masked here: in the original it is
     attended to, so that a prediction depends on the batch it is made in.

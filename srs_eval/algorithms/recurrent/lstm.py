@@ -56,7 +56,7 @@ class Lstm:
         python -m srs_eval.pretrain algo=lstm data=synthetic data.users=400 data.seed=777 \
             data.size_scale=0.2 data.max_reviews=5000 seed=0 weights=lstm_start.safetensors
 
-    No real user's data are in it. Runs with it are marked as pretrained. It is not online.
+    No real user's data are in it. Runs with it are marked as pretrained.
     No published row: the network of the first public benchmark, with its recipe, is
     ``algo=lstm_published``. On 29 real users its mean log loss was 0.2966 under
     ``srs_benchmark``, where FSRS-6 had 0.2943, FSRS-5 0.2985 and the share of recalls 0.3266.

@@ -112,7 +112,7 @@ class AnkiSm2(Fitted):
 
     The Anki manual, *What spaced repetition algorithm does Anki use?*,
     https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html. Reads elapsed time and
-    ratings, not those of same-day reviews; 7 parameters; not online. Published rows, without
+    ratings, not those of same-day reviews; 7 parameters. Published rows, without
     same-day reviews: log loss 0.5129, RMSE(bins) 0.1397, AUC 0.6179 trained, and 0.616, 0.1724,
     0.6133 with Anki's own parameters. Both were made with Good and Easy exchanged.
 

@@ -65,7 +65,7 @@ class Sm2:
 
     Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,
     https://super-memory.com/english/ol/sm2.htm. Reads ratings and the elapsed time of the
-    predicted review; no parameters; not online. Published row, without same-day reviews: log
+    predicted review; no parameters. Published row, without same-day reviews: log
     loss 0.722, RMSE(bins) 0.2031, AUC 0.6026.
     """
 

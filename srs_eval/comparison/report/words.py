@@ -11,10 +11,9 @@ from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.selection import selection_notes
 from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
-from srs_eval.nouns.when import IN_WORDS
+from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
-from srs_eval.results.summary import UNKNOWN
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import number
