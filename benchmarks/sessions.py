@@ -68,4 +68,4 @@ def kernel(model: object, workload: Workload) -> float:
 if __name__ == "__main__":
     headers = ["data", "reviews", "model", "a fit, ms", "predictions, ms per 1,000", "filter alone"]
     table = [cells for workload in standard_workloads() for cells in rows(workload)]
-    print(tabulate(table, headers, tablefmt="github", disable_numparse=True))  # noqa: T201
+    print(tabulate(table, headers, tablefmt="github", disable_numparse=True))

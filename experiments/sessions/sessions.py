@@ -29,10 +29,11 @@ from srs_eval.data.table import ReviewTable
 from srs_eval.data.table_options import Columns
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.proper import LogLoss
-from srs_eval.nouns import Algorithm, Contribution, Source, User
+from srs_eval.nouns import Algorithm, Contribution, EvaluationProtocol, Source, User
 from srs_eval.plots.contributions_plot import plot_contributions
 from srs_eval.plots.style import house_style, new_figure, save_figure
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.stats.estimate import mean_of_users
 
 HERE = Path(__file__).parent
@@ -43,14 +44,14 @@ BASELINE, FULL = "FSRS-7", "session filter"
 
 SMALL = {"features": "small", "width": 0.03, "level_width": 0.03}
 MODELS: Mapping[str, Algorithm] = {
-    "FSRS-6": Fsrs6(),
+    "FSRS-6, whole days": Fsrs6(),
     BASELINE: Fsrs7(),
     "mixture": mixture(),
     "forecast on FSRS-7": Forecast(Fsrs7()),
     "forecast": Forecast(),
     "blend of FSRS-7, by day": Blend(Fsrs7()),
     "blend of FSRS-7, by review": Blend(Fsrs7(), every="review"),
-    "session filter on published FSRS-6": SessionFilter(Fsrs6(fit="default")),
+    "session filter on published FSRS-6, whole days": SessionFilter(Fsrs6(fit="default")),
     "session filter, 12 features": SessionFilter(**SMALL),
     "session filter, weights by day": SessionFilter(every="day"),
     "session filter, no safeguard": SessionFilter(trust=1.0),
@@ -91,7 +92,11 @@ def evaluated(source: Source, models: Mapping[str, Algorithm]) -> Evaluated:
     losses: dict[str, dict[User, np.ndarray]] = {}
     contributions = []
     for name, algorithm in models.items():
-        work = EvaluateUser(source, algorithm, SrsBenchmarkEqualised(), SEED, curves=0)
+        # The same rows; the published FSRS-6 is made for whole days.
+        protocol: EvaluationProtocol = (
+            SrsBenchmark() if "whole days" in name else SrsBenchmarkEqualised()
+        )
+        work = EvaluateUser(source, algorithm, protocol, SEED, curves=0)
         for user in source.users():
             result = work(user)
             missing = [fit for fit in result.fits if not fit.predicts]
