@@ -113,8 +113,7 @@ class Forecast(Wrapper):
     about cards, and predictions have not. A prediction uses the weights there were when the
     card's previous review ended, or the training reviews, if these are later. The correction does
     not depend on elapsed time, so that a curve which falls goes on falling. Reads ratings,
-    elapsed time, days, decks and answer times; 30 parameters and the other's; online until the
-    card's previous review: its predictions are curves that a scheduler can use. No published row.
+    elapsed time, days, decks and answer times; 30 parameters and the other's. No published row.
 
     Parameters
     ----------

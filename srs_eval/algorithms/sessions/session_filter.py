@@ -105,9 +105,9 @@ class SessionFilter(Wrapper):
     Training reviews are predicted by fits to earlier ones, so that the filter learns from
     predictions out of sample. What is predicted is a mixture of filter and other algorithm, in
     the shares that the evidence so far gives them: over a whole log it cannot lose more than
-    -log(1 - trust) against the other algorithm. Reads ratings, elapsed time, days, decks and
-    answer times; 32 parameters and the other's; online: it learns from every answer while it is
-    tested, and predicts at the moment of the review. No published row.
+    -log(1 - trust) against the other algorithm while that is not fitted again. Reads ratings,
+    elapsed time, days, decks and answer times; 32 parameters and the other's. Its predictions are
+    of no use to plan a review, because they are made when it comes. No published row.
 
     Parameters
     ----------
