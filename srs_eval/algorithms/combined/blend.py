@@ -274,9 +274,7 @@ class Blend(Wrapper):
             else:
                 tried = _HALF_LIVES if self.half_life is None else (usual,)
                 starts = (replace(recalibration, half_life=half_life) for half_life in tried)
-                followed = [
-                    _followed_on(start, earlier, reviews, rows[begin:]) for start in starts
-                ]
+                followed = [_followed_on(start, earlier, reviews, rows[begin:]) for start in starts]
                 recalibration, _ = min(followed, key=itemgetter(1))
         return _blended(self.base.fit(reviews, rows, rng), recalibration, rows)
 
