@@ -31,7 +31,7 @@ class Model:
 
 class Breaks:
     same_day = False
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def __init__(self, *, user):

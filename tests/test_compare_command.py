@@ -29,7 +29,8 @@ FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json",
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
-    words = ["-m", "algo=avg,constant,moving_avg", *SMALL, *QUIET, f"hydra.sweep.dir={folder}"]
+    words = ["-m", "algo=avg,constant,moving_avg", *SMALL, *QUIET, "report=true"]
+    words.append(f"hydra.sweep.dir={folder}")
     assert run_command(words) == 0
     return folder
 
@@ -52,13 +53,23 @@ def test_a_sweep_is_compared_from_its_folder(
     losses = {
         path.name.partition("_")[2]: read_json(path / "summary.json")["metrics"]["log_loss"]
         for path in sweep.iterdir()
-        if path.is_dir()
+        if (path / "summary.json").is_file()
     }
     means = {row["run"]: row["mean"] for row in found["leaderboard"] if row["weighting"] == "users"}
     expected = {name: pytest.approx(loss["mean_users"]) for name, loss in losses.items()}
     assert means == expected
     assert [run["when"] for run in found["runs"]] == 2 * ["previous_review"] + ["at_review"]
     assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
+
+
+def test_a_sweep_with_a_report_writes_the_same_comparison(sweep: Path, tmp_path: Path) -> None:
+    assert {path.name for path in (sweep / "comparison").iterdir()} == FILES
+    assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
+    found, again = (
+        json.loads((folder / "comparison.json").read_text())
+        for folder in (sweep / "comparison", tmp_path / "out")
+    )
+    assert found["leaderboard"] == again["leaderboard"]
 
 
 def test_runs_are_chosen_by_when_they_predict_under_either_name(

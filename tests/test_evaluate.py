@@ -41,7 +41,7 @@ class Tells:
     """An algorithm that returns a given model, or raises a given error, in one fold or all."""
 
     same_day = False
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def __init__(self, outcome, *, fold=None):
@@ -62,7 +62,7 @@ class Draws:
     """An algorithm whose predictions are random."""
 
     same_day = True
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def fit(self, reviews, rows, rng):

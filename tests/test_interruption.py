@@ -26,7 +26,7 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 
 class Stopping:
     same_day = False
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def fit(self, reviews, rows, rng):

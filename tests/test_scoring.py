@@ -34,7 +34,7 @@ class FailsAt:
     """Average, but the fit of one user in one fold ends otherwise."""
 
     same_day = False
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def __init__(self, user, fold, error):

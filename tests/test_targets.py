@@ -172,7 +172,7 @@ class Smooth(Algorithm):
     def fit(self, reviews, rows, rng): ...
 
 class Plain:
-    same_day = online = False
+    same_day, when = False, "previous_review"
     def __init__(self, kernel, **others):
         self.sees_truth, self.kernel, self.others = False, kernel, others
     def fit(self, reviews, rows, rng): ...
@@ -212,7 +212,7 @@ def test_parts_of_plug_ins_are_checked_by_their_annotations(parts: str) -> None:
 
 
 def test_what_a_class_lacks_is_named(parts: str) -> None:
-    with pytest.raises(ConfigError, match=r"online, sees_truth as in .*Algorithm"):
+    with pytest.raises(ConfigError, match=r"sees_truth, when as in .*Algorithm"):
         Builder().build({"_target_": f"{parts}.Lacking"}, Algorithm)
     with pytest.raises(ConfigError, match="no such thing"):
         Builder().build({"_target_": f"{parts}.Breaks"}, Algorithm)

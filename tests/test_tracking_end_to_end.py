@@ -230,7 +230,12 @@ def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None
     data = study.run("hlr").data
     for column in view.COLUMNS:
         kind, _, name = column.partition(".")
-        kept = {"params": data.params, "metrics": data.metrics, "attributes": {"Dataset": 1}}[kind]
+        kept = {
+            "params": data.params,
+            "tags": data.tags,
+            "metrics": data.metrics,
+            "attributes": {"Dataset": 1},
+        }[kind]
         assert name.strip("`") in kept
     assert set(view.BARS) <= set(data.metrics)
     figures = study.artifacts(study.run("fsrs6"))

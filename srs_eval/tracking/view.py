@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Changes with the content below, so that a store with an older view gets the new one.
-VIEW_KEY = "srs_eval_3"
+VIEW_KEY = "srs_eval_4"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 VIEW_NAME = "Leaderboard"
 RUNS_COMPARED = 20
@@ -20,6 +20,7 @@ RUNS_COMPARED = 20
 # What the run list shows, in this order, and how wide in pixels.
 COLUMNS = {
     "params.`algo`": 110,
+    "tags.`when`": 120,
     "metrics.`test/log_loss`": 115,
     # against the first job of a sweep, where that is the one the README begins with
     "metrics.`vs_avg/log_loss_percent`": 195,
@@ -69,8 +70,9 @@ NOTE = """\
 **[Leaderboard]({table})** · **[charts]({charts})**: one run per algorithm, data and protocol.
 
 The runs of one sweep share the tag `sweep_id`. Compare runs only if their tag
-`rows_fingerprint` is the same: they scored the same reviews. Numbers are means over users
-unless the run's description says otherwise.
+`rows_fingerprint` is the same: they scored the same reviews; and rank them only if their tag `when`
+is the same: their predictions are made at the same time. Numbers are means over users unless the
+run's description says otherwise.
 
 | section | question | better |
 |---|---|---|

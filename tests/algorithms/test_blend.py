@@ -14,7 +14,7 @@ from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks import (
     CheckFailed,
     check_algorithm,
-    check_learning_while_tested_is_declared,
+    check_time_of_prediction,
 )
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
@@ -139,7 +139,9 @@ def test_refits_go_on_where_the_fit_before_ended(make_log):
 
 def test_it_says_of_itself_what_the_other_algorithm_says():
     blend = Blend(Hlr())
-    assert (blend.same_day, blend.online, blend.sees_truth) == (False, True, False)
+    assert (blend.same_day, blend.when, blend.sees_truth) == (False, "day_before", False)
+    assert Blend(Hlr(), every="review").when == "at_review"
+    assert Blend(MovingAverage()).when == "at_review"
     model = fitted(blend)
     assert model.parameters[2:] == model.model.parameters
     assert np.isnan(model.learned.standard_errors[:2]).all()
@@ -151,10 +153,15 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
 
 def test_a_blend_that_did_not_declare_itself_would_be_found_out():
     class Undeclared(Blend):
-        online = False
+        when = "previous_review"
 
-    with pytest.raises(CheckFailed, match="online = True"):
-        check_learning_while_tested_is_declared(Undeclared(Hlr()))
+    class TooEarly(Blend):
+        when = "day_before"
+
+    with pytest.raises(CheckFailed, match="previous_review"):
+        check_time_of_prediction(Undeclared(Hlr()))
+    with pytest.raises(CheckFailed, match="day_before"):
+        check_time_of_prediction(TooEarly(Hlr(), every="review"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.combined.blend import Blend
 from srs_eval.algorithms.combined.ensemble import Ensemble, best_weights
 from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -67,12 +68,13 @@ def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
 def test_attributes_follow_from_the_members():
     def declared(**members):
         ensemble = Ensemble(members)
-        return ensemble.same_day, ensemble.online, ensemble.sees_truth
+        return ensemble.same_day, ensemble.when, ensemble.sees_truth
 
-    assert declared(a=Hlr(), b=Average()) == (False, False, False)
-    assert declared(a=Hlr(), b=Fsrs6()) == (True, False, False)
-    assert declared(a=Hlr(), b=MovingAverage()) == (False, True, False)
-    assert declared(a=Hlr(), b=Oracle()) == (False, False, True)
+    assert declared(a=Hlr(), b=Average()) == (False, "previous_review", False)
+    assert declared(a=Hlr(), b=Fsrs6()) == (True, "previous_review", False)
+    assert declared(a=Hlr(), b=Blend(Hlr())) == (False, "day_before", False)
+    assert declared(a=MovingAverage(), b=Blend(Hlr())) == (False, "at_review", False)
+    assert declared(a=Hlr(), b=Oracle()) == (False, "at_review", True)
 
 
 def test_truth_is_shown_to_no_member_that_does_not_say_so():

@@ -76,15 +76,15 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
     np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
 
 
-@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "online"])
+@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
 def test_it_is_honest_where_there_are_groups(base):
     algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
     assert algorithm.same_day == base.same_day
-    assert algorithm.online == base.online
+    assert algorithm.when == base.when
     assert algorithm.sees_truth == base.sees_truth
     assert len(fitted(algorithm).models) > 1
     check_algorithm(algorithm, TASK)
-    assert hasattr(fitted(algorithm), "predict_at") == (base.online is False)
+    assert hasattr(fitted(algorithm), "predict_at") == (base.when == "previous_review")
 
 
 def test_refits_start_from_the_group_or_from_the_whole():

@@ -102,7 +102,7 @@ def make_run(tmp_path: Path) -> MakeRun:
             "reviews": sum(sizes),
             "failed": len(failed),
             "metrics": {"log_loss": {"lo": 0.1, "hi": 0.9}},
-            "online": False,
+            "when": "previous_review",
             "tags": {"config_hash": f"hash of {label}"},
         }
         files.write_json(place / files.SUMMARY, {**content, **summary})

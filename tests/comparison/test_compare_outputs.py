@@ -49,7 +49,13 @@ def make_scores(tmp_path):
             "log_loss": losses,
         }
         write_table(place / SCORES, pa.table(columns))
-        content = {"label": label, "data": "made up", "protocol": "p", "failed": 0, "online": False}
+        content = {
+            "label": label,
+            "data": "made up",
+            "protocol": "p",
+            "failed": 0,
+            "when": "previous_review",
+        }
         write_json(place / SUMMARY, {**content, **summary})
         return place
 

@@ -189,3 +189,44 @@ def test_published_scores_that_were_cut_off_are_named(tmp_path, name):
 
 def test_files_are_called_what_runs_call_them():
     assert (SCORES, SUMMARY) == (files.SCORES, files.SUMMARY)
+
+
+@pytest.mark.parametrize(
+    ("model", "when"),
+    [
+        ("RWKV-P", "at_review"),
+        ("RWKV", "previous_review"),
+        ("MOVING-AVG", "at_review"),
+        ("AVG", "previous_review"),
+        ("FSRS-6-recency", "previous_review"),
+        ("my-model", "unknown"),
+    ],
+)
+def test_published_models_predict_when_that_is_known(tmp_path, model, when):
+    row = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
+    (tmp_path / f"{model}.jsonl").write_text(json.dumps(row))
+    (run,) = read_published(tmp_path)
+    assert run.when == when
+
+
+def test_published_scores_can_say_when_they_were_predicted(tmp_path):
+    rows = [
+        {"metrics": {"LogLoss": 0.3}, "user": user, "size": 10, "when": when}
+        for user, when in enumerate(("imm", "at_review"))
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    columns = {
+        "model": ["a"] * 2 + ["b"],
+        "user": [1, 2, 1],
+        "size": [5] * 3,
+        "log_loss": [0.3] * 3,
+    }
+    files.write_table(
+        tmp_path / "others.parquet", pa.table(columns | {"when": ["ahead", "ahead", "day_before"]})
+    )
+    found = {run.name: run.when for run in read_published(tmp_path)}
+    assert found == {"mine": "at_review", "a": "previous_review", "b": "day_before"}
+    path.write_text("\n".join(json.dumps(row | {"when": "later"}) for row in rows))
+    with pytest.raises(ConfigError, match="previous_review"):
+        read_published(path)

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
+from srs_eval.results.files import SUMMARY, read_json, write_json
 from srs_eval.results.run import load_run
 from srs_eval.stats.estimate import clustered_mean, mean_of_users
 from srs_eval.stats.paired import effective_users, paired_mean, paired_signs, user_weights
@@ -98,7 +99,7 @@ def test_a_run_without_the_metric_does_not_spoil_the_others(make_run):
 
 
 def test_what_sees_the_truth_is_shown_but_never_called_the_best(make_run):
-    oracle = make_run("oracle", sees_truth=True)
+    oracle = make_run("oracle", sees_truth=True, when="at_review")
     close = make_run("close", blur=1.0, when="at_review")
     plain = make_run("plain", blur=1.0)
     verdict = judged(oracle, close, plain)
@@ -115,7 +116,7 @@ def test_a_leader_is_named_for_each_time_and_none_across(make_run):
         make_run("other", blur=1.0, when="previous_review"),
         make_run("evening", blur=0.4, when="day_before"),
         make_run("session", when="at_review"),
-        make_run("old", online=True),
+        make_run("old", when="unknown"),
     ]
     verdict = judged(*runs)
     assert {when: run.name for when, run in verdict.leaders.items()} == {
@@ -146,7 +147,11 @@ def test_a_leader_is_named_for_each_time_and_none_across(make_run):
     ],
 )
 def test_runs_of_earlier_releases_predict_when_that_can_be_derived(make_run, written, when):
-    assert load_run(make_run("a", **written)).when == when
+    folder = make_run("a")
+    summary = read_json(folder / SUMMARY)
+    del summary["when"]
+    write_json(folder / SUMMARY, summary | written)
+    assert load_run(folder).when == when
 
 
 def test_one_user_is_compared_review_by_review(make_run):

@@ -42,7 +42,7 @@ class Watched:
     """Remembers what it was given, and how it was asked."""
 
     same_day = True
-    online = False
+    when = "previous_review"
     sees_truth = False
 
     def __init__(self):

@@ -116,7 +116,11 @@ def verdict_on(tmp_path):
             }
             write_table(place / SCORES, pa.table(columns))
             summary = {"label": label, "data": name, "protocol": name, "failed": 0}
-            summary |= {"online": True, "interval_over": "users", "tags": {"config_hash": name}}
+            summary |= {
+                "when": "at_review",
+                "interval_over": "users",
+                "tags": {"config_hash": name},
+            }
             (place / SUMMARY).write_text(json.dumps(summary))
             runs.append(load_run(place))
         return compare(runs)

@@ -54,7 +54,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def _best_of_group(verdict: Verdict, leader: int) -> str:
-    """Name a leader, and the runs compared with it by how they compare."""
+    """Format a leader, and the runs compared with it by how they compare."""
     board, names = verdict.leaderboard, [run.name for run in verdict.runs]
     models = board.groups[leader]
     mean = number(float(board.mean[leader]))

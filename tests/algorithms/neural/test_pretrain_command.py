@@ -58,7 +58,8 @@ def test_help_tells_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
 class Shy:
     """Can be pretrained, and does not say where what it has learned is."""
 
-    same_day = online = sees_truth = False
+    same_day = sees_truth = False
+    when = "previous_review"
     lessons = 0
 
     def fit(self, reviews: object, rows: object, rng: object) -> None:
