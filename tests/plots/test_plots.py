@@ -9,7 +9,7 @@ from matplotlib.text import Text
 from srs_eval import plots
 from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Curves, Predictions
+from srs_eval.nouns import Contribution, Curves, Predictions
 
 
 def made(p, recalled, **facts) -> Predictions:
@@ -153,6 +153,7 @@ def test_functions_on_axes_touch_nothing_else(name):
     arguments = {
         "plot_temporal": (some.curves,),
         "plot_user_scores": (scores,),
+        "plot_contributions": ([[Contribution("today", 0.001, 0.001)]],),
         "plot_versus": (scores, scores[::-1]),
         "plot_bins": (some.p, some.recalled, *facts),
         "plot_recall_over_time": (some.p, some.recalled, some.elapsed_days),

@@ -36,7 +36,7 @@ def mixture() -> Algorithm:
         weights="fixed",
         shares={"fsrs7": 0.5, "logistic": 0.25, "sbd": 0.25},
     )
-    # Properties where the protocol has attributes: nobody sets them.
+    # Its declarations are properties, which mypy takes for less than attributes.
     return cast(Algorithm, ensemble)
 
 
