@@ -33,6 +33,8 @@ PRESETS = {
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
     "fsrs7_withdrawn": {"fit"},
+    "mixture": {"weights"},
+    "session_filter_small": {"features", "width", "level_width"},
 }
 
 

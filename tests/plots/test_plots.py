@@ -11,7 +11,7 @@ from srs_eval import plots
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Curves, Predictions
+from srs_eval.nouns import Contribution, Curves, Predictions
 
 
 def made(p, recalled, **facts) -> Predictions:
@@ -161,6 +161,7 @@ def test_functions_on_axes_touch_nothing_else(name):
     arguments = {
         "plot_temporal": (some.curves,),
         "plot_user_scores": (scores,),
+        "plot_contributions": ([[Contribution("today", 0.001, 0.001)]],),
         "plot_versus": (scores, scores[::-1]),
         "plot_bins": (some.p, some.recalled, *facts),
     }
