@@ -41,7 +41,7 @@ from srs_eval.checks.perturb import columns_of, other_future
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.checks.worker import NotImportable, call_elsewhere
 from srs_eval.errors import SrsEvalError
-from srs_eval.nouns import GROUPS
+from srs_eval.nouns import GROUPS, when_of
 
 
 @pytest.mark.parametrize(("cheat", "check", "advice"), CAUGHT)
@@ -209,12 +209,19 @@ def test_an_algorithm_has_to_say_what_tables_need_to_know():
         check_algorithm(SaysNothing())
 
 
-def test_what_was_declared_online_has_to_declare_when():
-    class Online(Honest):
-        online: ClassVar[bool] = True
+@pytest.mark.parametrize(("online", "when"), [(True, "at_review"), (False, "previous_review")])
+def test_a_plug_in_of_the_first_release_predicts_when_its_online_says(online, when):
+    class WithWhen(Honest):  # the protocol's default stands beside what the plug-in declares
+        ...
 
-    with pytest.raises(CheckFailed, match="in place of online"):
-        check_algorithm(Online())
+    class Alone:
+        same_day = sees_truth = False
+        fit = Honest.fit
+
+    for plug_in in (WithWhen, Alone):
+        plug_in.online = online
+        assert when_of(plug_in()) == when
+        check_algorithm(plug_in())
 
 
 def test_a_task_of_ones_own_is_used_and_left_as_it_was():

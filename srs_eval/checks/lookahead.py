@@ -15,7 +15,7 @@ from srs_eval.checks.harness import (
     predicted,
 )
 from srs_eval.checks.perturb import answered, cut_after, other_future, renamed, twice
-from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, Fold, IntArray, MemoryModel, Reviews, when_of
 
 _PROBED_ROWS = 200
 # In a log that is twice as long.
@@ -113,18 +113,18 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     CheckFailed
         If a prediction moved.
     """
-    if algorithm.when == "at_review":
+    if when_of(algorithm) == "at_review":
         return
     model = fit(algorithm, reviews, fold.train)
     known = int(fold.train[-1])
     previous = rows_by_card(reviews.card).previous()
-    told = f'{_TOO_LATE} `when = "{algorithm.when}"`{_SAY_LATER}'
+    told = f'{_TOO_LATE} `when = "{when_of(algorithm)}"`{_SAY_LATER}'
     sides = SignTest()
     for last in evenly_spaced(len(fold.test), _PROBED_ROWS):
         seen = fold.test[: last + 1]
         row = int(seen[-1])
         begin = max(known, int(previous[row]))
-        if algorithm.when == "day_before":
+        if when_of(algorithm) == "day_before":
             begin = max(known, int(np.searchsorted(reviews.day, reviews.day[row])) - 1)
         since = np.arange(begin + 1, row)
         others = since[reviews.card[since] != reviews.card[row]]

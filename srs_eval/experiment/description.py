@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from srs_eval.nouns.when import when_of
 from srs_eval.tracking.run_facts import plug_in_versions
 
 # Keys of the configuration that an `Experiment` is built from.
@@ -95,7 +96,7 @@ def described(
         "protocol_version": protocol.version,
         "config_hash": config_hash(content),
         "code_hash": _code_hash(built.values()),
-        "when": built["algo"].when,
+        "when": when_of(built["algo"]),
         "python": platform.python_version(),
         **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
         **plug_in_versions(targets(options)),

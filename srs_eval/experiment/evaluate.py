@@ -20,7 +20,7 @@ from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.experiment.watching import Watch, report_means, step_callback
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit, User
+from srs_eval.nouns import Fit, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.results.fit_counts import reason_of
 from srs_eval.results.partial import FinishedUsers
@@ -135,7 +135,7 @@ def result_of(experiment: Experiment, scored: Sequence[ScoredUser], predicted: P
         metrics=over.metrics,
         thresholds=over.thresholds,
         interval_over=over.interval_over,
-        when=algorithm.when,
+        when=when_of(algorithm),
         sees_truth=algorithm.sees_truth,
         pretrained=bool(getattr(algorithm, "pretrained", False)),
         seed=experiment.seed,

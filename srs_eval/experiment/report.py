@@ -12,7 +12,7 @@ from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.threshold import Confusion, ThresholdBias
 from srs_eval.nouns import Fit, Metric
-from srs_eval.nouns.when import IN_WORDS
+from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
@@ -40,7 +40,7 @@ def announcement(plan: Plan, n_users: int) -> str:
     return facts(
         {
             "algorithm": plan.about.label,
-            "predicts": IN_WORDS[experiment.algorithm.when],
+            "predicts": IN_WORDS[when_of(experiment.algorithm)],
             "data": f"{experiment.source.location}: {users}",
             "protocol": f"{protocol.name}, version {protocol.version}: {fits} per user",
             "output": str(plan.options.folder),

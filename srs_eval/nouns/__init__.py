@@ -39,7 +39,7 @@ from srs_eval.nouns.values import (
     Task,
     User,
 )
-from srs_eval.nouns.when import WHEN, When, latest, when_named
+from srs_eval.nouns.when import WHEN, When, latest, when_named, when_of
 
 __all__ = [
     "GROUPS",
@@ -78,4 +78,5 @@ __all__ = [
     "When",
     "latest",
     "when_named",
+    "when_of",
 ]

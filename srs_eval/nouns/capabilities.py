@@ -13,7 +13,7 @@ from srs_eval.nouns.protocols import (
     Pretrainable,
     WarmStarting,
 )
-from srs_eval.nouns.when import WHEN
+from srs_eval.nouns.when import WHEN, when_of
 
 # Each method, with the protocol that describes it.
 CAPABILITIES = {
@@ -40,10 +40,10 @@ def undeclared(algorithm: object) -> list[str]:
         for name in ("same_day", "sees_truth")
         if not isinstance(getattr(algorithm, name, None), bool)
     ]
-    # `online = True` was what plug-ins declared before there was `when`.
-    when, online = getattr(algorithm, "when", None), getattr(algorithm, "online", False)
-    if when not in WHEN or (online is True and when == WHEN[0]):
-        missing.append(f"when ({', '.join(WHEN)}; in place of online)")
+    try:
+        when_of(algorithm)
+    except ValueError:
+        missing.append(f"when ({', '.join(WHEN)})")
     return missing
 
 

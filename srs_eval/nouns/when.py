@@ -32,6 +32,32 @@ def latest(*parts: When) -> When:
     return max(parts, key=WHEN.index)
 
 
+def when_of(algorithm: object) -> When:
+    """Return when an algorithm predicts.
+
+    Plug-ins of the first release declare `online` instead: True counts as ``at_review``, and
+    False as ``previous_review``.
+
+    Raises
+    ------
+    ValueError
+        If it declares neither, or another value.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> when_of(SimpleNamespace(when="day_before")), when_of(SimpleNamespace(online=True))
+    ('day_before', 'at_review')
+    """
+    declared: dict[object, When] = {True: "at_review", False: "previous_review"}
+    earlier = declared.get(getattr(algorithm, "online", None))
+    when = getattr(algorithm, "when", earlier)
+    if when not in WHEN:
+        raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
+    # The class `Algorithm` declares the first of all, whatever a plug-in says by `online`.
+    return when if earlier is None else latest(when, earlier)
+
+
 def when_named(name: str) -> str:
     """Return a name of `WHEN` for itself or its alias in public tables; other names unchanged.
 

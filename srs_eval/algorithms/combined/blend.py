@@ -36,6 +36,7 @@ from srs_eval.nouns import (
     Reviews,
     When,
     latest,
+    when_of,
 )
 
 Vector = NDArray[np.float64]
@@ -258,7 +259,7 @@ class Blend(Wrapper):
     @property
     def when(self) -> When:
         """When the later of base and recalibration is known."""
-        return latest(self.base.when, "day_before" if self.every == "day" else "at_review")
+        return latest(when_of(self.base), "day_before" if self.every == "day" else "at_review")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
         """Fit the other algorithm, and recalibrate a fit to the earlier of `rows` by the later."""

@@ -34,6 +34,7 @@ from srs_eval.nouns import (
     Reviews,
     When,
     latest,
+    when_of,
 )
 
 Vector = NDArray[np.float64]
@@ -146,7 +147,7 @@ class Ensemble:
     @property
     def when(self) -> When:
         """When the latest of the predictions is made."""
-        return latest(*(member.when for member in self.members.values()))
+        return latest(*(when_of(member) for member in self.members.values()))
 
     @property
     def pretrained(self) -> bool:

@@ -20,6 +20,7 @@ from srs_eval.nouns import (
     Reviews,
     WarmStarting,
     When,
+    when_of,
 )
 from srs_eval.nouns.capabilities import undeclared
 
@@ -43,7 +44,7 @@ class Wrapper:
     @property
     def when(self) -> When:
         """When the other algorithm's predictions are made."""
-        return self.base.when
+        return when_of(self.base)
 
     @property
     def pretrained(self) -> bool:
