@@ -19,7 +19,7 @@ from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.metrics.proper import log_loss
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fold, Reviews
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -59,7 +59,9 @@ def _compared(algorithm: type[Fitted], reviews: Reviews, fold: Fold) -> tuple[fl
     for method in ("newton", "lbfgs"):
         model = algorithm(fit=method).fit(reviews, fold.train, np.random.default_rng(0))
         values.append(objective.gradient(encode(np.asarray(model.parameters))).loss)
-        losses.append(log_loss(model.predict(reviews, fold.test), reviews.recalled[fold.test]))
+        losses.append(
+            LogLoss().of_outcomes(model.predict(reviews, fold.test), reviews.recalled[fold.test])
+        )
     return values[0] / values[1] - 1, losses[0] - losses[1]
 
 

@@ -31,7 +31,7 @@ from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.metrics.proper import log_loss
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Reviews
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -88,7 +88,9 @@ def measured(named: tuple[str, Reviews]) -> list[tuple[str, str, int, str, str, 
                     began = time.process_time()
                     model = version(fit=fit).fit(task.reviews, train, np.random.default_rng(0))
                     took = time.process_time() - began
-                    loss = log_loss(model.predict(task.reviews, test), task.reviews.recalled[test])
+                    loss = LogLoss().of_outcomes(
+                        model.predict(task.reviews, test), task.reviews.recalled[test]
+                    )
                     key = (version.name, clock, size, fit, name)
                     found.append((*key, loss, 1000 * took))
     return found

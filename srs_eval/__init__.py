@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from srs_eval.plots import plot_bins as plot_bins
     from srs_eval.plots import plot_calibration as plot_calibration
     from srs_eval.plots import plot_corp as plot_corp
-    from srs_eval.plots import plot_recall_over_time as plot_recall_over_time
     from srs_eval.plots import plot_roc as plot_roc
     from srs_eval.plots import plot_temporal as plot_temporal
     from srs_eval.plots import plot_user_scores as plot_user_scores
@@ -49,7 +48,6 @@ __all__ = [
     "plot_bins",
     "plot_calibration",
     "plot_corp",
-    "plot_recall_over_time",
     "plot_roc",
     "plot_temporal",
     "plot_user_scores",
@@ -70,7 +68,6 @@ _HOME = {
     "plot_bins": "srs_eval.plots",
     "plot_calibration": "srs_eval.plots",
     "plot_corp": "srs_eval.plots",
-    "plot_recall_over_time": "srs_eval.plots",
     "plot_roc": "srs_eval.plots",
     "plot_temporal": "srs_eval.plots",
     "plot_user_scores": "srs_eval.plots",

@@ -3,9 +3,10 @@
 import sys
 
 if __name__ == "__main__":
-    from srs_eval.commands.compare import main
+    from srs_eval.commands.arguments import exit_with
+    from srs_eval.commands.compare import command
 
-    main()
+    exit_with(command)
 else:
     from srs_eval.api.comparing import compare
 

@@ -1,8 +1,7 @@
 """``python -m srs_eval.export``: hand fitted parameters to a scheduler."""
 
-from srs_eval.commands.export import main
-
-__all__ = ["main"]
+from srs_eval.commands.arguments import exit_with
+from srs_eval.commands.export import command
 
 if __name__ == "__main__":
-    main()
+    exit_with(command)

@@ -1,8 +1,7 @@
 """``python -m srs_eval.new``: begin an algorithm, a metric or a source of your own."""
 
-from srs_eval.commands.new import main
-
-__all__ = ["main"]
+from srs_eval.commands.arguments import exit_with
+from srs_eval.commands.new import command
 
 if __name__ == "__main__":
-    main()
+    exit_with(command)

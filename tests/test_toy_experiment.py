@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from srs_eval.metrics.proper import brier, log_loss
+from metric_functions import brier, log_loss
 
 ROOT = Path(__file__).parents[1]
 STUDY = ROOT / "experiments" / "toy_experiment"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews, When
+from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,13 @@ class FlatModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Average:
+class Average(Traits):
     """The share of training reviews that were recalled (AVG).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
     outcomes only; no parameters beside the average itself. Published row, without
     same-day reviews: log loss 0.3945, RMSE(bins) 0.1034, AUC 0.4997.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
         """Average the outcomes of `rows`.
@@ -73,7 +69,7 @@ class Average:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Traits):
     """The same probability for every user, fixed beforehand (90% in the public benchmark).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
@@ -89,10 +85,6 @@ class Constant:
     ConfigError
         If `p` is no such number.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     p: float = 0.9
 

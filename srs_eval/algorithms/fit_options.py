@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.reference import Recipe
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import When
 
 HALF_LIFE = 0.5
 NOT_CONVERGED = "the fit stopped before it had converged"
 
 
-class FitOptions(ABC):
+class FitOptions(Traits, ABC):
     """Base of algorithms whose parameters are fitted to one user by log loss.
 
     Parameters
@@ -48,10 +48,6 @@ class FitOptions(ABC):
         of bounds.
     """
 
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
-
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "default")
     recipe: ClassVar[Recipe] = Recipe()
@@ -77,15 +73,18 @@ class FitOptions(ABC):
             require_above_zero(self.name, "prior_weight", prior_weight, or_zero=True)
         minimises = fit in ("newton", "lbfgs")
         weighs = minimises or fit == "reference"
-        self._refuse_without_effect(
-            {
-                f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
-                f"recency={recency}": recency is not None and not weighs,
-                f"half_life={half_life}": half_life != HALF_LIFE and recency != "exponential",
-            },
-            fit,
-            recency,
-        )
+        # What would change nothing must not be shown as if it did.
+        is_idle = {
+            f"prior_weight={prior_weight}": prior_weight is not None and not minimises,
+            f"recency={recency}": recency is not None and not weighs,
+            f"half_life={half_life}": half_life != HALF_LIFE and recency != "exponential",
+        }
+        idle = [option for option in is_idle if is_idle[option]]
+        if idle:
+            raise ConfigError(
+                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
+                f"recency={'null' if recency is None else recency}: leave it out"
+            )
         space = self.widest_space()
         if fit == "lbfgs" and space.ordered:
             raise ConfigError(
@@ -107,14 +106,3 @@ class FitOptions(ABC):
     def weights(self, count: int) -> NDArray[np.float64]:
         """Weigh training reviews in time order."""
         return recency_weights(count, self.recency, self.half_life)
-
-    def _refuse_without_effect(
-        self, given: Mapping[str, bool], fit: str, recency: str | None
-    ) -> None:
-        """Refuse options that would change nothing, and be shown as if they did."""
-        idle = [option for option, is_idle in given.items() if is_idle]
-        if idle:
-            raise ConfigError(
-                f"{self.name}: {', '.join(idle)} has no effect with fit={fit} and "
-                f"recency={'null' if recency is None else recency}: leave it out"
-            )

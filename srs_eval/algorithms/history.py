@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -121,6 +122,22 @@ def history_of(reviews: Reviews) -> History:
     return History(reviews, cards, place, cards.nth(), clock)
 
 
+def no_reviews(*, whole_days: bool = True) -> Reviews:
+    """Return a log without reviews, for models that are built rather than fitted."""
+    nothing = np.empty(0, np.int64)
+    return Reviews(
+        user="",
+        card=nothing,
+        day=nothing,
+        rating=nothing,
+        elapsed_days=nothing,
+        elapsed=np.empty(0),
+        row=nothing,
+        duration_ms=np.empty(0),
+        whole_days=whole_days,
+    )
+
+
 def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     """Yield the places of all second reviews of a card, of all third ones, and so on.
 
@@ -132,3 +149,29 @@ def nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     begins, lengths = begins[longest_first], lengths[longest_first]
     for nth in range(1, int(lengths[0]) if len(lengths) else 0):
         yield begins[: np.searchsorted(-lengths, -nth)] + nth
+
+
+class HistoryModel(ABC):
+    """Base of models that look back at the whole history of a card."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
+        """Predict recall at each of `rows` from the card's reviews before it.
+
+        Returns
+        -------
+        p : float64 [len(rows)], in (0, 1)
+            NaN at a card's first review, if the model says nothing there.
+        """
+        return self.predict_after(history_of(reviews), rows, reviews.elapsed[rows])
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
+        times = np.asarray(elapsed, np.float64)
+        each = np.repeat(rows, times.shape[1])
+        return self.predict_after(history_of(reviews), each, times.ravel()).reshape(times.shape)

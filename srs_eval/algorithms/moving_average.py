@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, Reviews, When
@@ -65,7 +66,7 @@ class MovingAverageModel:
 
 
 @dataclass(frozen=True, slots=True)
-class MovingAverage:
+class MovingAverage(Traits):
     """A moving average of a user's outcomes that never looks at the card (MOVING-AVG).
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
@@ -86,9 +87,7 @@ class MovingAverage:
         If a number is not finite or `rate` is not positive.
     """
 
-    same_day: ClassVar[bool] = False
     when: ClassVar[When] = "at_review"
-    sees_truth: ClassVar[bool] = False
 
     start: float = 1.2
     rate: float = 0.3

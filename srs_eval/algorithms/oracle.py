@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import FloatArray, IntArray, Reviews, When
@@ -27,7 +28,7 @@ class OracleModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Oracle:
+class Oracle(Traits):
     """The true probability of recall: an upper bound, not a model.
 
     Reads `Reviews.truth`, which only simulated users have and no real model may see; no
@@ -36,7 +37,6 @@ class Oracle:
     docs/synthetic.md.
     """
 
-    same_day: ClassVar[bool] = False
     when: ClassVar[When] = "at_review"
     sees_truth: ClassVar[bool] = True
 

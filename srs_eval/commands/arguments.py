@@ -36,7 +36,11 @@ class Words:
 
     paths: tuple[Path, ...]
     options: Mapping[str, str]
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+    def path(self, key: str) -> Path | None:
+        """Return the value of a key as a path; None if it was not given."""
+        return Path(self.options[key]).expanduser() if self.options.get(key) else None
 
 
 def exit_with(command: Callable[[list[str]], int]) -> None:

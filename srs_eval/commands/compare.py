@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srs_eval.commands.arguments import (
-    carry_out,
-    exit_with,
-    explained,
-    sort_words,
-)
+from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import ALIASES, WHEN, when_named
 from srs_eval.text.console import facts, say
@@ -75,31 +69,6 @@ Flags: --help, --version. Exit status: 0 if runs were compared, 1 if something f
 command was not understood or the runs cannot be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A parsed command line.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-        Runs to compare.
-    options : mapping of str to str
-        Values of the keys that were given.
-    """
-
-    paths: tuple[Path, ...]
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def path(self, key: str) -> Path | None:
-        """Return the value of a key as a path."""
-        return Path(self.options[key]).expanduser() if self.options.get(key) else None
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
-
-
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
@@ -110,7 +79,7 @@ def command(words: Sequence[str]) -> int:
     )
 
 
-def parse(words: Sequence[str]) -> Request:
+def parse(words: Sequence[str]) -> Words:
     """Parse a command line.
 
     Raises
@@ -125,10 +94,10 @@ def parse(words: Sequence[str]) -> Request:
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
         raise ConfigError(*problems)
-    return Request(found.paths, found.options)
+    return found
 
 
-def _compare(request: Request, words: Sequence[str]) -> int:
+def _compare(request: Words, words: Sequence[str]) -> int:
     """Compare, print the result, write the files, and log them with the tracker."""
     # Slow imports, which --help and mistakes do without.
     from srs_eval.comparison.compare import compare
@@ -172,7 +141,7 @@ def _compare(request: Request, words: Sequence[str]) -> int:
     return 0
 
 
-def _stored(request: Request, out: Path) -> tuple[list[Path], list[str]]:
+def _stored(request: Words, out: Path) -> tuple[list[Path], list[str]]:
     """Fetch the requested runs of the tracking store; list those without results."""
     tags = _store_filter(request.options)
     if not tags:
@@ -194,7 +163,7 @@ def _store_filter(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _track(
-    request: Request, verdict: Verdict, files: Sequence[Path], stored: Sequence[Path]
+    request: Words, verdict: Verdict, files: Sequence[Path], stored: Sequence[Path]
 ) -> RunLinks | None:
     """Log the comparison as a run of its own, with tags of the runs compared."""
     if request.options.get("tracking") == "none":
@@ -239,7 +208,3 @@ def _parent(run: Run, *, is_stored: bool) -> Parent:
         sweep_id=str(tags.get("sweep_id", "")),
         run_id=run.place.name if is_stored else outcome.run_id if outcome else "",
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from srs_eval.commands.arguments import carry_out, exit_with, explained, sort_words
+from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
@@ -46,44 +45,6 @@ Flags: --help, --version. Exit status: 0 if parameters were exported, 1 if the f
 skipped or cannot be written, 2 if the command was not understood or no scheduler reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The request of a command line.
-
-    Attributes
-    ----------
-    run : Path
-        Folder of the run.
-    options : mapping of str to str
-        Values by key.
-    """
-
-    run: Path
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def out(self) -> Path | None:
-        """Output file or folder; None is standard output."""
-        return Path(self.options["out"]).expanduser() if "out" in self.options else None
-
-    @property
-    def out_is_folder(self) -> bool:
-        """Whether to write one file per user."""
-        separators = tuple(filter(None, ("/", os.sep, os.altsep)))
-        ends = self.options.get("out", "").endswith(separators)
-        return self.out is not None and (ends or self.out.is_dir())
-
-    @property
-    def fold(self) -> int | None:
-        """The fold; None is the last one."""
-        return int(self.options["fold"]) if "fold" in self.options else None
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
-
-
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
@@ -94,7 +55,7 @@ def command(words: Sequence[str]) -> int:
     )
 
 
-def understood(words: Sequence[str]) -> Asked:
+def understood(words: Sequence[str]) -> Words:
     """Parse a command line.
 
     Raises
@@ -113,22 +74,25 @@ def understood(words: Sequence[str]) -> Asked:
         problems.append(f"the format is missing: to={', '.join(ENDINGS)}")
     if problems:
         raise ConfigError(*problems)
-    return Asked(runs[0], found.options)
+    return found
 
 
-def _export(asked: Asked) -> int:
+def _export(asked: Words) -> int:
     """Export the parameters, and return the exit status."""
     # Heavy: not for --help and for mistakes.
     from srs_eval.exporting.fitted import RunFits
     from srs_eval.exporting.formats import FORMATS
 
-    run, hand_over = RunFits.read(asked.run), FORMATS[asked.options["to"]]
-    if asked.out_is_folder and "user" not in asked.options:
-        return _export_all(asked, run)
+    run, hand_over = RunFits.read(asked.paths[0]), FORMATS[asked.options["to"]]
+    place, fold = asked.path("out"), asked.options.get("fold")
+    separators = tuple(filter(None, ("/", os.sep, os.altsep)))
+    in_folder = asked.options.get("out", "").endswith(separators) or (place and place.is_dir())
+    number = None if fold is None else int(fold)
+    if place is not None and in_folder and "user" not in asked.options:
+        return _export_all(run, asked.options["to"], place, number)
     user = run.user(asked.options.get("user"))
-    made = hand_over(run.fitted(user, asked.fold))
-    place = asked.out
-    if place is not None and asked.out_is_folder:
+    made = hand_over(run.fitted(user, number))
+    if place is not None and in_folder:
         place /= _file_name(user, asked.options["to"])
     if place is None:
         say(made.text)
@@ -143,16 +107,15 @@ def _export(asked: Asked) -> int:
     return 0
 
 
-def _export_all(asked: Asked, run: RunFits) -> int:
+def _export_all(run: RunFits, to: str, folder: Path, fold: int | None) -> int:
     """Write one file per user, report users without one, and return the exit status."""
     from srs_eval.exporting.formats import FORMATS
 
-    to, folder = asked.options["to"], asked.out or Path()
     written: dict[Path, HandOver] = {}
     refused: list[SrsEvalError] = []
     for user in run.users:
         try:
-            made = FORMATS[to](run.fitted(user, asked.fold))
+            made = FORMATS[to](run.fitted(user, fold))
         except SrsEvalError as error:
             refused.append(error)
             continue
@@ -185,7 +148,3 @@ def _write(place: Path, made: HandOver) -> None:
 def _file_name(user: User, to: str) -> str:
     """Return the name of a user's file, with unsafe characters escaped."""
     return f"user_{quote(str(user), safe=' ')}{ENDINGS[to]}"
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from srs_eval.commands.arguments import carry_out, exit_with
+from srs_eval.commands.arguments import carry_out
 from srs_eval.config.option_files import options
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import say
@@ -46,11 +46,6 @@ Exit status: 0 if the package was written, 1 if it could not be, 2 if the comman
 understood."""
 
 
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
-
-
 def command(words: list[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
@@ -67,7 +62,10 @@ def _write_package(words: list[str]) -> int:
     """Write the files and print the next steps."""
     name, folder = _asked(words)
     texts = package_files(name)
-    _expect_free(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: is a file, and nothing is overwritten; name a folder")
     for place, text in texts.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,13 +146,6 @@ def _expect_good_name(name: str) -> None:
         raise ConfigError(f"{name}: there is already a package {_package(name)}; take another name")
 
 
-def _expect_free(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder}: is a file, and nothing is overwritten; name a folder")
-
-
 def _next(name: str, folder: Path, places: list[str]) -> str:
     commands = [
         f"cd {shlex.quote(str(folder))}",
@@ -170,7 +161,3 @@ def _next(name: str, folder: Path, places: list[str]) -> str:
             *(f"  {line}" for line in commands),
         ]
     )
-
-
-if __name__ == "__main__":
-    main()

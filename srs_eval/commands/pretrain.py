@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.commands.arguments import carry_out, exit_with
+from srs_eval.commands.arguments import carry_out
 from srs_eval.config import settings
 from srs_eval.config.building import build, resolved
 from srs_eval.config.option_files import defaults
@@ -28,11 +28,6 @@ from srs_eval.text.local_paths import uri_problem
 
 PROGRAM = "python -m srs_eval.pretrain"
 _WEIGHTS = "weights="
-
-
-def main() -> None:
-    """Run the command and exit."""
-    exit_with(command)
 
 
 def command(words: list[str]) -> int:
@@ -106,7 +101,3 @@ def lessons(
             continue
         last = task.folds[-1]
         yield task.reviews, np.concatenate([last.train, last.test])
-
-
-if __name__ == "__main__":
-    main()

@@ -208,7 +208,9 @@ def command(words: list[str]) -> int:
         problems += settings.mistakes(given.overrides, folders)
     if problems:
         return _not_understood(problems)
-    return _run([*given.overrides, *flags], given, folders)
+    with ExitStack() as claims:
+        _command.claims = claims
+        return _run([*given.overrides, *flags], given, folders)
 
 
 def _flag_problems(usage: str, unknown: list[str]) -> list[str]:
@@ -239,12 +241,6 @@ def _not_understood(problems: list[str]) -> int:
 
 
 def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
-    with ExitStack() as claims:
-        _command.claims = claims
-        return _run_claimed(words, given, folders)
-
-
-def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int:
     settings.register_schema()
     _command.folder, _command.is_sweep, _command.report = None, False, False
     _command.printed, _command.status, _command.reports_its_end = set(), 0, False
@@ -254,8 +250,8 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
     status = 0
     try:
         with _hydra_arguments(words), option_files.also_in(folders):
-            refused = refused_before(given.overrides, folders) if _runs(given) else []
-            if refused:
+            only_shows = given.cfg or given.info or given.hydra_help or given.shell_completion
+            if not only_shows and (refused := refused_before(given.overrides, folders)):
                 return _not_understood(refused)
             entry()
     except SystemExit as end:  # --help and the like, and a run that was asked to stop
@@ -297,11 +293,6 @@ def _run_claimed(words: list[str], given: Namespace, folders: list[Path]) -> int
         of_jobs = report_jobs(folder, is_sweep=_command.is_sweep, report=_command.report)
         status = max(status, of_jobs)
     return status
-
-
-def _runs(given: Namespace) -> bool:
-    """Whether anything is to be run, rather than shown."""
-    return not (given.cfg or given.info or given.hydra_help or given.shell_completion)
 
 
 @contextmanager

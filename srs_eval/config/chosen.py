@@ -89,12 +89,13 @@ def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, di
     found: dict[str, dict[str, Any]] = {group: {} for group in chosen}
     problems = []
     for key, value in given.items():
-        paths = {group: _path(key, paths_of) for group, paths_of in known.items()}
-        having = [group for group, path in paths.items() if path]
-        if len(having) == 1:
-            found[having[0]][paths[having[0]]] = value
-        elif having:
-            options = " and ".join(f"{group}={chosen[group]}" for group in having)
+        ways = (key, _COLUMNS + key)
+        having = [(group, path) for group in known for path in ways if path in known[group]]
+        groups = list(dict(having))
+        if len(groups) == 1:
+            found[groups[0]][having[0][1]] = value
+        elif groups:
+            options = " and ".join(f"{group}={chosen[group]}" for group in groups)
             problems.append(
                 f"{key}={value!r}: {options} have it; give it to srs_eval.algorithm(…) or "
                 "srs_eval.source(…), and what they return to this function"
@@ -109,11 +110,6 @@ def refuse(problems: list[str]) -> None:
     """Raise a `ConfigError` with all problems, if there are any."""
     if problems:
         raise ConfigError(*problems)
-
-
-def _path(key: str, known: set[str]) -> str:
-    """Return the path of an argument in an option's file; "" if the option does not have it."""
-    return next((path for path in (key, _COLUMNS + key) if path in known), "")
 
 
 def _unknown(

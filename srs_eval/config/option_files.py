@@ -10,12 +10,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -30,17 +29,8 @@ _WIDTH = 96
 _MOST_VALUES = 100_000  # in one file of options
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
-    """An installed package with options.
-
-    Attributes
-    ----------
-    name : str
-        Name of the distribution.
-    folder : Path
-        Folder of its options, with one folder per group.
-    """
+class Package(NamedTuple):
+    """An installed package with options: its distribution, and the folder of its groups."""
 
     name: str
     folder: Path
@@ -87,14 +77,14 @@ def package_problems() -> list[str]:
         if _package_folder(entry) is None
     ]
     taken = dict.fromkeys(_options_in(conf_folder()), "srs_eval")
-    for package in packages():
-        its = _options_in(package.folder)
+    for name, folder in packages():
+        its = _options_in(folder)
         problems += [
-            f"{package.name}: its {option} is left out, because {taken[option]} has one"
+            f"{name}: its {option} is left out, because {taken[option]} has one"
             for option in its
             if option in taken
         ]
-        taken = dict.fromkeys(its, package.name) | taken
+        taken = dict.fromkeys(its, name) | taken
     return problems
 
 
@@ -108,7 +98,7 @@ def shadowed_options(choices: Mapping[str, str], folders: Sequence[Path]) -> lis
     folders : sequence of Path
         The user's folders of options.
     """
-    others = {"srs_eval": conf_folder()} | {package.name: package.folder for package in packages()}
+    others = {"srs_eval": conf_folder()} | dict(packages())
     found = []
     for group, name in choices.items():
         file = Path(group, f"{name}.yaml")
@@ -128,10 +118,10 @@ def help_page(extra_folders: Iterable[Path] = ()) -> str:
     return "\n".join([help_texts.header, middle, "", help_texts.footer])
 
 
-def in_lines(before: str, names: Iterable[str], *, indent: int = 2) -> str:
+def in_lines(before: str, names: Iterable[str]) -> str:
     """Format a list of names after a text, wrapped into lines."""
     return textwrap.fill(
-        before + ", ".join(names), _WIDTH, subsequent_indent=" " * indent, break_long_words=False
+        before + ", ".join(names), _WIDTH, subsequent_indent="  ", break_long_words=False
     )
 
 

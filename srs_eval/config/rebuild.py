@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from srs_eval.algorithms.history import no_reviews
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, Composite, MemoryModel, Part, Reviews, Source, User
+from srs_eval.nouns import Algorithm, Composite, MemoryModel, Part, Source
 
 _OWN = "srs_eval"
 _PLUG_INS = "srs_eval.conf"
@@ -75,7 +76,7 @@ def rebuilt_model(
         raise ConfigError(f"{options.get(TARGET)} keeps no parameters")
     given = {**options, "fit": "default", "parameters": list(parameters)}
     algorithm = _algorithm(given)
-    return algorithm.fit(_no_reviews(whole_days=whole_days), _NO_ROWS, np.random.default_rng(0))
+    return algorithm.fit(no_reviews(whole_days=whole_days), _NO_ROWS, np.random.default_rng(0))
 
 
 def same_day(options: Mapping[str, Any]) -> bool:
@@ -143,18 +144,3 @@ def _build(options: Mapping[str, Any], kind: type) -> Any:
     if TARGET not in options:
         raise ConfigError(f"there is no {TARGET}, the class to build")
     return _BUILDER.build(options, kind)
-
-
-def _no_reviews(*, whole_days: bool) -> Reviews:
-    nothing = np.empty(0, np.int64)
-    user: User = ""
-    return Reviews(
-        user=user,
-        card=nothing,
-        day=nothing,
-        rating=nothing,
-        elapsed_days=nothing,
-        elapsed=np.empty(0),
-        row=nothing,
-        whole_days=whole_days,
-    )

@@ -51,24 +51,19 @@ def compiled(equations: Equations) -> CompiledModel:
     """
     kind = type(equations)
     if kind.__hash__ is not object.__hash__ and kind.__hash__ is not None:
-        return _compiled(cast(Hashable, equations))
+        return _compiled(cast(Hashable, equations), kind)
     slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     if kind.__hash__ is None or slots or getattr(equations, "__dict__", None):
         raise TypeError(
             f"{kind.__name__} has attributes, and equal ones cannot be told to be equal: "
             "make it a frozen dataclass, @dataclass(frozen=True)"
         )
-    return _compiled_class(kind)
+    return _compiled(None, kind)
 
 
 @lru_cache(maxsize=_MODELS_KEPT)
-def _compiled(equations: Hashable) -> CompiledModel:
-    return CompiledModel(cast(Equations, equations))
-
-
-@lru_cache(maxsize=_MODELS_KEPT)
-def _compiled_class(equations: type[Equations]) -> CompiledModel:
-    return CompiledModel(equations())
+def _compiled(equations: Hashable | None, kind: type[Equations]) -> CompiledModel:
+    return CompiledModel(kind() if equations is None else cast(Equations, equations))
 
 
 class CompiledModel:

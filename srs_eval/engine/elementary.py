@@ -89,7 +89,7 @@ def log_function(lanes: int, precision: Precision, *, saturating: bool) -> str:
     for term in range(layout.log_terms - 1, 0, -1):
         total = code.add(code.multiply(total, z), code.constant(2.0 / (2 * term + 1)))
     # 2 s = f - f s: f is exact, so that results near 0 are as precise as any.
-    tail = code.multiply(s, code.add(code.multiply(total, z), f"{_negated(code, f)}"))
+    tail = code.multiply(s, code.add(code.multiply(total, z), code.value(f"fneg {code.real} {f}")))
     n = code.value(f"sitofp {whole} {exponent} to {code.real}")
     low = code.add(tail, code.multiply(n, code.constant(layout.ln2_low)))
     result = code.add(code.multiply(n, code.constant(layout.ln2_high)), code.add(f, low))
@@ -139,10 +139,6 @@ def _clip(code: Assembly, x: str, low: float, high: float | None) -> str:
         outside = code.value(f"fcmp {test} {code.real} {constant}, {x}")
         x = code.value(f"select {code.truth} {outside}, {code.real} {constant}, {code.real} {x}")
     return x
-
-
-def _negated(code: Assembly, value: str) -> str:
-    return code.value(f"fneg {code.real} {value}")
 
 
 def _whole(code: Assembly, layout: _Format, number: int) -> str:

@@ -42,6 +42,18 @@ _FOLD: dict[str, Callable[..., float]] = {
 }
 
 
+def _both_ways(operation: str) -> tuple[Callable[..., Expression], Callable[..., Expression]]:
+    """Return methods that record an operation with an expression on the left, and on the right."""
+
+    def on_left(self: Expression, other: Value) -> Expression:
+        return self.graph.make(operation, self, other)
+
+    def on_right(self: Expression, other: Value) -> Expression:
+        return self.graph.make(operation, other, self)
+
+    return on_left, on_right
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
     """One quantity of a formula; operators on it make further ones.
@@ -67,29 +79,12 @@ class Expression:
     value: float | int | str
     kind: Kind
 
-    def __add__(self, other: Value) -> Expression:
-        return self.graph.make("add", self, other)
-
-    def __radd__(self, other: Value) -> Expression:
-        return self.graph.make("add", other, self)
-
-    def __sub__(self, other: Value) -> Expression:
-        return self.graph.make("subtract", self, other)
-
-    def __rsub__(self, other: Value) -> Expression:
-        return self.graph.make("subtract", other, self)
-
-    def __mul__(self, other: Value) -> Expression:
-        return self.graph.make("multiply", self, other)
-
-    def __rmul__(self, other: Value) -> Expression:
-        return self.graph.make("multiply", other, self)
-
-    def __truediv__(self, other: Value) -> Expression:
-        return self.graph.make("divide", self, other)
-
-    def __rtruediv__(self, other: Value) -> Expression:
-        return self.graph.make("divide", other, self)
+    __add__, __radd__ = _both_ways("add")
+    __sub__, __rsub__ = _both_ways("subtract")
+    __mul__, __rmul__ = _both_ways("multiply")
+    __truediv__, __rtruediv__ = _both_ways("divide")
+    __lt__, __gt__ = _both_ways("less")
+    __le__, __ge__ = _both_ways("at_most")
 
     def __neg__(self) -> Expression:
         return self.graph.make("negate", self)
@@ -99,18 +94,6 @@ class Expression:
 
     def __rpow__(self, base: Value) -> Expression:
         return self.graph.power(base, self)
-
-    def __lt__(self, other: Value) -> Expression:
-        return self.graph.make("less", self, other)
-
-    def __gt__(self, other: Value) -> Expression:
-        return self.graph.make("less", other, self)
-
-    def __le__(self, other: Value) -> Expression:
-        return self.graph.make("at_most", self, other)
-
-    def __ge__(self, other: Value) -> Expression:
-        return self.graph.make("at_most", other, self)
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
         return self.graph.make("equal", self, other)
@@ -148,7 +131,9 @@ class Graph:
         given = tuple(self._expression(operand) for operand in operands)
         _refuse_misplaced_conditions(operation, given)
         folded = self._folded(operation, given)
-        simpler = folded if folded is not None else _simplified(self, operation, given)
+        simpler = folded
+        if folded is None and operation in _RULES:
+            simpler = _RULES[operation](self, *given)
         if simpler is not None:
             return simpler
         return self._record(operation, given, 0.0, _kind(given))
@@ -261,14 +246,6 @@ def _refuse_misplaced_conditions(operation: str, operands: tuple[Expression, ...
         )
 
 
-def _simplified(
-    graph: Graph, operation: str, operands: tuple[Expression, ...]
-) -> Expression | None:
-    """Rewrite an operation whose result needs less work; None if there is nothing to gain."""
-    rule = _RULES.get(operation)
-    return rule(graph, *operands) if rule is not None else None
-
-
 def _add(graph: Graph, a: Expression, b: Expression) -> Expression | None:
     if _is(a, 0.0):
         return b
@@ -312,16 +289,9 @@ def _divide(graph: Graph, a: Expression, b: Expression) -> Expression | None:
     return None
 
 
-def _negate(graph: Graph, a: Expression) -> Expression | None:
-    return a.operands[0] if a.operation == "negate" else None
-
-
-def _exp(graph: Graph, a: Expression) -> Expression | None:
-    return a.operands[0] if a.operation == "log" else None
-
-
-def _log(graph: Graph, a: Expression) -> Expression | None:
-    return a.operands[0] if a.operation == "exp" else None
+def _undoes(inverse: str) -> Callable[..., Expression | None]:
+    """Return the rule that an operation and its inverse leave the operand as it was."""
+    return lambda graph, a: a.operands[0] if a.operation == inverse else None
 
 
 def _select(graph: Graph, c: Expression, a: Expression, b: Expression) -> Expression | None:
@@ -335,9 +305,9 @@ _RULES: dict[str, Callable[..., Expression | None]] = {
     "subtract": _subtract,
     "multiply": _multiply,
     "divide": _divide,
-    "negate": _negate,
-    "exp": _exp,
-    "log": _log,
+    "negate": _undoes("negate"),
+    "exp": _undoes("log"),
+    "log": _undoes("exp"),
     "select": _select,
 }
 

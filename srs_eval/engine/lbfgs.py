@@ -16,8 +16,6 @@ def lbfgs(
     objective: Curved,
     start: NDArray[np.float64],
     space: ParameterSpace,
-    *,
-    most_steps: int = 500,
 ) -> Minimum:
     """Minimise an objective; its reviews should be packed in double precision.
 
@@ -33,24 +31,21 @@ def lbfgs(
     first = feasible(start, space)
     # In units of the size of a parameter: curvatures lie further apart than this can mend.
     scale = np.maximum(np.abs(first), 0.1)
+
+    def scaled(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradient = objective.gradient(x * scale)
+        return loss, gradient * scale
+
     found = minimize(
-        _scaled,
+        scaled,
         first / scale,
-        args=(objective, scale),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(np.asarray(space.lower) / scale, np.asarray(space.upper) / scale),
-        options={"maxiter": most_steps, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
+        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-6, "maxcor": 20},
     )
     w = feasible(np.asarray(found.x * scale, np.float64), space)
     if not (np.isfinite(found.fun) and np.isfinite(w).all()):
         raise FitError(f"the loss became {found.fun} at the parameters {w.tolist()}")
     there = objective.fisher(w)
     return Minimum(w, there.loss, there.information, int(found.nfev), bool(found.success))
-
-
-def _scaled(
-    scaled: NDArray[np.float64], objective: Curved, scale: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    loss, gradient = objective.gradient(scaled * scale)
-    return loss, gradient * scale

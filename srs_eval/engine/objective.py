@@ -29,18 +29,6 @@ class Curved(Sloped, Protocol):
         ...
 
 
-class LogLossModel(Protocol):
-    """A function of parameters that sums the weighted log loss of packed reviews."""
-
-    def gradient(self, w: NDArray[np.float64], packed: Packed, *, public: bool = False) -> Gradient:
-        """Return the loss and its gradient."""
-        ...
-
-    def fisher(self, w: NDArray[np.float64], packed: Packed) -> Fisher:
-        """Return the loss, its gradient and the Fisher information."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LogCoordinates:
     """A model whose first parameters are replaced by their logarithms.
@@ -96,7 +84,7 @@ class Objective:
 
     Attributes
     ----------
-    model : LogLossModel
+    model : CompiledModel | LogCoordinates
         The equations.
     packed : Packed
         Reviews with their weights.
@@ -108,7 +96,7 @@ class Objective:
         Whether `gradient` takes the loss of the public trainer.
     """
 
-    model: LogLossModel
+    model: CompiledModel | LogCoordinates
     packed: Packed
     centre: NDArray[np.float64]
     penalty_matrix: NDArray[np.float64]

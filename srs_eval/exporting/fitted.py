@@ -175,7 +175,8 @@ class RunFits:
         fits = self._fits[user]
         last = max(fits)
         if fold is not None and fold not in fits:
-            raise ConfigError(f"fold={fold}: user {user} has {_folds(sorted(fits))}")
+            has = f"fold{'s' * (len(fits) > 1)} {_some(sorted(fits))}" if last >= 0 else "no fold"
+            raise ConfigError(f"fold={fold}: user {user} has {has}")
         fit = fits[last if fold is None else fold]
         if not fit.predicts:
             raise FitError(_unusable(fit, fits))
@@ -244,10 +245,6 @@ def _unusable(fit: Fit, fits: Mapping[int, Fit]) -> str:
 
 
 _WENT = {"failed": "failed", "skipped": "was skipped"}
-
-
-def _folds(folds: Sequence[int]) -> str:
-    return f"fold{'s' * (len(folds) > 1)} {_some(folds)}" if max(folds) >= 0 else "no fold"
 
 
 def _some(names: Sequence[object]) -> str:

@@ -26,6 +26,14 @@ _PY_FSRS: Mapping[str, Any] = {
     "enable_fuzzing": True,
 }
 _S90 = 0.9
+_PASTE_INTO_ANKI = (
+    'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the field '
+    "after three clicks"
+)
+_EACH_PRESET = (
+    "Each line of numbers is for the preset, or for the preset of the deck, that the line above "
+    "it names"
+)
 # A name for the file, where it was not said.
 _SCHEDULER = Path("scheduler.json")
 _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
@@ -73,7 +81,7 @@ def for_anki(fitted: Fitted) -> HandOver:
     return HandOver(
         "\n\n".join(lists),
         _learned(fitted),
-        _paste_into_anki if len(fits) == 1 else _paste_each_into_anki,
+        lambda _: _PASTE_INTO_ANKI if len(fits) == 1 else f"{_PASTE_INTO_ANKI}. {_EACH_PRESET}",
         (
             *_about_the_fit(fitted),
             *known[0].differences,
@@ -163,7 +171,7 @@ def for_anyone(fitted: Fitted) -> HandOver:
     return HandOver(
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
         _learned(fitted),
-        _take_the_log_loss_for_what_it_is,
+        lambda _: "log_loss is of all folds of the user, and of reviews that the fits had not seen",
         (*_about_the_fit(fitted), *unread),
     )
 
@@ -199,13 +207,6 @@ def _named(fitted: Fitted) -> str:
     return f"{part.name}{about}: learned from {part.n_train:,} reviews"
 
 
-def _paste_each_into_anki(file: Path | None) -> str:
-    return (
-        f"{_paste_into_anki(file)}. Each line of numbers is for the preset, or for the preset of "
-        "the deck, that the line above it names"
-    )
-
-
 def _read_each_with_py_fsrs(file: Path | None) -> str:
     path = repr(str(file or _SCHEDULER))
     return (
@@ -215,22 +216,11 @@ def _read_each_with_py_fsrs(file: Path | None) -> str:
     )
 
 
-def _paste_into_anki(_file: Path | None) -> str:
-    return (
-        'paste into Anki: deck options > FSRS > "FSRS parameters"; newer versions unlock the '
-        "field after three clicks"
-    )
-
-
 def _read_with_py_fsrs(file: Path | None) -> str:
     path = repr(str(file or _SCHEDULER))
     code = f"scheduler = fsrs.Scheduler.from_json(pathlib.Path({path}).read_text())"
     first = "" if file else f"put it into a file, as out={_SCHEDULER} does, and in Python: "
     return f"{first}import fsrs, pathlib; {code}"
-
-
-def _take_the_log_loss_for_what_it_is(_file: Path | None) -> str:
-    return "log_loss is of all folds of the user, and of reviews that the fits had not seen"
 
 
 def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:

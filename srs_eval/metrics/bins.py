@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone, bare_predictions
-from srs_eval.metrics.sums import Sums, add_up
-from srs_eval.metrics.validate import as_numbers, check_predictions, paired
+from srs_eval.metrics.sketch import Sketch, SketchMetric
+from srs_eval.metrics.sums import ResidualSums, Sums
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
@@ -106,74 +105,6 @@ FSRS_OPTIMIZER = BinScales(Scale(2.48, 3.62, 2), Scale(1.99, 1.89), Scale(1.65, 
 WIKI_2024 = BinScales(Scale(2.48, 2.57, 2), Scale(1.52, 1.58), Scale(1.4, 1.48))
 
 
-def rmse_bins(
-    p: ArrayLike,
-    recalled: ArrayLike,
-    elapsed_days: ArrayLike,
-    nth_review: ArrayLike,
-    lapses: ArrayLike,
-    *,
-    scales: BinScales = FSRS_OPTIMIZER,
-) -> float:
-    """Root mean square gap between mean prediction and share of recalls, over bins.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    elapsed_days : float [n], at least 0
-        Days since the card's previous review.
-    nth_review : int [n], at least 1
-        1 + reviews of the card on a later day than the one before, this one included.
-    lapses : int [n], at least 0
-        Earlier Agains of the card given at least a day after the review before them.
-    scales : BinScales
-        Which published constants to round with.
-
-    Returns
-    -------
-    float
-        In [0, 1]; lower is better. NaN if n is 0.
-
-    Raises
-    ------
-    ScoreError
-        If the facts do not fit the predictions.
-
-    Examples
-    --------
-    >>> round(rmse_bins([0.9, 0.8, 0.7], [1, 1, 0], [1, 2, 9], [2, 3, 3], [0, 0, 1]), 6)
-    0.422295
-    """
-    predictions = replace(
-        bare_predictions(*paired(p, recalled)),
-        elapsed_days=as_numbers("elapsed_days", elapsed_days),
-        nth_review=as_numbers("nth_review", nth_review),
-        lapses=as_numbers("lapses", lapses),
-    )
-    check_predictions(predictions)
-    if not len(predictions):
-        return math.nan
-    (totals,) = add_up([FactSums(scales)], predictions)
-    return math.sqrt(_mean_square(totals.values[0]))
-
-
-def rmse_bins_by_p(p: ArrayLike, recalled: ArrayLike) -> float:
-    """RMSE(bins) in its old form: 20 bins of the prediction itself, finer towards 1.
-
-    Bin b holds predictions with floor(21**p) = b + 1, and 1 falls in the last bin. In
-    [0, 1], lower is better; the base rate scores 0. NaN if n is 0.
-
-    Examples
-    --------
-    >>> round(rmse_bins_by_p([0.95, 0.9, 0.3], [True, False, False]), 6)
-    0.548483
-    """
-    return alone(RmseBinsByP(), p, recalled)
-
-
 def log_bins(p: ArrayLike) -> IntArray:
     """Which of the 20 bins of the old RMSE(bins) each prediction falls into."""
     powers = np.exp(math.log(LOG_BINS + 1) * np.asarray(p, np.float64))
@@ -219,7 +150,7 @@ class FactSums:
 
 
 @dataclass(frozen=True, slots=True)
-class LogBinSums:
+class LogBinSums(ResidualSums):
     """Adds up reviews in the 20 bins of the old RMSE(bins)."""
 
     cells: ClassVar[int] = LOG_BINS
@@ -227,11 +158,6 @@ class LogBinSums:
     def cell(self, predictions: Predictions) -> IntArray:
         """Find the bin of each prediction."""
         return log_bins(predictions.p)
-
-    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Return 1, and prediction minus outcome."""
-        residual = predictions.p.astype(np.float64, copy=False) - predictions.recalled
-        return np.ones(len(residual), np.bool_), residual
 
 
 def _facts(predictions: Predictions) -> tuple[FloatArray, IntArray, IntArray] | None:
@@ -255,7 +181,13 @@ def _mean_variance(totals: FloatArray) -> float:
 
 
 class RmseBins(SketchMetric):
-    """RMSE(bins) as every published number has it: see `rmse_bins`."""
+    """Root mean square gap between mean prediction and share of recalls, over bins.
+
+    As every published number has it. Lower is better. NaN where the predictions lack a fact that
+    reviews are grouped by: days since the card's previous review; 1 + reviews of the card on a
+    later day than the one before, this one included; and earlier Agains of the card given at
+    least a day after the review before them.
+    """
 
     name, better, section = "rmse_bins", "lower", "calibration"
     bounds = (0.0, 1.0)
@@ -267,7 +199,7 @@ class RmseBins(SketchMetric):
 
 
 class RmseBinsWiki(RmseBins):
-    """RMSE(bins) with the constants of the wiki page: see `rmse_bins`."""
+    """RMSE(bins) with the constants of the wiki page: see `RmseBins`."""
 
     name = "rmse_bins_wiki"
     needs = (FactSums(WIKI_2024),)
@@ -305,7 +237,16 @@ class RmseBinsDebiased(SketchMetric):
 
 
 class RmseBinsByP(RmseBins):
-    """RMSE(bins) in its old form: see `rmse_bins_by_p`."""
+    """RMSE(bins) in its old form: 20 bins of the prediction itself, finer towards 1.
+
+    Bin b holds predictions with floor(21**p) = b + 1, and 1 falls in the last bin. Lower is
+    better; the base rate scores 0.
+
+    Examples
+    --------
+    >>> round(RmseBinsByP().of_outcomes([0.95, 0.9, 0.3], [True, False, False]), 6)
+    0.548483
+    """
 
     name = "rmse_bins_by_p"
     needs = (LogBinSums(),)

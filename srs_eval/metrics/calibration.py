@@ -2,70 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import SCORES, score_totals
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
-from srs_eval.metrics.sums import Sums
+from srs_eval.metrics.sketch import Sketch, SketchMetric
+from srs_eval.metrics.sums import ResidualSums, Sums
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import FloatArray, IntArray, Predictions
 
 DEFAULT_BINS = 10
 
 
-def mbe(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Mean bias error: mean prediction minus share of recalls, in [-1, 1].
-
-    Best at 0; above 0 the predictions are too high. NaN if n is 0.
-
-    Examples
-    --------
-    >>> round(mbe([0.9, 0.8], [True, False]), 6)
-    0.35
-    """
-    return alone(MeanBias(), p, recalled)
-
-
-def ece(p: ArrayLike, recalled: ArrayLike, *, bins: int = DEFAULT_BINS) -> float:
-    """Mean calibration error in equally wide bins of the prediction.
-
-    Mean over reviews of the gap between mean prediction and share of recalls in their
-    bin, in [0, 1]; lower is better. It depends on the bins, so prefer SmoothECE.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    bins : int
-        Bin b holds predictions from b / bins up to, not including, (b + 1) / bins; the
-        last one holds 1 too.
-
-    Returns
-    -------
-    float
-        NaN if n is 0.
-
-    References
-    ----------
-    Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602.
-
-    Examples
-    --------
-    >>> round(ece([0.92, 0.98, 0.15], [True, False, False]), 6)
-    0.35
-    """
-    return alone(Ece(bins), p, recalled)
-
-
 class MeanBias(SketchMetric):
-    """Mean bias error: see `mbe`."""
+    """Mean bias error: mean prediction minus share of recalls.
+
+    Best at 0; above 0 the predictions are too high.
+
+    Examples
+    --------
+    >>> round(MeanBias().of_outcomes([0.9, 0.8], [True, False]), 6)
+    0.35
+    """
 
     name, better, section = "mbe", "zero", "calibration"
     bounds = (-1.0, 1.0)
@@ -84,7 +44,7 @@ class MeanBias(SketchMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class EqualBinSums:
+class EqualBinSums(ResidualSums):
     """Counts reviews, and adds up prediction less outcome, in equally wide bins."""
 
     cells: int
@@ -94,21 +54,28 @@ class EqualBinSums:
         p = predictions.p.astype(np.float64, copy=False)
         return np.minimum((p * self.cells).astype(np.int64), self.cells - 1)
 
-    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Return 1, and prediction minus outcome."""
-        return np.ones(len(predictions), np.bool_), predictions.p.astype(
-            np.float64, copy=False
-        ) - predictions.recalled
-
 
 @dataclass(frozen=True, slots=True)
 class Ece(SketchMetric):
-    """Expected calibration error in equally wide bins: see `ece`.
+    """Mean calibration error in equally wide bins of the prediction.
+
+    Mean over reviews of the gap between mean prediction and share of recalls in their
+    bin; lower is better. It depends on the bins, so prefer SmoothECE.
 
     Parameters
     ----------
     bins : int
-        Number of bins; part of the name unless it is 10.
+        Bin b holds predictions from b / bins up to, not including, (b + 1) / bins; the
+        last one holds 1 too. Part of the name unless it is 10.
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602.
+
+    Examples
+    --------
+    >>> round(Ece().of_outcomes([0.92, 0.98, 0.15], [True, False, False]), 6)
+    0.35
     """
 
     bins: int = DEFAULT_BINS

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.tally import Tally
 
 
@@ -34,45 +33,6 @@ class CumulativeDifferences:
     ks: float
 
 
-def spiegelhalter_z(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Spiegelhalter's z: the Brier score less its expectation, in standard deviations.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        Standard normal if the predictions are true; best at 0. Above 0 the Brier score is
-        higher than true predictions would have it. NaN if all predictions are 0, 1/2 or 1,
-        or n is 0.
-
-    References
-    ----------
-    Spiegelhalter (1986), doi:10.1002/sim.4780050506.
-
-    Examples
-    --------
-    >>> round(spiegelhalter_z([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]), 6)
-    -0.502519
-    """
-    return alone(SpiegelhalterZ(), p, recalled)
-
-
-def z_of(counted: Tally) -> float:
-    """Compute Spiegelhalter's z from a tally: see `spiegelhalter_z`."""
-    p = counted.p
-    tilt = 1 - 2 * p
-    variance = float((tilt * tilt * p * (1 - p)) @ counted.count)
-    if not variance > 0:
-        return math.nan
-    return -float(counted.residual @ tilt) / math.sqrt(variance)
-
-
 def cumulative_of(counted: Tally) -> CumulativeDifferences:
     """Sum outcome minus prediction, from the lowest prediction to the highest.
 
@@ -96,14 +56,30 @@ def cumulative_of(counted: Tally) -> CumulativeDifferences:
 
 
 class SpiegelhalterZ(SketchMetric):
-    """Excess of the Brier score in standard deviations: see `spiegelhalter_z`."""
+    """Spiegelhalter's z: the Brier score less its expectation, in standard deviations.
+
+    Standard normal if the predictions are true; best at 0. Above 0 the Brier score is
+    higher than true predictions would have it. NaN if all predictions are 0, 1/2 or 1.
+
+    References
+    ----------
+    Spiegelhalter (1986), doi:10.1002/sim.4780050506.
+
+    Examples
+    --------
+    >>> round(SpiegelhalterZ().of_outcomes([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]), 6)
+    -0.502519
+    """
 
     name, better, section = "spiegelhalter_z", "zero", "calibration"
-    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
-        return z_of(sketch.tally)
+        counted, tilt = sketch.tally, 1 - 2 * sketch.tally.p
+        variance = float((tilt * tilt * counted.p * (1 - counted.p)) @ counted.count)
+        if not variance > 0:
+            return math.nan
+        return -float(counted.residual @ tilt) / math.sqrt(variance)
 
 
 class EcceKuiper(SketchMetric):

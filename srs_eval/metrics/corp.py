@@ -13,7 +13,6 @@ Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -33,6 +32,8 @@ Score = Literal["brier", "log"]
 
 # Fewer predictions than this are not worth joining beforehand.
 FEW = 2**14
+# Quantiles between which the band holds 95 % of the curves.
+TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 # Cells of the consistency band, so that its time does not grow with the reviews.
 BAND_CELLS = 2**10
 
@@ -104,7 +105,7 @@ def corp(counted: Tally) -> Corp:
     Parameters
     ----------
     counted : Tally
-        The log loss clips its predictions as `log_loss` does.
+        The log loss clips its predictions as `LogLoss` does.
 
     Examples
     --------
@@ -131,9 +132,9 @@ def corp(counted: Tally) -> Corp:
 
 
 def corp_consistency_band(
-    counted: Tally, *, level: float = 0.95, resamples: int = 200, seed: int = 0
+    counted: Tally, *, resamples: int = 200, seed: int = 0
 ) -> ConsistencyBand:
-    """Compute a band from curves fitted to outcomes drawn from the predictions.
+    """Compute a band that holds 95 % of the curves fitted to outcomes drawn from the predictions.
 
     Time does not grow with the reviews. They are drawn independently of each other.
 
@@ -141,8 +142,6 @@ def corp_consistency_band(
     ----------
     counted : Tally
         Counts that are not whole are rounded.
-    level : float, in (0, 1)
-        Share of the curves between `lo` and `hi` at each prediction.
     resamples : int
         Number of draws, at least 1.
     seed : int
@@ -152,17 +151,7 @@ def corp_consistency_band(
     -------
     ConsistencyBand
         Empty where there are no reviews.
-
-    Raises
-    ------
-    ConfigError
-        If `level` or `resamples` is out of range.
     """
-    if not 0 < level < 1 or resamples < 1:
-        raise ConfigError(
-            "a consistency band needs a level between 0 and 1 and at least 1 resample, "
-            f"not {level} and {resamples}"
-        )
     cells = counted.at_most(BAND_CELLS)
     number = np.rint(cells.count).astype(np.int64)
     p, number = cells.p[number > 0], number[number > 0]
@@ -170,7 +159,7 @@ def corp_consistency_band(
         return ConsistencyBand(p, p, p)
     drawn = np.random.default_rng(seed).binomial(number, p, (resamples, len(p)))
     curves = np.array([isotonic_regression(row / number, weights=number).x for row in drawn])
-    lo, hi = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    lo, hi = np.quantile(curves, TAILS, axis=0)
     return ConsistencyBand(p, lo, hi)
 
 
@@ -195,19 +184,14 @@ def _blocks(counted: Tally) -> IntArray:
 def _scores(counted: Tally) -> tuple[float, float]:
     """Add up the Brier score and the log loss over reviews."""
     squares = loss = 0.0
-    for part in _chunks(counted):
-        p, q = part.p, 1 - part.p
-        squares += float(part.recalled @ (q * q) + part.forgotten @ (p * p))
-        loss -= float(part.recalled @ np.log(np.clip(p, CLIP, 1 - CLIP)))
-        loss -= float(part.forgotten @ np.log(np.clip(q, CLIP, 1 - CLIP)))
-    return squares, loss
-
-
-def _chunks(counted: Tally) -> Iterator[Tally]:
-    """Cut a tally into parts that stay in the cache."""
-    for begin in range(0, len(counted), CHUNK):
+    for begin in range(0, len(counted), CHUNK):  # parts that stay in the cache
         rows = slice(begin, begin + CHUNK)
-        yield Tally(counted.p[rows], counted.forgotten[rows], counted.recalled[rows])
+        p, forgotten, recalled = counted.p[rows], counted.forgotten[rows], counted.recalled[rows]
+        q = 1 - p
+        squares += float(recalled @ (q * q) + forgotten @ (p * p))
+        loss -= float(recalled @ np.log(np.clip(p, CLIP, 1 - CLIP)))
+        loss -= float(forgotten @ np.log(np.clip(q, CLIP, 1 - CLIP)))
+    return squares, loss
 
 
 def _rate_scores(recalled: FloatArray, forgotten: FloatArray) -> tuple[float, float]:

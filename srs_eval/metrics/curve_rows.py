@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.errors import ScoreError
-from srs_eval.nouns import Better, Curves, FloatArray, IntArray, Predictions
+from srs_eval.metrics.sketch import DeclaredMetric
+from srs_eval.nouns import Curves, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import select
 
 
 @dataclass(frozen=True, slots=True)
-class CurveMetric(ABC):
-    """Base class of metrics that are the mean of one number per forgetting curve.
-
-    Subclasses set the properties below as class attributes.
-    """
+class CurveMetric(DeclaredMetric):
+    """Base class of metrics that are the mean of one number per forgetting curve."""
 
     section: ClassVar[str] = "time"
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the metric."""
-
-    @property
-    @abstractmethod
-    def better(self) -> Better:
-        """Which direction is better."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Smallest and largest possible value."""
-        return -math.inf, math.inf
 
     @abstractmethod
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
@@ -105,14 +88,9 @@ def reviews_of_curves(predictions: Predictions) -> IntArray:
     inside = place < len(near)
     strangers[inside] = of_review[place[inside]] != of_curve[inside]
     if strangers.any():
-        _refuse(np.flatnonzero(strangers))
+        raise ScoreError(
+            f"forgetting curve {np.argmax(strangers)} (and {strangers.sum() - 1} more) belongs to "
+            "a review that was not scored; curves must be of rows that are in the predictions"
+        )
     found: IntArray = near[place]
     return found
-
-
-def _refuse(strangers: IntArray) -> None:
-    """Raise `ScoreError` for curves that belong to no scored review."""
-    raise ScoreError(
-        f"forgetting curve {strangers[0]} (and {len(strangers) - 1} more) belongs to a "
-        "review that was not scored; curves must be of rows that are in the predictions"
-    )

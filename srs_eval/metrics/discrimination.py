@@ -7,42 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.nouns import FloatArray
-
-
-def auc(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Chance that a recalled review was given a higher prediction than a forgotten one.
-
-    Ties count half. Exact, and the same in every precision that keeps the order.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0.5 is no discrimination, higher is better. NaN if only one outcome
-        happened.
-
-    References
-    ----------
-    Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747.
-
-    Examples
-    --------
-    >>> auc([0.9, 0.8, 0.8, 0.4], [True, True, False, False])
-    0.875
-    """
-    return alone(Auc(), p, recalled)
 
 
 def auc_of(counted: Tally) -> float:
@@ -107,40 +76,36 @@ def roc_of(
     """
     hits = np.cumsum(np.append(0.0, counted.recalled[::-1]))
     alarms = np.cumsum(np.append(0.0, counted.forgotten[::-1]))
-    if not counted.has_both_outcomes:
-        fpr, tpr = (_shares(numbers) for numbers in (alarms, hits))
-        return RocCurve(np.empty(0), np.empty(0), _at(counted, thresholds, fpr, tpr), math.nan)
-    fpr, tpr = alarms / alarms[-1], hits / hits[-1]
-    kept = _thinned(fpr, points)
-    return RocCurve(fpr[kept], tpr[kept], _at(counted, thresholds, fpr, tpr), auc_of(counted))
-
-
-def _shares(numbers: FloatArray) -> FloatArray:
-    """Shares of the last of some running totals; NaN where it is 0."""
-    return numbers / numbers[-1] if numbers[-1] else np.full(len(numbers), math.nan)
-
-
-def _at(
-    counted: Tally, thresholds: Sequence[float], fpr: FloatArray, tpr: FloatArray
-) -> tuple[tuple[float, float, float], ...]:
-    """Find the operating points: how many predictions are at least each threshold."""
+    fpr, tpr = (total / (total[-1] or math.nan) for total in (alarms, hits))
     above = [len(counted) - counted.first_at_least(threshold) for threshold in thresholds]
-    return tuple(
+    at = tuple(
         (float(threshold), float(fpr[number]), float(tpr[number]))
         for threshold, number in zip(thresholds, above, strict=True)
     )
-
-
-def _thinned(fpr: FloatArray, points: int) -> FloatArray | slice:
-    """Choose points evenly along the false positive rate, both ends included."""
-    if len(fpr) <= points:
-        return slice(None)
-    even = np.linspace(0, 1, points - 1)
-    return np.unique(np.r_[0, np.searchsorted(fpr, even, side="right") - 1])
+    if not counted.has_both_outcomes:
+        return RocCurve(np.empty(0), np.empty(0), at, math.nan)
+    if len(fpr) > points:
+        even = np.linspace(0, 1, points - 1)
+        kept = np.unique(np.r_[0, np.searchsorted(fpr, even, side="right") - 1])
+        fpr, tpr = fpr[kept], tpr[kept]
+    return RocCurve(fpr, tpr, at, auc_of(counted))
 
 
 class Auc(SketchMetric):
-    """Area under the ROC curve: see `auc`."""
+    """Chance that a recalled review was given a higher prediction than a forgotten one.
+
+    The area under the ROC curve. Ties count half. Exact, and the same in every precision that
+    keeps the order. 0.5 is no discrimination, higher is better. NaN if only one outcome happened.
+
+    References
+    ----------
+    Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747.
+
+    Examples
+    --------
+    >>> Auc().of_outcomes([0.9, 0.8, 0.8, 0.4], [True, True, False, False])
+    0.875
+    """
 
     name, better, section = "auc", "higher", "discrimination"
     bounds = (0.0, 1.0)

@@ -7,10 +7,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -59,42 +58,8 @@ class CalibrationGaps:
         return float(below + (place - ends[0]) * (above - below))
 
 
-def ici(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Mean distance between predictions and a smooth regression of outcomes on them.
-
-    The regression is Cleveland's lowess over two thirds of the reviews, without robustness
-    iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
-    predictions share their mean outcome, so that their order cannot matter. The number is
-    within 1e-6 of the one statsmodels' lowess gives.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall. More than 2**15 distinct ones are joined first.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        At least 0, lower is better; the absolute mean bias if all predictions are equal.
-        NaN if n is 0.
-
-    References
-    ----------
-    Austin and Steyerberg (2019), doi:10.1002/sim.8281; Cleveland (1979),
-    doi:10.1080/01621459.1979.10481038.
-
-    Examples
-    --------
-    >>> round(ici([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]), 6)
-    0.15
-    """
-    return alone(Ici(), p, recalled)
-
-
 def gaps_of(counted: Tally) -> CalibrationGaps:
-    """Measure the distances of a tally from its regression: see `ici`."""
+    """Measure the distances of a tally from its regression: see `Ici`."""
     cells = counted.compact.at_most(CELLS)
     if not len(cells):
         return CalibrationGaps(cells.p, cells.p, cells.p, cells.p, math.nan)
@@ -194,7 +159,24 @@ def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
 
 
 class Ici(SketchMetric):
-    """Integrated calibration index: see `ici`."""
+    """Mean distance between predictions and a smooth regression of outcomes on them.
+
+    The regression is Cleveland's lowess over two thirds of the reviews, without robustness
+    iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
+    predictions share their mean outcome, so that their order cannot matter; more than 2**15
+    distinct ones are joined first. The number is within 1e-6 of the one statsmodels' lowess
+    gives, lower is better, and the absolute mean bias if all predictions are equal.
+
+    References
+    ----------
+    Austin and Steyerberg (2019), doi:10.1002/sim.8281; Cleveland (1979),
+    doi:10.1080/01621459.1979.10481038.
+
+    Examples
+    --------
+    >>> round(Ici().of_outcomes([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]), 6)
+    0.15
+    """
 
     name, better, section = "ici", "lower", "calibration"
     bounds = (0.0, math.inf)
@@ -206,7 +188,7 @@ class Ici(SketchMetric):
 
 @dataclass(frozen=True, slots=True)
 class IciQuantile(SketchMetric):
-    """Quantile over reviews of the distance that `ici` is the mean of.
+    """Quantile over reviews of the distance that `Ici` is the mean of.
 
     Parameters
     ----------

@@ -10,48 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.bins import (
-    RmseBins,
-    RmseBinsByP,
-    RmseBinsDebiased,
-    RmseBinsFloor,
-    RmseBinsWiki,
-)
+from srs_eval.metrics import bins, calibration_tests, proper, slope, temporal_magnitude
 from srs_eval.metrics.calibration import Ece, MeanBias
-from srs_eval.metrics.calibration_tests import EcceKs, EcceKuiper, SpiegelhalterZ
 from srs_eval.metrics.corp import CorpPart
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.ici import Ici, IciQuantile
-from srs_eval.metrics.proper import (
-    Brier,
-    BrierSkill,
-    LogLoss,
-    LogLossCertainWrong,
-    LogLossClipped,
-    NormalizedEntropy,
-    NormalizedEntropyTrain,
-)
 from srs_eval.metrics.sketch import Sketch, SketchMetric, exact_sketch
-from srs_eval.metrics.slope import (
-    CalibrationIntercept,
-    CalibrationInTheLarge,
-    CalibrationSlope,
-)
 from srs_eval.metrics.smece import Smece, SmeceExact
 from srs_eval.metrics.smece_floor import SmeceFloor
 from srs_eval.metrics.temporal import Temporal, TemporalCollapsed
-from srs_eval.metrics.temporal_magnitude import (
-    TemporalDrop,
-    TemporalIsotonic,
-    TemporalMaxRise,
-    TemporalPermutation,
-    TemporalRise,
-)
-from srs_eval.metrics.threshold import (
-    DEFAULT_THRESHOLDS,
-    confusion_statistics,
-    threshold_biases,
-)
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, confusion_statistics, threshold_biases
 from srs_eval.metrics.validate import check_predictions
 from srs_eval.nouns import Metric, Predictions
 from srs_eval.nouns.predictions import read_only
@@ -172,26 +140,26 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     """
     return Panel(
         [
-            LogLoss(),
-            NormalizedEntropy(),
-            NormalizedEntropyTrain(),
-            Brier(),
-            BrierSkill(),
-            LogLossClipped(),
-            LogLossCertainWrong(),
+            proper.LogLoss(),
+            proper.NormalizedEntropy(),
+            proper.NormalizedEntropyTrain(),
+            proper.Brier(),
+            proper.BrierSkill(),
+            proper.LogLossClipped(),
+            proper.LogLossCertainWrong(),
             Smece(),
             SmeceExact(),
             SmeceFloor(),
             Ece(),
             Ici(),
             MeanBias(),
-            CalibrationSlope(),
+            slope.CalibrationSlope(),
             CorpPart("miscalibration", "log"),
-            RmseBins(),
-            RmseBinsFloor(),
-            RmseBinsDebiased(),
-            RmseBinsWiki(),
-            RmseBinsByP(),
+            bins.RmseBins(),
+            bins.RmseBinsFloor(),
+            bins.RmseBinsDebiased(),
+            bins.RmseBinsWiki(),
+            bins.RmseBinsByP(),
             Auc(),
             CorpPart("discrimination", "log"),
             confusion_statistics(thresholds),
@@ -199,7 +167,7 @@ def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
             Temporal("violation"),
             Temporal("strict"),
             Temporal("flat"),
-            TemporalPermutation(),
+            temporal_magnitude.TemporalPermutation(),
         ]
     )
 
@@ -216,21 +184,21 @@ def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
         Ece(bins=15),
         IciQuantile(0.5),
         IciQuantile(0.9),
-        CalibrationIntercept(),
-        CalibrationInTheLarge(),
-        SpiegelhalterZ(),
-        EcceKuiper(),
-        EcceKs(),
+        slope.CalibrationIntercept(),
+        slope.CalibrationInTheLarge(),
+        calibration_tests.SpiegelhalterZ(),
+        calibration_tests.EcceKuiper(),
+        calibration_tests.EcceKs(),
         CorpPart("uncertainty", "log"),
         CorpPart("miscalibration", "brier"),
         CorpPart("discrimination", "brier"),
         CorpPart("uncertainty", "brier"),
         Temporal("tolerant"),
         TemporalCollapsed(),
-        TemporalDrop(),
-        TemporalRise(),
-        TemporalMaxRise(),
-        TemporalIsotonic(),
+        temporal_magnitude.TemporalDrop(),
+        temporal_magnitude.TemporalRise(),
+        temporal_magnitude.TemporalMaxRise(),
+        temporal_magnitude.TemporalIsotonic(),
     ]
     return Panel([*default_panel(thresholds=thresholds), *further])
 

@@ -9,96 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
+from srs_eval.metrics.sums import OneCell
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 # Predictions are cast to float64 and kept this far from 0 and 1, whatever their own
 # precision, so that a certain and wrong prediction always costs 36.04 nats.
 CLIP = 2.0**-52
-
-
-def log_loss(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Mean negative log-likelihood, in nats: 0 is perfect, and lower is better.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        In [0, 36.05]: predictions are clipped to [2**-52, 1 - 2**-52]. NaN if n is 0.
-
-    Examples
-    --------
-    >>> round(log_loss([0.9, 0.8, 0.3], [True, True, False]), 6)
-    0.228393
-    """
-    return alone(LogLoss(), p, recalled)
-
-
-def normalized_entropy(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Log loss in units of the entropy of the base rate: 0 is perfect, 1 is the base rate.
-
-    Equal to 1 minus scikit-learn's ``d2_log_loss_score``. Lower is better; above 1 means
-    worse than always predicting the mean outcome of these very reviews.
-
-    Returns
-    -------
-    float
-        NaN if only one outcome happened.
-
-    References
-    ----------
-    He et al. (2014), doi:10.1145/2648584.2648589.
-
-    Examples
-    --------
-    >>> normalized_entropy([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
-    1.0
-    """
-    return alone(NormalizedEntropy(), p, recalled)
-
-
-def brier(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Mean squared difference between prediction and outcome, in [0, 1]; lower is better.
-
-    References
-    ----------
-    Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
-
-    Examples
-    --------
-    >>> round(brier([0.9, 0.8, 0.3], [True, True, False]), 6)
-    0.046667
-    """
-    return alone(Brier(), p, recalled)
-
-
-def brier_skill(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Improvement of the Brier score over the base rate: 1 is perfect, higher is better.
-
-    Returns
-    -------
-    float
-        At most 1; 0 is no better than the mean outcome of these very reviews. NaN if only
-        one outcome happened.
-
-    Examples
-    --------
-    >>> brier_skill([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
-    0.0
-    """
-    return alone(BrierSkill(), p, recalled)
 
 
 class ScoreTotals(NamedTuple):
@@ -127,14 +49,8 @@ class ScoreTotals(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreSums:
+class ScoreSums(OneCell):
     """Sums for the proper scores."""
-
-    cells: ClassVar[int] = 1
-
-    def cell(self, predictions: Predictions) -> IntArray | None:
-        """Return None: there is only one cell."""
-        return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Return the columns of `ScoreTotals`."""
@@ -169,15 +85,16 @@ def _log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
     return np.negative(np.log(likelihood, out=likelihood), out=likelihood)
 
 
-def _squares(p: FloatArray, recalled: BoolArray) -> FloatArray:
-    """Squared error of each prediction."""
-    error = p.astype(np.float64, copy=False) - recalled
-    squares: FloatArray = np.multiply(error, error, out=error)
-    return squares
-
-
 class LogLoss(SketchMetric):
-    """Mean negative log-likelihood: see `log_loss`."""
+    """Mean negative log-likelihood, in nats: 0 is perfect, and lower is better.
+
+    At most 36.05, because predictions are clipped to [2**-52, 1 - 2**-52].
+
+    Examples
+    --------
+    >>> round(LogLoss().of_outcomes([0.9, 0.8, 0.3], [True, True, False]), 6)
+    0.228393
+    """
 
     name, better, section = "log_loss", "lower", "test"
     bounds = (0.0, math.inf)
@@ -194,7 +111,17 @@ class LogLoss(SketchMetric):
 
 
 class Brier(SketchMetric):
-    """Mean squared error: see `brier`."""
+    """Mean squared difference between prediction and outcome; lower is better.
+
+    References
+    ----------
+    Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
+
+    Examples
+    --------
+    >>> round(Brier().of_outcomes([0.9, 0.8, 0.3], [True, True, False]), 6)
+    0.046667
+    """
 
     name, better, section = "brier", "lower", "test"
     bounds = (0.0, 1.0)
@@ -207,11 +134,27 @@ class Brier(SketchMetric):
 
     def per_review(self, predictions: Predictions) -> FloatArray:
         """Score each review on its own, in [0, 1] [n]."""
-        return _squares(*paired(predictions.p, predictions.recalled))
+        p, recalled = paired(predictions.p, predictions.recalled)
+        squares: FloatArray = (p.astype(np.float64, copy=False) - recalled) ** 2
+        return squares
 
 
 class NormalizedEntropy(SketchMetric):
-    """Log loss relative to the base rate's: see `normalized_entropy`."""
+    """Log loss in units of the entropy of the base rate: 0 is perfect, 1 is the base rate.
+
+    Equal to 1 minus scikit-learn's ``d2_log_loss_score``. Lower is better; above 1 means
+    worse than always predicting the mean outcome of these very reviews. NaN if only one outcome
+    happened.
+
+    References
+    ----------
+    He et al. (2014), doi:10.1145/2648584.2648589.
+
+    Examples
+    --------
+    >>> NormalizedEntropy().of_outcomes([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
+    1.0
+    """
 
     name, better, section = "normalized_entropy", "lower", "test"
     bounds = (0.0, math.inf)
@@ -224,14 +167,8 @@ class NormalizedEntropy(SketchMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class TrainRateSums:
+class TrainRateSums(OneCell):
     """Adds up the log loss, and that of predicting the share of recalls in the training rows."""
-
-    cells: ClassVar[int] = 1
-
-    def cell(self, predictions: Predictions) -> IntArray | None:
-        """Return None: there is only one cell."""
-        return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Return both log losses; NaN where the training rate is unknown."""
@@ -261,7 +198,15 @@ class NormalizedEntropyTrain(SketchMetric):
 
 
 class BrierSkill(SketchMetric):
-    """Improvement of the Brier score over the base rate: see `brier_skill`."""
+    """Improvement of the Brier score over the base rate: 1 is perfect, higher is better.
+
+    0 is no better than the mean outcome of these very reviews. NaN if only one outcome happened.
+
+    Examples
+    --------
+    >>> BrierSkill().of_outcomes([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
+    0.0
+    """
 
     name, better, section = "brier_skill", "higher", "test"
     bounds = (-math.inf, 1.0)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.sums import add_up
-from srs_eval.metrics.validate import as_numbers, paired
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
 
 # Whole days below 23 have cells of their own; later ones share those of 4 % in width.
@@ -87,51 +82,6 @@ class RecallOverTime:
         """Share of the reviews in each bin that were recalled, float64 [bins]."""
         share: FloatArray = self.recalled / self.n
         return share
-
-
-def recall_over_time(
-    p: ArrayLike, recalled: ArrayLike, elapsed_days: ArrayLike, *, bins: int = BINS
-) -> RecallOverTime:
-    """Compare recall with predictions in bins of elapsed days.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-    elapsed_days : float [n], at least 0
-        Days since the card's previous review.
-    bins : int
-        At most this many bins, of about equally many reviews, and about 20 at least.
-
-    Returns
-    -------
-    RecallOverTime
-
-    Raises
-    ------
-    ScoreError
-        If the elapsed days do not fit the predictions.
-
-    Examples
-    --------
-    >>> found = recall_over_time([0.9, 0.8], [1, 0], [4, 4])
-    >>> [round(float(x[0]), 6) for x in (found.days, found.observed, found.predicted)]
-    [4.0, 0.5, 0.85]
-    """
-    probability, outcome = paired(p, recalled)
-    days = as_numbers("elapsed_days", elapsed_days).astype(np.float64)
-    if days.shape != probability.shape:
-        raise ScoreError(f"elapsed_days has shape {days.shape}, but p has {probability.shape}")
-    reviews = replace(bare_predictions(probability, outcome), elapsed_days=days)
-    return recall_of(elapsed_totals(reviews), bins=bins)
-
-
-def elapsed_totals(predictions: Predictions) -> FloatArray:
-    """Add up the columns of `ElapsedSums` over some reviews: float64 [used, 5]."""
-    totals: FloatArray = add_up([ELAPSED], predictions)[0].values[0]
-    return totals
 
 
 def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:

@@ -19,6 +19,8 @@ CELLS = 2**12
 NARROWEST = 0.002
 # The curve ends where fewer predictions than this lie within its kernel.
 FEWEST_NEARBY = 0.5
+# Quantiles between which bands and intervals hold 95 %.
+TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class ReliabilityCurve:
     density : float64 [m]
         Density of the predictions; its integral over [0, 1] is 1.
     lo, hi : float64 [m]
-        Pointwise bootstrap band of `observed`; NaN where `observed` is.
+        Pointwise 95 % bootstrap band of `observed`; NaN where `observed` is.
     null_lo, null_hi : float64 [m]
         Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
         `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve.
@@ -68,7 +70,6 @@ def reliability_of(
     counted: Tally,
     *,
     points: int = 201,
-    level: float = 0.95,
     resamples: int = 200,
     seed: int = 0,
 ) -> ReliabilityCurve:
@@ -82,7 +83,7 @@ def reliability_of(
     counted : Tally
     points : int
         Points of the curve.
-    level, resamples, seed
+    resamples, seed
         Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
 
     References
@@ -107,7 +108,7 @@ def reliability_of(
     nearby = density[0] * counted.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
     rng = np.random.default_rng(seed)
     drawn, calibrated = cells.resampled(rng, resamples), cells.calibrated(rng, resamples)
-    bands = [_band(_smoothed(tables, sigma, grid)[0], level) for tables in (drawn, calibrated)]
+    bands = [_band(_smoothed(tables, sigma, grid)[0]) for tables in (drawn, calibrated)]
     lo, hi, null_lo, null_hi = (np.where(nearby, edge, np.nan) for band in bands for edge in band)
     return ReliabilityCurve(
         p_grid=grid,
@@ -118,7 +119,7 @@ def reliability_of(
         null_lo=null_lo,
         null_hi=null_hi,
         smece=error,
-        half_width=_half_width(cells, drawn, level),
+        half_width=_half_width(cells, drawn),
         smece_floor=floor_of(counted),
         sigma=sigma,
         n=counted.n,
@@ -189,19 +190,18 @@ def _smoothed(counts: FloatArray, sigma: float, grid: FloatArray) -> tuple[Float
     return share, total / np.maximum(numbers, 1)[:, None]
 
 
-def _band(shares: FloatArray, level: float) -> FloatArray:
+def _band(shares: FloatArray) -> FloatArray:
     """Pointwise quantiles [2, points] of resampled curves, over where they are defined."""
     ordered = np.sort(shares, axis=0)  # NaN last
     known = (~np.isnan(ordered)).sum(axis=0)
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    rank = np.rint(tails[:, None] * np.maximum(known - 1, 0)).astype(np.int64)
+    rank = np.rint(np.array(TAILS)[:, None] * np.maximum(known - 1, 0)).astype(np.int64)
     band: FloatArray = np.take_along_axis(ordered, rank, axis=0)
     return band
 
 
-def _half_width(cells: _Cells, drawn: FloatArray, level: float) -> float:
+def _half_width(cells: _Cells, drawn: FloatArray) -> float:
     """Larger side of the basic bootstrap interval of SmoothECE."""
     estimate = cells.error(cells.counts)
     errors = np.array([cells.error(table) for table in drawn])
-    below, above = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
+    below, above = np.quantile(errors, TAILS)
     return float(max(above - estimate, estimate - below))

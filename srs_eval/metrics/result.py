@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from srs_eval.nouns import Better
 
@@ -105,26 +105,3 @@ class PanelResult(dict[str, float]):
     def __repr__(self) -> str:
         """Show the table where a notebook or a prompt would show the object."""
         return str(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle with everything that belongs to the scores."""
-        about = (self.better, self.thresholds, self.intervals, self.interval_over, self.level)
-        return _rebuilt, (dict(self), *about)
-
-
-def _rebuilt(
-    scores: dict[str, float],
-    better: dict[str, Better],
-    thresholds: tuple[dict[str, float], ...],
-    intervals: dict[str, tuple[float, float]],
-    interval_over: str,
-    level: float,
-) -> PanelResult:
-    return PanelResult(
-        scores,
-        better=better,
-        thresholds=thresholds,
-        intervals=intervals,
-        interval_over=interval_over,
-        level=level,
-    )

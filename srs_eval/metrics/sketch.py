@@ -17,10 +17,10 @@ from typing import ClassVar, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.metrics.sums import Sums, add_up
+from srs_eval.metrics.sums import OneCell, Sums, add_up
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, BoolArray, FloatArray, Predictions
 
 T = TypeVar("T")
 
@@ -70,36 +70,20 @@ class ReviewMean(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewMeanSums:
+class ReviewMeanSums(OneCell):
     """Adds up the scores of reviews, for a metric that is their mean and nothing else."""
 
     metric: ReviewMean
-    cells: ClassVar[int] = 1
-
-    def cell(self, predictions: Predictions) -> IntArray | None:
-        """Return None: there is one cell."""
-        return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Score of each review, and 1."""
         return self.metric.per_review(predictions), np.ones(len(predictions), np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class SketchMetric(ABC):
-    """Base class of metrics computed from a sketch.
+class DeclaredMetric(ABC):
+    """Base class of metrics that declare what they are as class attributes, or properties."""
 
-    Subclasses set the properties below as class attributes. Those with parameters are frozen
-    dataclasses.
-
-    Class attributes
-    ----------------
-    has_interval : bool
-        Whether the metric depends on outcomes, so that resampling gives an interval. Floors
-        (the expected value for true predictions) do not.
-    """
-
-    has_interval: ClassVar[bool] = True
+    __slots__ = ()
 
     @property
     @abstractmethod
@@ -121,6 +105,20 @@ class SketchMetric(ABC):
         """Smallest and largest possible value."""
         return -math.inf, math.inf
 
+
+@dataclass(frozen=True, slots=True)
+class SketchMetric(DeclaredMetric):
+    """Base class of metrics computed from a sketch; those with parameters are frozen dataclasses.
+
+    Class attributes
+    ----------------
+    has_interval : bool
+        Whether the metric depends on outcomes, so that resampling gives an interval. Floors
+        (the expected value for true predictions) do not.
+    """
+
+    has_interval: ClassVar[bool] = True
+
     @property
     def needs(self) -> tuple[Sums, ...]:
         """Sums the metric reads from the sketch; the tally is always available."""
@@ -133,6 +131,23 @@ class SketchMetric(ABC):
     def __call__(self, predictions: Predictions) -> float:
         """Score the predictions."""
         return self.of(exact_sketch(predictions, [self])) if len(predictions) else math.nan
+
+    def of_outcomes(self, p: ArrayLike, recalled: ArrayLike) -> float:
+        """Score predictions and outcomes made elsewhere, which are checked; NaN if n is 0.
+
+        Parameters
+        ----------
+        p : float [n], in [0, 1]
+            Predicted probability of recall.
+        recalled : bool [n], or 0 and 1
+            Outcome.
+
+        Raises
+        ------
+        ScoreError
+            If they cannot be scored.
+        """
+        return self(bare_predictions(*paired(p, recalled)))
 
 
 def exact_sketch(predictions: Predictions, metrics: Iterable[object]) -> Sketch:
@@ -158,11 +173,6 @@ def sums_of(metrics: Iterable[object]) -> list[Sums]:
             sums for metric in metrics if isinstance(metric, SketchMetric) for sums in metric.needs
         )
     )
-
-
-def alone(metric: SketchMetric, p: ArrayLike, recalled: ArrayLike) -> float:
-    """Compute one metric of predictions and outcomes, which are checked; NaN if n is 0."""
-    return metric(bare_predictions(*paired(p, recalled)))
 
 
 def bare_predictions(p: FloatArray, recalled: BoolArray) -> Predictions:

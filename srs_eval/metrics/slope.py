@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from srs_eval.metrics.proper import CLIP
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.sums import CHUNK
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
@@ -45,20 +44,6 @@ class CalibrationLine(NamedTuple):
 
 
 NO_LINE = CalibrationLine(math.nan, math.nan)
-
-
-def calibration_in_the_large(p: ArrayLike, recalled: ArrayLike) -> float:
-    """Log odds by which predictions are too low on the whole: 0 is best.
-
-    The intercept of the calibration line with its slope held at 1; below 0 predictions are
-    too high. NaN if only one outcome happened.
-
-    Examples
-    --------
-    >>> round(calibration_in_the_large([0.5, 0.5, 0.5, 0.5], [1, 1, 1, 0]), 6)
-    1.098612
-    """
-    return alone(CalibrationInTheLarge(), p, recalled)
 
 
 def line_of(counted: Tally) -> CalibrationLine:
@@ -97,14 +82,6 @@ def line_of(counted: Tally) -> CalibrationLine:
     if found is None:
         return NO_LINE
     return CalibrationLine(float(found[1]), float(found[0] - centre * found[1]))
-
-
-def in_the_large_of(counted: Tally) -> float:
-    """Fit the intercept at slope 1 of a tally: see `calibration_in_the_large`."""
-    if not counted.has_both_outcomes:
-        return math.nan
-    few = _joined(counted)
-    return _shift(counted, _shift(few, 0.0)) if few is not counted else _shift(counted, 0.0)
 
 
 def _overlaps(counted: Tally) -> bool:
@@ -248,7 +225,6 @@ class CalibrationSlope(SketchMetric):
     """Slope of the calibration line, best at 1: see `line_of`."""
 
     name, better, section = "calibration_slope", "neither", "calibration"
-    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -259,7 +235,6 @@ class CalibrationIntercept(SketchMetric):
     """Intercept of the calibration line: see `line_of`."""
 
     name, better, section = "calibration_intercept", "zero", "calibration"
-    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
@@ -267,11 +242,23 @@ class CalibrationIntercept(SketchMetric):
 
 
 class CalibrationInTheLarge(SketchMetric):
-    """Intercept at slope 1: see `calibration_in_the_large`."""
+    """Log odds by which predictions are too low on the whole: 0 is best.
+
+    The intercept of the calibration line with its slope held at 1; below 0 predictions are
+    too high. NaN if only one outcome happened.
+
+    Examples
+    --------
+    >>> round(CalibrationInTheLarge().of_outcomes([0.5, 0.5, 0.5, 0.5], [1, 1, 1, 0]), 6)
+    1.098612
+    """
 
     name, better, section = "calibration_in_the_large", "zero", "calibration"
-    bounds = (-math.inf, math.inf)
 
     def of(self, sketch: Sketch) -> float:
         """Compute the metric."""
-        return sketch.derived(in_the_large_of)
+        counted = sketch.tally
+        if not counted.has_both_outcomes:
+            return math.nan
+        few = _joined(counted)
+        return _shift(counted, _shift(few, 0.0) if few is not counted else 0.0)

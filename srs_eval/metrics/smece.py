@@ -1,7 +1,7 @@
 """SmoothECE: the calibration error after smoothing with a bandwidth equal to the error.
 
-There are two versions. `smece` is the published one: the bandwidth is searched on a lattice of
-1/1024 and the kernel is truncated. `smece_exact` solves the definition. Neither may rank models
+There are two versions. `Smece` is the published one: the bandwidth is searched on a lattice of
+1/1024 and the kernel is truncated. `SmeceExact` solves the definition. Neither may rank models
 alone: always predicting the base rate scores 0.
 
 References
@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.optimize import brentq
 
-from srs_eval.metrics.sketch import Sketch, SketchMetric, alone
+from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
@@ -32,31 +32,6 @@ LATTICE_FLOOR = 2
 DENSITY_FLOOR = 1e-4
 EVALUATION_POINTS = 200
 DOUBTFUL = 1e-5
-
-
-def smece(p: ArrayLike, recalled: ArrayLike) -> float:
-    """SmoothECE as commonly printed: 0 is calibrated, lower is better.
-
-    Agrees with relplot 1.0.3 (and so with published tables) to rounding.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN if n is 0.
-
-    Examples
-    --------
-    >>> round(smece([0.9] * 10, [1] * 8 + [0] * 2), 4)
-    0.1
-    """
-    return alone(Smece(), p, recalled)
 
 
 def lattice_of(counted: Tally) -> tuple[float, float]:
@@ -76,30 +51,6 @@ def lattice_of(counted: Tally) -> tuple[float, float]:
         else:
             high = middle
     return exact.error(high), high / LATTICE
-
-
-def smece_exact(p: ArrayLike, recalled: ArrayLike) -> float:
-    """SmoothECE by its definition: the bandwidth that equals the error it leaves.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    float
-        In [0, 1], within 2e-6 of the definition, and never below the absolute mean bias.
-        NaN if n is 0.
-
-    Examples
-    --------
-    >>> round(smece_exact([0.9] * 10, [1] * 8 + [0] * 2), 6)
-    0.1
-    """
-    return alone(SmeceExact(), p, recalled)
 
 
 def residual_field(counted: Tally) -> CosineField:
@@ -174,7 +125,15 @@ def _kernel(step: int, nodes: int) -> NDArray[np.complex128]:
 
 
 class Smece(SketchMetric):
-    """SmoothECE as commonly printed: see `smece`."""
+    """SmoothECE as commonly printed: 0 is calibrated, lower is better.
+
+    Agrees with relplot 1.0.3 (and so with published tables) to rounding.
+
+    Examples
+    --------
+    >>> round(Smece().of_outcomes([0.9] * 10, [1] * 8 + [0] * 2), 4)
+    0.1
+    """
 
     name, better, section = "smece", "lower", "calibration"
     bounds = (0.0, 1.0)
@@ -185,7 +144,15 @@ class Smece(SketchMetric):
 
 
 class SmeceExact(SketchMetric):
-    """SmoothECE by its definition: see `smece_exact`."""
+    """SmoothECE by its definition: the bandwidth that equals the error it leaves.
+
+    Within 2e-6 of the definition, and never below the absolute mean bias.
+
+    Examples
+    --------
+    >>> round(SmeceExact().of_outcomes([0.9] * 10, [1] * 8 + [0] * 2), 6)
+    0.1
+    """
 
     name, better, section = "smece_exact", "lower", "calibration"
     bounds = (0.0, 1.0)

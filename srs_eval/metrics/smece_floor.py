@@ -13,14 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.fft import dct
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.sketch import Sketch, SketchMetric
 from srs_eval.metrics.smooth import NODES, CosineField, onto_grid
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import as_floats, paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray
 
 # Relative: far below what the Gaussian approximation is good for.
@@ -32,40 +29,8 @@ NARROWEST = 1e-12
 FEWEST_POINTS = 2**10
 
 
-def smece_floor(p: ArrayLike) -> float:
-    """Level of `smece_exact` for true predictions: what is left of it is miscalibration.
-
-    It shrinks about as the cube root of the number of reviews, which are taken as
-    independent.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall; outcomes play no part.
-
-    Returns
-    -------
-    float
-        In [0, 0.4]. NaN if n is 0.
-
-    Raises
-    ------
-    ScoreError
-        If the predictions cannot be scored.
-
-    Examples
-    --------
-    >>> round(smece_floor([0.9] * 100), 4)
-    0.0239
-    """
-    probability = as_floats("p", p)
-    if probability.ndim != 1:
-        raise ScoreError(f"p has shape {probability.shape}, expected one dimension")
-    return floor_of(tally(*paired(probability, np.zeros(len(probability), np.bool_))))
-
-
 def floor_of(counted: Tally) -> float:
-    """Level of SmoothECE for true predictions, of a tally: see `smece_floor`."""
+    """Compute the level of `SmeceExact` for true predictions, of a tally: in [0, 0.4]."""
     n = counted.n
     if not n > 0:
         return math.nan
@@ -136,7 +101,16 @@ class _Noise:
 
 
 class SmeceFloor(SketchMetric):
-    """Level of SmoothECE for true predictions: see `smece_floor`."""
+    """Level of `SmeceExact` for true predictions: what is left of it is miscalibration.
+
+    It shrinks about as the cube root of the number of reviews, which are taken as independent.
+    Outcomes play no part.
+
+    Examples
+    --------
+    >>> round(SmeceFloor().of_outcomes([0.9] * 100, [True] * 100), 4)
+    0.0239
+    """
 
     name, better, section = "smece_floor", "neither", "calibration"
     has_interval = False

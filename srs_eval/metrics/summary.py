@@ -12,7 +12,6 @@ import numpy as np
 from srs_eval.errors import ScoreError
 from srs_eval.nouns import FloatArray, IntArray
 from srs_eval.stats.estimate import mean_of_users
-from srs_eval.stats.significance import LEVEL
 
 UNKNOWN = (math.nan, math.nan)
 UNBOUNDED = (-math.inf, math.inf)
@@ -63,7 +62,6 @@ def summarise(
     pooled_intervals: Mapping[str, tuple[float, float]] | None = None,
     single_user: Mapping[str, tuple[float, float]] | None = None,
     bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-    level: float = LEVEL,
 ) -> dict[str, MetricSummary]:
     """Summarise the scores of many users, each metric over the users it is defined for.
 
@@ -83,8 +81,6 @@ def summarise(
         Intervals if there is only one user: see `single_user_intervals`.
     bounds : mapping of str to (lowest, highest), optional
         Range of each metric; no limits by default.
-    level : float
-        Share of intervals that should hold the true mean.
 
     Raises
     ------
@@ -108,7 +104,7 @@ def summarise(
     if len(values) > 1:
         columns = zip(names, values.T, strict=True)
         intervals = {
-            name: clipped(mean_of_users(column).interval(level), bounds.get(name, UNBOUNDED))
+            name: clipped(mean_of_users(column).interval(), bounds.get(name, UNBOUNDED))
             for name, column in columns
         }
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,28 @@ class Sums(Protocol):
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Numbers to be added up, or truths to be counted: some columns [n]."""
+
+
+class OneCell:
+    """Base of sums over all reviews together."""
+
+    __slots__ = ()
+    cells: ClassVar[int] = 1
+
+    def cell(self, predictions: Predictions) -> IntArray | None:
+        """Return None: there is one cell."""
+        return None
+
+
+class ResidualSums:
+    """Base of sums that count reviews, and add up prediction less outcome."""
+
+    __slots__ = ()
+
+    def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
+        """Return 1, and prediction minus outcome."""
+        residual = predictions.p.astype(np.float64, copy=False) - predictions.recalled
+        return np.ones(len(residual), np.bool_), residual
 
 
 def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:

@@ -6,7 +6,6 @@ A share of pairs measures how often a curve rises; these metrics measure by how 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,38 +17,6 @@ from srs_eval.nouns import BoolArray, Curves, FloatArray, Predictions
 
 # Curves fitted together: few enough that their arrays stay in the cache.
 _BLOCK = 1024
-
-
-def curve_rises(curves: Curves) -> FloatArray:
-    """Mean rise of recall from the earlier to the later of two different times.
-
-    Pairs at which recall falls count as 0.
-
-    Returns
-    -------
-    float64 [n]
-        In [0, 1], 0 if the curve never rises; NaN for a curve at fewer than two times.
-    """
-    risen = np.zeros(len(curves.p))
-    pairs = np.zeros(len(curves.p))
-    for rise, mass, _ in pairs_of_times(curves):
-        risen += np.where(rise > 0, rise * mass, 0).sum(axis=1)
-        pairs += mass.sum(axis=1)
-    return share_of(risen, pairs)
-
-
-def greatest_rises(curves: Curves) -> FloatArray:
-    """Greatest rise of recall from an earlier to a later time.
-
-    Returns
-    -------
-    float64 [n]
-        In [0, 1], 0 if the curve never rises; NaN for a curve at fewer than two times.
-    """
-    shown = np.where(curves.weight > 0, curves.p.astype(np.float64), np.nan)
-    lowest = np.fmin.accumulate(shown, axis=1)
-    greatest = np.fmax.reduce(shown - lowest, axis=1, initial=0.0)
-    return np.where(_at_several_times(curves), greatest, np.nan)
 
 
 def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
@@ -88,52 +55,6 @@ def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
     return fitted
 
 
-def isotonic_distances(curves: Curves) -> FloatArray:
-    """Mean distance of each curve from the nearest one that never rises.
-
-    Returns
-    -------
-    float64 [n]
-        In [0, 1], 0 if the curve never rises, weighted by the share of intervals each time
-        stands for; NaN for a curve at fewer than two times.
-    """
-    distances = np.empty(len(curves.p))
-    for begin in range(0, len(distances), _BLOCK):
-        rows = slice(begin, begin + _BLOCK)
-        p, weight = curves.p[rows].astype(np.float64), curves.weight[rows]
-        away = np.abs(p - falling_fit(p, weight))
-        above = np.where(weight > 0, weight * away, 0).sum(axis=1)
-        distances[rows] = share_of(above, weight.sum(axis=1))
-    return np.where(_at_several_times(curves), distances, np.nan)
-
-
-def permuted_losses(curves: Curves, p: FloatArray, recalled: BoolArray) -> FloatArray:
-    """Log loss expected if elapsed times were exchanged, minus that at the true ones.
-
-    Each review is given the elapsed time of another review instead of its own, and its own
-    outcome. No times are drawn: this is the expectation over all of them.
-
-    Parameters
-    ----------
-    curves : Curves
-        Predicted recall at the intervals of the same reviews.
-    p : float [n]
-        Predicted recall at the elapsed time of each curve's own review.
-    recalled : bool [n]
-        Outcome of that review.
-
-    Returns
-    -------
-    float64 [n]
-        In nats; predictions are clipped as in `log_loss`. NaN for a curve at fewer than
-        two times.
-    """
-    at_times = _losses(curves.p, recalled[:, None])
-    weighted = np.where(curves.weight > 0, curves.weight * at_times, 0).sum(axis=1)
-    expected = share_of(weighted, curves.weight.sum(axis=1))
-    return np.where(_at_several_times(curves), expected - _losses(p, recalled), np.nan)
-
-
 def _losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
     """Negative log-likelihood of each outcome, in nats; NaN where p is."""
     exact = p.astype(np.float64)
@@ -148,36 +69,56 @@ def _at_several_times(curves: Curves) -> BoolArray:
 
 
 class TemporalRise(CurveMetric):
-    """Mean rise of predicted recall over pairs of elapsed times: see `curve_rises`."""
+    """Mean rise of predicted recall from the earlier to the later of two different times.
+
+    Pairs at which recall falls count as 0.
+    """
 
     name, better = "temporal_rise", "lower"
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
-        return curve_rises(curves)
+        risen, pairs = np.zeros((2, len(curves.p)))
+        for rise, mass, _ in pairs_of_times(curves):
+            risen += np.where(rise > 0, rise * mass, 0).sum(axis=1)
+            pairs += mass.sum(axis=1)
+        return share_of(risen, pairs)
 
 
 class TemporalMaxRise(CurveMetric):
-    """Greatest rise of predicted recall with time, a mean over curves: see `greatest_rises`."""
+    """Greatest rise of predicted recall from an earlier to a later time, a mean over curves."""
 
     name, better = "temporal_max_rise", "lower"
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
-        return greatest_rises(curves)
+        shown = np.where(curves.weight > 0, curves.p.astype(np.float64), np.nan)
+        lowest = np.fmin.accumulate(shown, axis=1)
+        greatest = np.fmax.reduce(shown - lowest, axis=1, initial=0.0)
+        return np.where(_at_several_times(curves), greatest, np.nan)
 
 
 class TemporalIsotonic(CurveMetric):
-    """Mean distance from the nearest curve that never rises: see `isotonic_distances`."""
+    """Mean distance from the nearest curve that never rises.
+
+    Times weigh as much as the share of intervals that each stands for.
+    """
 
     name, better = "temporal_isotonic", "lower"
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
-        return isotonic_distances(curves)
+        distances = np.empty(len(curves.p))
+        for begin in range(0, len(distances), _BLOCK):
+            rows = slice(begin, begin + _BLOCK)
+            p, weight = curves.p[rows].astype(np.float64), curves.weight[rows]
+            away = np.abs(p - falling_fit(p, weight))
+            above = np.where(weight > 0, weight * away, 0).sum(axis=1)
+            distances[rows] = share_of(above, weight.sum(axis=1))
+        return np.where(_at_several_times(curves), distances, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +145,11 @@ class TemporalDrop(CurveMetric):
 
 
 class TemporalPermutation(CurveMetric):
-    """Permutation importance of the elapsed time, in nats per review: see `permuted_losses`.
+    """Permutation importance of the elapsed time, in nats per review.
+
+    Log loss expected if elapsed times were exchanged, minus that at the true ones. Each review
+    is given the elapsed time of another review instead of its own, and its own outcome. No times
+    are drawn: this is the expectation over all of them. Predictions are clipped as in `LogLoss`.
 
     Higher is better; 0 or less means that the model would have predicted as well with the
     elapsed times of other reviews.
@@ -216,8 +161,11 @@ class TemporalPermutation(CurveMetric):
     """
 
     name, better = "temporal_permutation", "higher"
-    bounds = (-math.inf, math.inf)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
         """Score each curve on its own [n]; NaN where it is at fewer than two times."""
-        return permuted_losses(curves, reviews.p, reviews.recalled)
+        at_times = _losses(curves.p, reviews.recalled[:, None])
+        weighted = np.where(curves.weight > 0, curves.weight * at_times, 0).sum(axis=1)
+        expected = share_of(weighted, curves.weight.sum(axis=1))
+        gained = expected - _losses(reviews.p, reviews.recalled)
+        return np.where(_at_several_times(curves), gained, np.nan)

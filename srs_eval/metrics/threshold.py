@@ -11,14 +11,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from decimal import Decimal
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
-from srs_eval.metrics.sums import Sums
-from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, Predictions
+from srs_eval.metrics.sums import OneCell, Sums
+from srs_eval.nouns import Better, BoolArray, FloatArray, Predictions
 from srs_eval.stats.significance import LEVEL, wilson_interval
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
@@ -74,7 +74,7 @@ class ConfusionCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdSums:
+class ThresholdSums(OneCell):
     """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
 
     Parameters
@@ -84,11 +84,6 @@ class ThresholdSums:
     """
 
     threshold: float
-    cells: ClassVar[int] = 1
-
-    def cell(self, predictions: Predictions) -> IntArray | None:
-        """Return None: there is one cell."""
-        return None
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
         """Predicted recalls, those that were right, recalls, and reviews; bias, reviews nearby."""

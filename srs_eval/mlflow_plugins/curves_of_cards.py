@@ -62,7 +62,9 @@ class CurvesOfCards:
             If the histories cannot be read, naming every problem.
         """
         asked = np.asarray(days, np.float64)
-        _refuse(_problems(histories, asked, whole_days=self._whole_days))
+        problems = _problems(histories, asked, whole_days=self._whole_days)
+        if problems:
+            raise ReviewLogError("histories", problems)
         names = list(dict.fromkeys(histories["card"].tolist()))
         reviews, rows = self._reviews(histories, names)
         p = self._model.predict_at(reviews, rows, np.tile(asked, (len(names), 1)))
@@ -138,8 +140,3 @@ def _problems(histories: pd.DataFrame, days: Any, *, whole_days: bool) -> list[s
     if not (np.isfinite(days) & (days >= 0)).all() or not len(days):
         problems.append("days that are no numbers of days, 0 or more")
     return problems
-
-
-def _refuse(problems: list[str]) -> None:
-    if problems:
-        raise ReviewLogError("histories", problems)

@@ -124,7 +124,8 @@ class MlflowRuns(Callback):
         tags = {**choices, "overrides": words}
         if job.mode == RunMode.MULTIRUN:
             sweep = Path(job.runtime.cwd, job.sweep.dir).resolve()
-            tags |= {"sweep_id": _sweep_id(sweep), "trial": str(job.job.num)}
+            digest = hashlib.sha256(str(sweep).encode()).hexdigest()[:6]
+            tags |= {"sweep_id": f"{sweep.name}-{digest}", "trial": str(job.job.num)}
         name = self._name or f"{job.job.name} {words}".strip()
         return RunInfo(name, tags=tags, folder=Path(job.runtime.output_dir))
 
@@ -205,8 +206,3 @@ def _without_hydra(config: DictConfig) -> dict[str, Any]:
         own.pop("hydra", None)
     content: Any = OmegaConf.to_container(own, resolve=True)
     return {str(name): value for name, value in content.items()}
-
-
-def _sweep_id(folder: Path) -> str:
-    """Return the name of a sweep: its folder's name and a digest of the whole path."""
-    return f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:6]}"

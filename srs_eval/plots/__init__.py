@@ -6,7 +6,6 @@ from srs_eval.plots.corp_plot import corp_figure, plot_corp
 from srs_eval.plots.curves_plot import (
     forgetting_figure,
     nth_review_of_curves,
-    plot_recall_over_time,
     plot_temporal,
 )
 from srs_eval.plots.roc_plot import plot_roc, roc_figure
@@ -24,7 +23,6 @@ __all__ = [
     "plot_bins",
     "plot_calibration",
     "plot_corp",
-    "plot_recall_over_time",
     "plot_roc",
     "plot_temporal",
     "plot_user_scores",

@@ -21,20 +21,7 @@ from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.sums import Totals, add_up
 from srs_eval.metrics.validate import as_numbers, paired
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions
-from srs_eval.plots.style import (
-    BLUE,
-    INK,
-    MUTED,
-    SMALL,
-    VERMILION,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    tints,
-    write_message,
-)
+from srs_eval.plots import style
 
 # Whole numbers up to this have their bins named: 100 years in days.
 _LARGEST = 36_600
@@ -97,7 +84,7 @@ def plot_bins(
     axes : Axes
         Where to draw; no other matplotlib state is touched.
     p, recalled, elapsed_days, nth_review, lapses
-        As in `rmse_bins`.
+        As in `srs_eval.score`.
     scales : BinScales
         Which published constants to round with.
 
@@ -124,27 +111,25 @@ def plot_bins(
     return draw_bins(axes, bin_gaps(reviews, scales=scales))
 
 
-def bins_figure(
-    reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZER, title: str = ""
-) -> Figure:
+def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
     """Draw the bins of RMSE(bins) of all predictions together: see `plot_bins`.
 
     Parameters
     ----------
     reviews : Predictions or Totals
-        Scored reviews, or their totals of `FactSums` of the scales, in one group.
+        Scored reviews, or their totals of `FactSums`.
     title : str
         What the figure is about, such as an algorithm and a data set.
     """
-    gaps = bin_gaps(reviews, scales=scales)
-    with house_style():
+    gaps = bin_gaps(reviews)
+    with style.house_style():
         rows, columns = gaps.n.shape
         width = float(np.clip(1.9 + 0.62 * columns, 5.0, 9.5))
         height = float(np.clip(1.9 + 0.5 * rows, 3.4, 7.5))
-        figure = new_figure(width, height)
+        figure = style.new_figure(width, height)
         axes = figure.add_subplot()
         shades = draw_bins(axes, gaps)
-        axes.set_title(heading("bins", title), pad=44)
+        axes.set_title(style.heading("bins", title), pad=44)
         if shades is not None:
             _add_key(figure, axes, shades)
     return figure
@@ -184,11 +169,11 @@ def bin_gaps(reviews: Predictions | Totals, *, scales: BinScales = FSRS_OPTIMIZE
 
 def draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     """Draw the tiles of bins: see `plot_bins`."""
-    style_axes(axes)
+    style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="number of the review")
     if not gaps.n.size:
         axes.set(xticks=[], yticks=[])
-        write_message(axes, "no reviews whose days, number\nand lapses are known")
+        style.write_message(axes, "no reviews whose days, number\nand lapses are known")
         return None
     rows, columns = gaps.n.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
@@ -210,7 +195,7 @@ def draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     for row, column in np.argwhere(gaps.n > 0):
         _write(axes, gaps, share, int(row), int(column))
     floor = f"by chance if calibrated: {gaps.floor:.4f}"
-    number = counted(float(gaps.n.sum()), "review")
+    number = style.counted(float(gaps.n.sum()), "review")
     lines = (f"rmse_bins {gaps.rmse:.4f} ({floor}); n = {number}", _READING)
     axes.text(
         0,
@@ -218,7 +203,7 @@ def draw_bins(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
         "\n".join(lines),
         transform=axes.transAxes,
         va="bottom",
-        fontsize=SMALL - 0.5,
+        fontsize=style.SMALL - 0.5,
         linespacing=1.35,
     )
     return shades
@@ -238,14 +223,10 @@ def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
     # Values below 1 share the first position, values beyond the last share the last.
     place = np.searchsorted(known, code, side="right")
     lowest = int(place.min())
-    names = ["< 1", *(_range(*ends) for ends in zip(starts, starts[1:] - 1, strict=False))]
+    ranges = zip(starts, starts[1:] - 1, strict=False)
+    names = ["< 1", *(f"{low}-{high}" if low < high else f"{low}" for low, high in ranges)]
     names.append(f"{starts[-1]}+")
     return place - lowest, tuple(names[lowest : int(place.max()) + 1])
-
-
-def _range(first: int, last: int) -> str:
-    """Format a range of whole numbers."""
-    return str(first) if first == last else f"{first}-{last}"
 
 
 def _colours(gaps: BinGaps, share: FloatArray) -> Normalize:
@@ -260,7 +241,9 @@ def _shades() -> Colormap:
 
     Light enough throughout for dark letters.
     """
-    low, high = (to_hex(tints(colour, np.array([0.72]))[0]) for colour in (BLUE, VERMILION))
+    low, high = (
+        to_hex(style.tints(colour, np.array([0.72]))[0]) for colour in (style.BLUE, style.VERMILION)
+    )
     return LinearSegmentedColormap.from_list("gaps", [low, "#F7F7F7", high], N=255)
 
 
@@ -272,7 +255,7 @@ def _write(axes: Axes, gaps: BinGaps, share: FloatArray, row: int, column: int) 
         0.14: f"{100 * float(gaps.gap[row, column]):+.1f}".replace("-0.0", "0.0"),
         -0.2: f"{part:.0f} %" if part >= 9.95 else f"{part:.1f} %" if part >= 0.05 else "<0.1 %",
     }
-    for (above, words), size in zip(lines.items(), (SMALL, SMALL - 2), strict=True):
+    for (above, words), size in zip(lines.items(), (style.SMALL, style.SMALL - 2), strict=True):
         axes.text(
             column,
             row + above,
@@ -280,7 +263,7 @@ def _write(axes: Axes, gaps: BinGaps, share: FloatArray, row: int, column: int) 
             ha="center",
             va="center",
             fontsize=size,
-            color=INK,
+            color=style.INK,
             fontweight="bold" if beyond and above > 0 else "normal",
         )
 
@@ -291,5 +274,5 @@ def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
     bar.ax.yaxis.set_major_formatter(
         FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
     )
-    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
     bar.outline.set_visible(False)

@@ -21,23 +21,8 @@ from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
+from srs_eval.plots import style
 from srs_eval.plots.outcome_strip import draw_outcome_strip
-from srs_eval.plots.style import (
-    BAND,
-    BLUE,
-    CHANCE,
-    MUTED,
-    NORMAL,
-    SMALL,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    tally_of,
-    tints,
-    write_message,
-)
 from srs_eval.stats.significance import wilson_intervals
 
 FEW_LEVELS = 20
@@ -54,7 +39,7 @@ def plot_calibration(
     recalled: ArrayLike,
     *,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
     outcomes: bool = True,
     limits: tuple[float, float] | None = None,
 ) -> ReliabilityCurve | None:
@@ -100,15 +85,15 @@ def draw_calibration(
     reviews: Tally,
     *,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
     outcomes: bool = True,
     limits: tuple[float, float] | None = None,
 ) -> ReliabilityCurve | None:
     """Draw a smooth reliability diagram of a tally: see `plot_calibration`."""
     axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
-    style_axes(axes)
+    style.style_axes(axes)
     if not len(reviews):
-        write_message(axes, "no predictions")
+        style.write_message(axes, "no predictions")
         return None
     curve = reliability_of(reviews, points=_GRID_POINTS)
     shown = _worth_showing(curve, reviews.p)
@@ -128,13 +113,13 @@ def draw_calibration(
     return curve
 
 
-def calibration_figure(reviews: Predictions | Tally, *, title: str = "", label: str = "") -> Figure:
+def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
-    with house_style():
-        figure = new_figure(5, 6.15)
+    with style.house_style():
+        figure = style.new_figure(5, 6.15)
         axes = figure.add_subplot()
-        draw_calibration(axes, tally_of(reviews), label=label)
-        axes.set_title(heading("calibration", title))
+        draw_calibration(axes, style.tally_of(reviews))
+        axes.set_title(style.heading("calibration", title))
     return figure
 
 
@@ -162,7 +147,7 @@ def range_texts(axes: Axes, reviews: Tally) -> list[str]:
     low, high = axes.get_xlim()
     count = reviews.count
     below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
-    lines = [f"n = {counted(reviews.n, 'review')}"]
+    lines = [f"n = {style.counted(reviews.n, 'review')}"]
     lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
     lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
     return lines
@@ -184,7 +169,7 @@ def frame(axes: Axes, limits: tuple[float, float]) -> None:
     pad = 0.012 * (limits[1] - limits[0])
     padded = (limits[0] - pad, limits[1] + pad)
     axes.set(xlim=padded, ylim=padded)
-    axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5, label="perfect")
+    axes.plot([0, 1], [0, 1], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5, label="perfect")
 
 
 def window_of(reviews: Tally, at: FloatArray, heights: FloatArray) -> tuple[float, float]:
@@ -209,7 +194,7 @@ def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
     count, observed = levels.count, levels.recalled / levels.count
     chance = _Z * np.sqrt(levels.p * (1 - levels.p) / count)
     null = np.clip([levels.p - chance, levels.p + chance], 0, 1)
-    axes.vlines(levels.p, *null, color=CHANCE, lw=7, zorder=1, label="95 % if calibrated")
+    axes.vlines(levels.p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
     lo, hi = wilson_intervals(levels.recalled, count, level=0.95)
     axes.vlines(levels.p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
     axes.scatter(
@@ -237,13 +222,14 @@ def _draw_curve(
         pieces.append(np.stack([at[run[:-1]], at[run[1:]]], 1))
         grid = curve.p_grid[run]
         axes.fill_between(
-            grid, curve.null_lo[run], curve.null_hi[run], color=CHANCE, lw=0, zorder=0.8
+            grid, curve.null_lo[run], curve.null_hi[run], color=style.CHANCE, lw=0, zorder=0.8
         )
-        lo, hi = (_known(edge, curve.observed)[run] for edge in (curve.lo, curve.hi))
-        axes.fill_between(grid, lo, hi, color=BAND, lw=0, alpha=0.75, zorder=1)
+        here = curve.observed[run]
+        lo, hi = (np.where(np.isfinite(e[run]), e[run], here) for e in (curve.lo, curve.hi))
+        axes.fill_between(grid, lo, hi, color=style.BAND, lw=0, alpha=0.75, zorder=1)
     axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
-    axes.fill_between([], [], color=BAND, alpha=0.75, lw=0, label="95 % band of the curve")
-    axes.fill_between([], [], color=CHANCE, lw=0, label="95 % band if calibrated")
+    axes.fill_between([], [], color=style.BAND, alpha=0.75, lw=0, label="95 % band of the curve")
+    axes.fill_between([], [], color=style.CHANCE, lw=0, label="95 % band if calibrated")
     if not pieces:
         return
     share = np.concatenate(strength)
@@ -251,17 +237,13 @@ def _draw_curve(
     axes.add_collection(
         LineCollection(
             list(np.concatenate(pieces)[order]),
-            colors=tints(colour, 0.45 + 0.55 * share)[order],
+            colors=style.tints(colour, 0.45 + 0.55 * share)[order],
             linewidths=1.2 + 4 * share[order],
             capstyle="round",
             zorder=3,
         ),
         autolim=False,
     )
-
-
-def _known(edge: FloatArray, otherwise: FloatArray) -> FloatArray:
-    return np.where(np.isfinite(edge), edge, otherwise)
 
 
 def _runs(shown: BoolArray) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
@@ -282,13 +264,15 @@ def free_corner(axes: Axes, p: FloatArray, bottom: FloatArray, top: FloatArray) 
     return "upper left" if in_top_left <= in_bottom_right else "lower right"
 
 
-def write_key(axes: Axes, lines: Sequence[str], *, corner: Corner, size: float = NORMAL) -> None:
+def write_key(
+    axes: Axes, lines: Sequence[str], *, corner: Corner, size: float = style.NORMAL
+) -> None:
     """Write a legend with some lines above it into a corner."""
     legend = axes.legend(
         loc=corner,
         title="\n".join(lines),
         title_fontsize=size,
-        fontsize=SMALL,
+        fontsize=style.SMALL,
         handlelength=1.6,
     )
     legend.set_alignment("left")

@@ -16,6 +16,7 @@ from srs_eval.metrics.corp import ConsistencyBand, Corp, CorpParts, corp, corp_c
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import FloatArray, Predictions
+from srs_eval.plots import style
 from srs_eval.plots.calibration_plot import (
     FEW_LEVELS,
     frame,
@@ -25,17 +26,6 @@ from srs_eval.plots.calibration_plot import (
     write_key,
 )
 from srs_eval.plots.outcome_strip import draw_outcome_strip
-from srs_eval.plots.style import (
-    BLUE,
-    CHANCE,
-    SMALL,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    tally_of,
-    write_message,
-)
 
 # Corners of the curve closer than this are one.
 _FINEST = 1 / 1000
@@ -47,7 +37,7 @@ def plot_corp(
     recalled: ArrayLike,
     *,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
     outcomes: bool = True,
     limits: tuple[float, float] | None = None,
 ) -> Corp | None:
@@ -90,42 +80,44 @@ def draw_corp(
     reviews: Tally,
     *,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
     outcomes: bool = True,
     limits: tuple[float, float] | None = None,
 ) -> Corp | None:
     """Draw a CORP reliability diagram of a tally: see `plot_corp`."""
     axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")
-    style_axes(axes)
+    style.style_axes(axes)
     if not len(reviews):
-        write_message(axes, "no predictions")
+        style.write_message(axes, "no predictions")
         return None
     found, band = corp(reviews), corp_consistency_band(reviews)
     few = len(reviews) <= FEW_LEVELS
     corners = np.stack([found.p, found.recalibrated], axis=1) if few else _corners(found)
     frame(axes, limits or window_of(reviews, *corners.T))
     if few:
-        axes.vlines(band.p, band.lo, band.hi, color=CHANCE, lw=7, label="95 % if calibrated")
+        axes.vlines(band.p, band.lo, band.hi, color=style.CHANCE, lw=7, label="95 % if calibrated")
         axes.plot(*corners.T, "o-", color=colour, lw=1, ms=6, mec="white", clip_on=False)
         axes.plot([], [], "o-", color=colour, lw=1, ms=6, label=label or "isotonic regression")
     else:
-        axes.fill_between(band.p, band.lo, band.hi, color=CHANCE, lw=0, label="95 % if calibrated")
+        axes.fill_between(
+            band.p, band.lo, band.hi, color=style.CHANCE, lw=0, label="95 % if calibrated"
+        )
         axes.plot(*corners.T, color=colour, lw=2, label=label or "isotonic regression", zorder=3)
     lines = [parts_text("Brier", found.brier), parts_text("log", found.log)]
     corner = free_corner(axes, *_envelope(corners, band))
-    write_key(axes, [*lines, *range_texts(axes, reviews)], corner=corner, size=SMALL + 0.5)
+    write_key(axes, [*lines, *range_texts(axes, reviews)], corner=corner, size=style.SMALL + 0.5)
     if outcomes:
         draw_outcome_strip(axes, reviews)
     return found
 
 
-def corp_figure(reviews: Predictions | Tally, *, title: str = "", label: str = "") -> Figure:
+def corp_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the CORP diagram of all predictions together; `title` says whose they are."""
-    with house_style():
-        figure = new_figure(5, 6.15)
+    with style.house_style():
+        figure = style.new_figure(5, 6.15)
         axes = figure.add_subplot()
-        draw_corp(axes, tally_of(reviews), label=label)
-        axes.set_title(heading("calibration (CORP)", title))
+        draw_corp(axes, style.tally_of(reviews))
+        axes.set_title(style.heading("calibration (CORP)", title))
     return figure
 
 

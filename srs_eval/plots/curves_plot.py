@@ -6,47 +6,34 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from srs_eval.metrics.curve_rows import reviews_of_curves
-from srs_eval.metrics.recall_over_time import (
-    RecallOverTime,
-    elapsed_totals,
-    recall_of,
-    recall_over_time,
-)
+from srs_eval.metrics.recall_over_time import RecallOverTime, recall_of
 from srs_eval.metrics.temporal import Kind, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
-from srs_eval.plots.style import (
-    BLUE,
-    INK,
-    MUTED,
-    SMALL,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    write_message,
-)
+from srs_eval.plots import style
 from srs_eval.stats.significance import wilson_intervals
 
 _FAN = 150
 # The median of more curves than these looks the same.
 _COHORT = 2000
+# Light orange to dark purple: ordered in grey too, and dark enough on white throughout.
+_SHADES = LinearSegmentedColormap.from_list(
+    "reviews", ["#F0A020", "#D55E00", "#A8327D", "#3B1F8F"], N=64
+)
 _KINDS: tuple[Kind, ...] = ("violation", "strict", "flat")
 
 
 def forgetting_figure(
-    reviews: Predictions | FloatArray,
-    curves: Curves | None = None,
+    totals: FloatArray,
+    curves: Curves | None,
     *,
     nth_review: IntArray | None = None,
     title: str = "",
-    log_time: bool = True,
 ) -> Figure | None:
     """Draw a sample of forgetting curves above recall over elapsed time, predicted and observed.
 
@@ -55,43 +42,36 @@ def forgetting_figure(
 
     Parameters
     ----------
-    reviews : Predictions, or float64 [used, 5]
-        Scored reviews, or their totals of `ElapsedSums`.
+    totals : float64 [used, 5]
+        Totals of `ElapsedSums` of the scored reviews.
     curves : Curves, optional
-        By default those of the predictions.
+        The sampled curves.
     nth_review : int64 [curves], optional
-        Which review of its card each curve belongs to: it colours the curves. By default it
-        is looked up in the predictions.
+        Which review of its card each curve belongs to: it colours the curves.
     title : str
         What the figure is about, such as an algorithm and a data set.
-    log_time : bool
-        Use a logarithmic time axis if the times span more than a factor of ten.
 
     Returns
     -------
     Figure or None
         None where the model has no forgetting curve or none was sampled.
     """
-    if isinstance(reviews, Predictions):
-        if curves is None:
-            curves, nth_review = reviews.curves, nth_review_of_curves(reviews)
-        reviews = elapsed_totals(reviews)
     if curves is None or not _usable(curves).any():
         return None
-    recall = recall_of(reviews)
-    with house_style():
+    recall = recall_of(totals)
+    with style.house_style():
         if len(recall.n):
-            figure = new_figure(5.6, 6.2)
+            figure = style.new_figure(5.6, 6.2)
             fan, below = figure.subplots(2, sharex=True, height_ratios=(1.5, 1))
             draw_recall_over_time(below, recall)
         else:
-            figure = new_figure(5.6, 3.8)
+            figure = style.new_figure(5.6, 3.8)
             fan = figure.add_subplot()
         shades = plot_temporal(fan, curves, nth_review=nth_review)
-        fan.set_title(heading("forgetting curves", title))
+        fan.set_title(style.heading("forgetting curves", title))
         if len(figure.axes) > 1:
             fan.set_xlabel("")
-        _set_time_axis(fan, log_time=log_time)
+        _set_time_axis(fan)
         if shades is not None:
             _add_key(figure, fan, shades)
     return figure
@@ -127,35 +107,35 @@ def plot_temporal(
     ScalarMappable or None
         What the colours mean, for a colour bar; None where curves have no colour.
     """
-    style_axes(axes)
+    style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="predicted recall", ylim=(0, 1.01))
     usable = _usable(curves)
     if not usable.any():
-        write_message(axes, "no forgetting curves")
+        style.write_message(axes, "no forgetting curves")
         return None
     drawn = _spread(len(curves.p), _FAN)
     lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in drawn]
     shades = None
-    colours: NDArray[np.float64] | str = MUTED
+    colours: NDArray[np.float64] | str = style.MUTED
     if nth_review is not None:
         # Beyond the 95th percentile the last colour is used.
         nth = np.maximum(nth_review[drawn], 1)
         top = max(3.0, float(np.quantile(nth, 0.95)))
-        shades = ScalarMappable(LogNorm(1, top, clip=True), _shades())
+        shades = ScalarMappable(LogNorm(1, top, clip=True), _SHADES)
         colours = shades.to_rgba(nth)
     fan = LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.55, zorder=2)
     axes.add_collection(fan)
     times, median = _median_curve(curves, usable)
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
-    axes.plot(times, median, color=INK, lw=2.4, zorder=4, label="median curve")
-    number = counted(len(curves.p), "sampled curve")
+    axes.plot(times, median, color=style.INK, lw=2.4, zorder=4, label="median curve")
+    number = style.counted(len(curves.p), "sampled curve")
     some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
-    axes.plot([], [], color=MUTED, lw=0.8, label=some)
+    axes.plot([], [], color=style.MUTED, lw=0.8, label=some)
     # Above all curves, and readable over them.
     legend = axes.legend(
         loc="lower left",
         title=violation_text(curves),
-        title_fontsize=SMALL,
+        title_fontsize=style.SMALL,
         handlelength=1.6,
         frameon=True,
         framealpha=0.85,
@@ -179,46 +159,19 @@ def violation_text(curves: Curves) -> str:
     return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
 
 
-def plot_recall_over_time(
-    axes: Axes, p: ArrayLike, recalled: ArrayLike, elapsed_days: ArrayLike
-) -> RecallOverTime:
+def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     """Draw observed recall and the mean prediction of the same reviews by elapsed days.
 
-    Bins hold about equally many reviews, at least about 20; whole days below 23 are never
-    split. Bars are 95 % Wilson intervals. Reviews on the day of the one before are left out
-    and counted.
-
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw; no other matplotlib state is touched.
-    p, recalled, elapsed_days
-        As in `recall_over_time`.
-
-    Returns
-    -------
-    RecallOverTime
-        What was drawn.
-
-    Raises
-    ------
-    ScoreError
-        If the reviews cannot be scored.
+    Whole days below 23 are never split. Bars are 95 % Wilson intervals. Reviews on the day of
+    the one before are left out and counted.
     """
-    recall = recall_over_time(p, recalled, elapsed_days)
-    draw_recall_over_time(axes, recall)
-    return recall
-
-
-def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
-    """Draw recall in bins of elapsed days: see `plot_recall_over_time`."""
-    style_axes(axes)
+    style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
-        hidden = counted(recall.same_day, "same-day review")
+        hidden = style.counted(recall.same_day, "same-day review")
         axes.set_xlabel(f"elapsed days ({hidden} not shown)")
     if not len(recall.n):
-        write_message(axes, "no reviews on later days")
+        style.write_message(axes, "no reviews on later days")
         return
     share = recall.observed
     lo, hi = wilson_intervals(recall.recalled, recall.n, level=0.95)
@@ -226,7 +179,7 @@ def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
         recall.days,
         recall.predicted,
         "D-",
-        color=BLUE,
+        color=style.BLUE,
         ms=5,
         mfc="white",
         lw=1.2,
@@ -237,7 +190,7 @@ def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
         share,
         (share - lo, hi - share),
         fmt="o",
-        color=INK,
+        color=style.INK,
         ms=4.5,
         elinewidth=1.2,
         zorder=3,
@@ -265,13 +218,6 @@ def _spread(number: int, most: int) -> IntArray:
     return np.unique(np.linspace(0, number - 1, min(most, number)).astype(np.int64))
 
 
-def _shades() -> Colormap:
-    """Light orange to dark purple: ordered in grey too, and dark enough on white throughout."""
-    return LinearSegmentedColormap.from_list(
-        "reviews", ["#F0A020", "#D55E00", "#A8327D", "#3B1F8F"], N=64
-    )
-
-
 def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Compute the median at 80 times, over the curves that reach as far as half of them do.
 
@@ -290,12 +236,12 @@ def _median_curve(curves: Curves, usable: BoolArray) -> tuple[FloatArray, FloatA
     return grid, np.median(values, axis=0)
 
 
-def _set_time_axis(axes: Axes, *, log_time: bool) -> None:
-    """Make the time axis logarithmic if that is wanted and what was drawn spans enough."""
+def _set_time_axis(axes: Axes) -> None:
+    """Make the time axis logarithmic if what was drawn spans more than a factor of ten."""
     shared = axes.get_shared_x_axes().get_siblings(axes)
     low = min(other.dataLim.x0 for other in shared)
     high = max(other.dataLim.x1 for other in shared)
-    if log_time and high > 10 * low:
+    if high > 10 * low:
         axes.set_xscale("log")
         axes.set_xlim(low / 1.15, high * 1.15)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
@@ -316,5 +262,5 @@ def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
         FixedFormatter([f"{mark}+" if mark == marks[-1] else str(mark) for mark in marks])
     )
     bar.ax.minorticks_off()
-    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
     bar.outline.set_visible(False)

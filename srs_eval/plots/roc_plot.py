@@ -14,19 +14,7 @@ from srs_eval.metrics.discrimination import RocCurve, roc_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.validate import paired
 from srs_eval.nouns import Predictions
-from srs_eval.plots.style import (
-    BLUE,
-    INK,
-    MUTED,
-    SMALL,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    tally_of,
-    write_message,
-)
+from srs_eval.plots import style
 
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 _NEAR = 0.06
@@ -40,7 +28,7 @@ def plot_roc(
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
 ) -> RocCurve:
     """Draw the ROC curve and mark where "recalled if p >= R*" lies on it.
 
@@ -77,16 +65,16 @@ def draw_roc(
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     label: str = "",
-    colour: str = BLUE,
+    colour: str = style.BLUE,
 ) -> RocCurve:
     """Draw the ROC curve of a tally: see `plot_roc`."""
     curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
     _prepare(axes)
-    number = counted(reviews.n, "review")
+    number = style.counted(reviews.n, "review")
     if not math.isfinite(curve.auc):
         missing = "forgotten" if reviews.n_recalled else "recalled"
         why = f"no review was {missing}" if len(reviews) else "no predictions"
-        write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
+        style.write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
         return curve
     axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or None)
     _mark(axes, curve, colour)
@@ -103,19 +91,13 @@ def draw_roc(
     return curve
 
 
-def roc_figure(
-    reviews: Predictions | Tally,
-    *,
-    thresholds: Sequence[float] = THRESHOLDS,
-    title: str = "",
-    label: str = "",
-) -> Figure:
+def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the ROC curve of all predictions together; `title` says whose they are."""
-    with house_style():
-        figure = new_figure(5, 5)
+    with style.house_style():
+        figure = style.new_figure(5, 5)
         axes = figure.add_subplot()
-        draw_roc(axes, tally_of(reviews), thresholds=thresholds, label=label)
-        axes.set_title(heading("discrimination (ROC)", title))
+        draw_roc(axes, style.tally_of(reviews))
+        axes.set_title(style.heading("discrimination (ROC)", title))
     return figure
 
 
@@ -127,8 +109,8 @@ def _prepare(axes: Axes) -> None:
         ylim=(-0.01, 1.01),
     )
     axes.set_aspect("equal")
-    style_axes(axes)
-    axes.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5)
+    style.style_axes(axes)
+    axes.plot([0, 1], [0, 1], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=1.5)
 
 
 def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
@@ -163,8 +145,8 @@ def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
             textcoords="offset points",
             ha=align,
             va="top",
-            fontsize=SMALL,
-            color=INK,
+            fontsize=style.SMALL,
+            color=style.INK,
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
             zorder=5,
         )

@@ -13,20 +13,7 @@ from numpy.typing import ArrayLike
 
 from srs_eval.metrics.summary import UNBOUNDED, clipped
 from srs_eval.nouns import Better, FloatArray
-from srs_eval.plots.style import (
-    BLUE,
-    INK,
-    MUTED,
-    NORMAL,
-    SMALL,
-    VERMILION,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    style_axes,
-    write_message,
-)
+from srs_eval.plots import style
 from srs_eval.stats.estimate import mean_of_users
 
 HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
@@ -69,25 +56,25 @@ def plot_user_scores(
     """
     every = np.asarray(scores, np.float64)
     defined = np.sort(every[np.isfinite(every)])
-    style_axes(axes)
+    style.style_axes(axes)
     axes.spines["left"].set_visible(False)
     axes.set_yticks([])
-    axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=SMALL + 0.5, pad=2)
+    axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=style.SMALL + 0.5, pad=2)
     absent = len(every) - len(defined)
-    notes = [f"not defined for {counted(absent, 'user')}"] if absent else []
+    notes = [f"not defined for {style.counted(absent, 'user')}"] if absent else []
     if not len(defined):
         axes.set_xticks([])
-        write_message(axes, notes[0] if notes else "no users")
+        style.write_message(axes, notes[0] if notes else "no users")
         return
     interval = clipped(mean_of_users(defined).interval(), bounds)
     low, high = _range(defined, interval)
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
-    axes.axhline(0, color=MUTED, lw=0.6)
+    axes.axhline(0, color=style.MUTED, lw=0.6)
     outside = int(((defined < low) | (defined > high)).sum())
-    notes += [f"{counted(outside, 'user')} outside"] if outside else []
+    notes += [f"{style.counted(outside, 'user')} outside"] if outside else []
     _draw_distribution(axes, defined, low, high)
     centre = _draw_centre(axes, defined, interval)
-    axes.set_title(centre, loc="right", fontsize=SMALL, fontweight="normal", pad=2)
+    axes.set_title(centre, loc="right", fontsize=style.SMALL, fontweight="normal", pad=2)
     axes.text(
         1,
         0.97,
@@ -95,8 +82,8 @@ def plot_user_scores(
         transform=axes.transAxes,
         ha="right",
         va="top",
-        fontsize=SMALL - 1,
-        color=MUTED,
+        fontsize=style.SMALL - 1,
+        color=style.MUTED,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1},
     )
 
@@ -123,8 +110,8 @@ def users_figure(
     """
     rows = max(1, len(scores))
     users = max((len(values) for values in scores.values()), default=0)
-    with house_style():
-        figure = new_figure(5.6, 0.55 + 1.15 * rows, hspace=0.06)
+    with style.house_style():
+        figure = style.new_figure(5.6, 0.55 + 1.15 * rows, hspace=0.06)
         panels = figure.subplots(rows, squeeze=False)[:, 0]
         for axes, (name, values) in zip(panels, scores.items(), strict=False):
             plot_user_scores(
@@ -135,16 +122,16 @@ def users_figure(
                 bounds=bounds.get(name, UNBOUNDED),
             )
         if not scores:
-            style_axes(panels[0])
-            write_message(panels[0], "no scores")
+            style.style_axes(panels[0])
+            style.write_message(panels[0], "no scores")
         if users > 1:
             key = "line: median;  diamond: mean with its 99 % interval over users"
-            figure.supxlabel(key, fontsize=SMALL, color=MUTED)
+            figure.supxlabel(key, fontsize=style.SMALL, color=style.MUTED)
         figure.suptitle(
-            heading(f"scores of {counted(users, 'user')}", title),
+            style.heading(f"scores of {style.counted(users, 'user')}", title),
             x=0.01,
             ha="left",
-            fontsize=NORMAL + 1,
+            fontsize=style.NORMAL + 1,
             fontweight="bold",
         )
     return figure
@@ -163,12 +150,12 @@ def _draw_distribution(axes: Axes, ordered: FloatArray, low: float, high: float)
     edges = np.linspace(low, high, _BINS + 1)
     if len(ordered) > _DOTS:
         count, _ = np.histogram(ordered, edges)
-        axes.stairs(count / count.max(), edges, fill=True, color=BLUE, alpha=0.45, lw=0)
+        axes.stairs(count / count.max(), edges, fill=True, color=style.BLUE, alpha=0.45, lw=0)
         return
     cell = np.minimum(np.searchsorted(edges, ordered, side="right") - 1, _BINS - 1)
     rank = np.arange(len(ordered)) - np.searchsorted(cell, cell)
     step = min(0.2, 0.85 / max(1, int(rank.max())))
-    axes.plot(ordered, 0.12 + step * rank, "o", color=BLUE, ms=5.5, mec="white", mew=0.6)
+    axes.plot(ordered, 0.12 + step * rank, "o", color=style.BLUE, ms=5.5, mec="white", mew=0.6)
 
 
 def _draw_centre(axes: Axes, ordered: FloatArray, interval: tuple[float, float]) -> str:
@@ -177,9 +164,9 @@ def _draw_centre(axes: Axes, ordered: FloatArray, interval: tuple[float, float])
     if len(ordered) == 1:
         return f"{mean:.4f}"
     median = float(np.median(ordered))
-    axes.vlines(median, 0, 1, color=INK, lw=1.4)
-    axes.hlines(-0.21, lo, hi, color=VERMILION, lw=2)
-    axes.plot([mean], [-0.21], "D", color=VERMILION, ms=5, mec="white", mew=0.6)
+    axes.vlines(median, 0, 1, color=style.INK, lw=1.4)
+    axes.hlines(-0.21, lo, hi, color=style.VERMILION, lw=2)
+    axes.plot([mean], [-0.21], "D", color=style.VERMILION, ms=5, mec="white", mew=0.6)
     if math.isnan(lo):
         return f"median {median:.4f}, mean {mean:.4f}"
     digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5) if hi > lo else 3

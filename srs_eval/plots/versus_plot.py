@@ -8,24 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.errors import ScoreError
 from srs_eval.nouns import Better, FloatArray
-from srs_eval.plots.style import (
-    BLUE,
-    MUTED,
-    SMALL,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    short_name,
-    style_axes,
-    write_message,
-)
+from srs_eval.plots import style
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.paired import paired_mean, paired_signs
 from srs_eval.stats.significance import SignTest
@@ -34,6 +23,7 @@ from srs_eval.text.console import interval
 # Dots of more users would hide each other, and make large files.
 _DOTS = 1000
 _HEXAGONS = 45
+_SHADES = LinearSegmentedColormap.from_list("users", ["#CFE3F1", style.BLUE, "#00263D"], N=64)
 
 
 class Difference(NamedTuple):
@@ -91,11 +81,11 @@ def plot_versus(
         If the numbers of scores differ.
     """
     first, second = _both(scores_a, scores_b)
-    names = (short_name(names[0]), short_name(names[1]))
-    style_axes(axes)
+    names = (style.short_name(names[0]), style.short_name(names[1]))
+    style.style_axes(axes)
     axes.set(xlabel=f"{metric} of {names[0]}", ylabel=f"{metric} of {names[1]}", aspect="equal")
     if not len(first):
-        write_message(axes, "no user has both scores")
+        style.write_message(axes, "no user has both scores")
         return None
     outside = _draw_users(axes, first, second)
     found = _difference(first, second, better)
@@ -112,14 +102,13 @@ def versus_figure(
     names: tuple[str, str] = ("A", "B"),
     metric: str = "score",
     better: Better = "neither",
-    title: str = "",
 ) -> Figure:
-    """Draw two models against each other, user by user; `title` says of what data."""
-    with house_style():
-        figure = new_figure(5, 5.6)
+    """Draw two models against each other, user by user."""
+    with style.house_style():
+        figure = style.new_figure(5, 5.6)
         axes = figure.add_subplot()
         plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
-        axes.set_title(heading("users", title or f"{names[0]} and {names[1]}"), pad=44)
+        axes.set_title(style.heading("users", f"{names[0]} and {names[1]}"), pad=44)
     return figure
 
 
@@ -147,14 +136,14 @@ def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
     low, high = _range(first, second)
     inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
     axes.set(xlim=(low, high), ylim=(low, high))
-    axes.plot([low, high], [low, high], color=MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
+    axes.plot([low, high], [low, high], color=style.MUTED, lw=1, ls=(0, (4, 3)), zorder=3)
     if len(first) > _DOTS:
         _draw_hexagons(axes, first[inside], second[inside])
     else:
         few = len(first) <= 100
         size, alpha = (5, 0.9) if few else (3, 0.6)
-        style: dict[str, Any] = {"color": BLUE, "mec": "white", "mew": 0.5}
-        axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **style)
+        shared: dict[str, Any] = {"color": style.BLUE, "mec": "white", "mew": 0.5}
+        axes.plot(first[inside], second[inside], "o", ms=size, alpha=alpha, **shared)
     return int((~inside).sum())
 
 
@@ -178,15 +167,11 @@ def _draw_hexagons(axes: Axes, first: FloatArray, second: FloatArray) -> None:
         extent=extent,
         mincnt=1,
         norm=LogNorm(1, None),
-        cmap=_shades(),
+        cmap=_SHADES,
         linewidths=0.2,
     )
     drawn.set_zorder(2)
     axes.set(xlim=extent[:2], ylim=extent[2:])
-
-
-def _shades() -> Colormap:
-    return LinearSegmentedColormap.from_list("users", ["#CFE3F1", BLUE, "#00263D"], N=64)
 
 
 def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside: int) -> None:
@@ -203,14 +188,14 @@ def _write(axes: Axes, found: Difference, name: str, better: Better, *, outside:
         alike = f", {counts.tied:,} alike" if counts.tied else ""
         lines.append(f"{name} better for {counts.better:,} of {users:,} users{alike}")
     beyond = f", {outside:,} of them not shown" if outside else ""
-    lines.append(f"99 % interval over {counted(users, 'user')}{beyond}")
-    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL}
-    axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **style)
+    lines.append(f"99 % interval over {style.counted(users, 'user')}{beyond}")
+    shared: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL}
+    axes.text(0, 1.015, "\n".join(lines), va="bottom", linespacing=1.35, **shared)
 
 
 def _label_corners(axes: Axes, names: tuple[str, str]) -> None:
     """Write into each corner which model is better there: above the diagonal, and below."""
     corners = ((0.03, 0.97, "left", "top"), (0.97, 0.03, "right", "bottom"))
-    style: dict[str, Any] = {"transform": axes.transAxes, "fontsize": SMALL, "zorder": 1}
+    shared: dict[str, Any] = {"transform": axes.transAxes, "fontsize": style.SMALL, "zorder": 1}
     for name, (x, y, ha, va) in zip(names, corners, strict=True):
-        axes.text(x, y, f"{name} better", ha=ha, va=va, color=MUTED, **style)
+        axes.text(x, y, f"{name} better", ha=ha, va=va, color=style.MUTED, **shared)

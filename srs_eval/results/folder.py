@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -82,11 +83,15 @@ class SavedFits(Sequence[Fit]):
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._fits: tuple[Fit, ...] | None = None
+
+    @cached_property
+    def _fits(self) -> tuple[Fit, ...]:
+        with reading(self._file):
+            return tables.read_fits(files.read_table(self._file))
 
     def __len__(self) -> int:
         """Count the fits."""
-        return len(self._read())
+        return len(self._fits)
 
     @overload
     def __getitem__(self, number: int) -> Fit: ...
@@ -94,13 +99,7 @@ class SavedFits(Sequence[Fit]):
     def __getitem__(self, number: slice) -> tuple[Fit, ...]: ...
     def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
         """Return one fit, or some."""
-        return self._read()[number]
-
-    def _read(self) -> tuple[Fit, ...]:
-        if self._fits is None:
-            with reading(self._file):
-                self._fits = tables.read_fits(files.read_table(self._file))
-        return self._fits
+        return self._fits[number]
 
 
 def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -173,7 +173,9 @@ class _Kept(Predicted):
         return (_counted(*rows) for rows in self._files(file))
 
     def schemas(self, file: str) -> Iterator[pa.Schema]:
-        return (_schema(path) for path, _ in self._files(file))
+        for path, _ in self._files(file):
+            with _opened(path) as source:
+                yield pa.ipc.open_file(source).schema
 
     def _files(self, file: str) -> list[tuple[Path, int]]:
         found = (self._kept.rows(number, _NAMES[file]) for number in self._numbers.values())
@@ -187,7 +189,10 @@ def _lost(file: Path) -> SrsEvalError:
 
 
 def _counted(file: Path, rows: int) -> pa.Table:
-    table = _read(file)
+    with _opened(file) as source:
+        table = pa.ipc.open_file(
+            source, options=pa.ipc.IpcReadOptions(use_threads=False)
+        ).read_all()
     if table.num_rows != rows:
         raise _lost(file)
     return table
@@ -220,17 +225,6 @@ def _write(file: Path, table: pa.Table) -> None:
         pa.ipc.new_file(sink, table.schema, options=options) as writer,
     ):
         writer.write_table(table)
-
-
-def _read(file: Path) -> pa.Table:
-    with _opened(file) as source:
-        options = pa.ipc.IpcReadOptions(use_threads=False)
-        return pa.ipc.open_file(source, options=options).read_all()
-
-
-def _schema(file: Path) -> pa.Schema:
-    with _opened(file) as source:
-        return pa.ipc.open_file(source).schema
 
 
 def _opened(file: Path) -> pa.OSFile:

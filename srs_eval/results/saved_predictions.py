@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import Brier, LogLoss
@@ -55,8 +54,14 @@ class OwnPredictions:
             If they have not.
         """
         (user,) = predictions.users
-        scores = {name: of.get(user, math.nan) for name, of in self._scores.items()}
-        _require_scores(self.run, predictions, scores)
+        for name, of_users in self._scores.items():
+            found, score = float(losses(predictions, name).mean()), of_users.get(user, math.nan)
+            if not (math.isnan(score) or math.isclose(found, score, rel_tol=_CLOSE, abs_tol=1e-12)):
+                raise ConfigError(
+                    f"{self.run.place / PREDICTIONS}: the predictions of user {user} have a {name} "
+                    f"of {found:.6g}, and scores.parquet says {score:.6g}; the files are of "
+                    "different runs"
+                )
 
 
 def has_predictions(run: Run) -> bool:
@@ -90,19 +95,6 @@ def require_same_rows(run: Run, first: Predictions, other: Predictions | None) -
     ):
         raise not_its_own(run, first.users[0])
     return other
-
-
-def _require_scores(run: Run, predictions: Predictions, scores: Mapping[str, float]) -> None:
-    for name, score in scores.items():
-        if math.isnan(score):
-            continue
-        found = float(losses(predictions, name).mean())
-        if not math.isclose(found, score, rel_tol=_CLOSE, abs_tol=1e-12):
-            raise ConfigError(
-                f"{run.place / PREDICTIONS}: the predictions of user {predictions.users[0]} have "
-                f"a {name} of {found:.6g}, and scores.parquet says {score:.6g}; the files are of "
-                "different runs"
-            )
 
 
 def not_its_own(run: Run, user: User) -> ConfigError:

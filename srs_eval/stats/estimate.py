@@ -162,7 +162,11 @@ def ratio_of_clustered_sums(
     mean = float(above.sum() / below.sum())
     if size is None:
         size = float(np.abs(above).max())
-    found = [_by_cluster(above, below, cluster, size) for cluster in clusters]
+    found = []
+    for cluster in clusters:  # the jackknife over clusters; one may be larger than all others
+        _, code = np.unique(cluster, return_inverse=True)
+        tops, bottoms = (np.bincount(code, each).astype(np.float64) for each in (above, below))
+        found.append(_ratio(tops, bottoms, size, fewest=1.0))
     if not found or any(math.isnan(one.se) for one in found):
         return Estimate(mean)
     variances = np.array([one.se**2 for one in found])
@@ -177,13 +181,6 @@ def ratio_of_clustered_sums(
 def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None = None) -> Estimate:
     """Estimate a mean over reviews: see `ratio_of_clustered_sums`."""
     return ratio_of_clustered_sums(values, np.ones(len(values)), *clusters, size=size)
-
-
-def _by_cluster(above: FloatArray, below: FloatArray, cluster: IntArray, size: float) -> Estimate:
-    """Estimate by the jackknife over clusters; one may be larger than all others."""
-    _, code = np.unique(cluster, return_inverse=True)
-    tops, bottoms = (np.bincount(code, each).astype(np.float64) for each in (above, below))
-    return _ratio(tops, bottoms, size, fewest=1.0)
 
 
 def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: float) -> Estimate:

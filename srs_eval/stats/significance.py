@@ -137,23 +137,21 @@ class Adjusted(NamedTuple):
     p_value : float64 [m]
         Smallest level at which each comparison would be significant.
     factor : int64 [m]
-        Factor of each p-value at level `alpha`: p * factor is below `alpha` exactly if the
-        adjusted one is, and if the interval at level 1 - alpha / factor excludes the null value.
+        Factor of each p-value at level `ALPHA`: p * factor is below `ALPHA` exactly if the
+        adjusted one is, and if the interval at level 1 - ALPHA / factor excludes the null value.
     """
 
     p_value: FloatArray
     factor: IntArray
 
 
-def holm(p_values: ArrayLike, *, alpha: float = ALPHA) -> Adjusted:
+def holm(p_values: ArrayLike) -> Adjusted:
     """Adjust p-values by Holm's method, which controls the family-wise error rate.
 
     Parameters
     ----------
     p_values : float [m]
         NaN ones stay NaN and are not counted as comparisons.
-    alpha : float
-        Level at which the factors decide.
 
     References
     ----------
@@ -172,7 +170,7 @@ def holm(p_values: ArrayLike, *, alpha: float = ALPHA) -> Adjusted:
     steps = given[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1, np.maximum.accumulate(steps))
     factor = np.full(given.shape, max(len(order), 1), np.int64)
-    rejected = int(np.count_nonzero(adjusted < alpha))
+    rejected = int(np.count_nonzero(adjusted < ALPHA))
     # The first comparison that is not significant stops the procedure for all after it.
     factor[order] = len(order) - np.minimum(np.arange(len(order)), rejected)
     return Adjusted(adjusted, np.maximum(factor, 1))
@@ -182,8 +180,6 @@ def behind_leader(
     p_values: Sequence[float],
     twin_of: Sequence[int | None],
     may_drop: Sequence[bool],
-    *,
-    alpha: float = ALPHA,
 ) -> Adjusted:
     """Adjust comparisons with the leader of a table, which was selected on the same scores.
 
@@ -199,8 +195,6 @@ def behind_leader(
         Place of an earlier model with the same scores, which is counted once.
     may_drop : sequence of bool
         Whether a significant difference means that the model is worse.
-    alpha : float
-        Level at which models are found worse.
 
     Notes
     -----
@@ -219,7 +213,7 @@ def behind_leader(
         if twin is not None:
             adjusted[place], factors[place] = adjusted[twin], factors[twin]
             continue
-        count = sum(value >= alpha for value in ahead)
+        count = sum(value >= ALPHA for value in ahead)
         factors[place] = count * (count + 1) // 2
         if not math.isnan(p):
             after = [*ahead[1:], 0.0]

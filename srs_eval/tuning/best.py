@@ -10,7 +10,7 @@ from typing import Any
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, QuotedString
+from hydra.core.override_parser.types import QuotedString
 from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial
 
@@ -101,15 +101,12 @@ def _content(
     for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
         name = override.key_or_group
         if name not in choices and not override.is_delete():
-            OmegaConf.update(values, name, _plain(override), force_add=True)
-    plain: Any = OmegaConf.to_container(values)
-    return {**content, **plain}
+            value = override.value()
+            plain = value.text if isinstance(value, QuotedString) else value
+            OmegaConf.update(values, name, plain, force_add=True)
+    found: Any = OmegaConf.to_container(values)
+    return {**content, **found}
 
 
 def _top(name: str) -> str:
     return name.split(".")[0].split("@")[0]
-
-
-def _plain(override: Override) -> Any:
-    value = override.value()
-    return value.text if isinstance(value, QuotedString) else value

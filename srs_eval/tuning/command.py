@@ -65,7 +65,11 @@ def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
             "and cannot report to the search; use hydra/launcher=basic or hydra.sweeper.pruner=none"
         )
     # Unknown keys and options are reported now rather than in every trial.
-    asking.composed(space.words(_any_point(space)))
+    any_point = {
+        name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
+        for name, kind in space.searched.items()
+    }
+    asking.composed(space.words(any_point))
     first = _as_configured(space, asking) if options.start_from_config else None
     asking.save_config()
     found = search(asking.folder, space, options, asking.launch, first)
@@ -94,14 +98,6 @@ def _ending(asking: Asking, found: Found, best: FrozenTrial, meaning: str) -> En
     say(told(ending))
     say()
     return ending
-
-
-def _any_point(space: Space) -> dict[str, Any]:
-    """Return the first value of each range and choice."""
-    return {
-        name: kind.choices[0] if hasattr(kind, "choices") else getattr(kind, "low", None)
-        for name, kind in space.searched.items()
-    }
 
 
 def _as_configured(space: Space, asking: Asking) -> dict[str, Any] | None:

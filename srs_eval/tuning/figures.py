@@ -13,20 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
 
-from srs_eval.plots.style import (
-    BLUE,
-    GREEN,
-    MUTED,
-    SMALL,
-    VERMILION,
-    counted,
-    heading,
-    house_style,
-    new_figure,
-    save_figure,
-    style_axes,
-    write_message,
-)
+from srs_eval.plots import style
 from srs_eval.tuning.search import Found, written
 
 # The folder of a search is a folder of options, in which Hydra treats every folder as a group:
@@ -38,36 +25,39 @@ _MOST_SETTINGS = 12
 
 def draw(found: Found, meaning: str) -> dict[str, list[Path]]:
     """Draw the figures of a search into its folder; return the files of each."""
-    with house_style():
+    with style.house_style():
         figures = {
             "optimisation_history": history_figure(found, meaning),
             "parameter_importance": importance_figure(found),
         }
     return {
-        name: save_figure(figure, found.folder / FOLDER, name) for name, figure in figures.items()
+        name: style.save_figure(figure, found.folder / FOLDER, name)
+        for name, figure in figures.items()
     }
 
 
 def history_figure(found: Found, meaning: str) -> Figure:
     """Draw the value of each trial, and the best so far."""
-    figure = new_figure(5.6, 3.6)
+    figure = style.new_figure(5.6, 3.6)
     axes = figure.add_subplot()
-    style_axes(axes)
-    title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
-    axes.set_title(heading("search", title))
+    style.style_axes(axes)
+    title = f"{style.counted(len(found.trials), 'trial')}, {found.options.sampler}"
+    axes.set_title(style.heading("search", title))
     axes.set_xlabel("trial")
     axes.set_ylabel(meaning, wrap=True)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     done = [t for t in found.trials if t.state == TrialState.COMPLETE and t.value is not None]
     if not done:
-        write_message(axes, "no trial has a value")
+        style.write_message(axes, "no trial has a value")
         return figure
     numbers = np.array([t.number for t in done])
     values = np.array([float(t.value or 0.0) for t in done])
     minimum = found.options.direction == "minimize"
     best = np.minimum.accumulate(values) if minimum else np.maximum.accumulate(values)
-    axes.step([*numbers, found.trials[-1].number], [*best, best[-1]], where="post", color=BLUE)
-    axes.plot(numbers, values, "o", color=BLUE, ms=4, mfc="white", label="trial")
+    axes.step(
+        [*numbers, found.trials[-1].number], [*best, best[-1]], where="post", color=style.BLUE
+    )
+    axes.plot(numbers, values, "o", color=style.BLUE, ms=4, mfc="white", label="trial")
     _zoom(axes, values, minimum=minimum)
     low, high = axes.get_ylim()
     _mark_pruned(found, axes, (low, high))
@@ -79,14 +69,14 @@ def history_figure(found: Found, meaning: str) -> Figure:
             numbers[beyond],
             np.full(beyond.sum(), edge),
             marker,
-            color=MUTED,
+            color=style.MUTED,
             ms=5,
             clip_on=False,
             label="far off",
         )
     winner = int(np.argmin(values) if minimum else np.argmax(values))
     label = f"best: trial {numbers[winner]}, {written(values[winner])}"
-    axes.plot(numbers[winner], values[winner], "o", color=GREEN, ms=7, label=label)
+    axes.plot(numbers[winner], values[winner], "o", color=style.GREEN, ms=7, label=label)
     axes.legend(loc="upper right" if minimum else "lower right")
     return figure
 
@@ -112,7 +102,7 @@ def _mark_pruned(found: Found, axes: Axes, limits: tuple[float, float]) -> None:
             [t.number for t in pruned],
             shown,
             "x",
-            color=VERMILION,
+            color=style.VERMILION,
             ms=5,
             clip_on=False,
             label="pruned, so far",
@@ -123,18 +113,18 @@ def importance_figure(found: Found) -> Figure:
     """Draw the share of the variance among trials that each setting explains."""
     shares = importances(found.study)
     shown = list(shares.items())[:_MOST_SETTINGS][::-1]
-    figure = new_figure(5.6, 1.3 + 0.32 * max(len(shown), 3))
+    figure = style.new_figure(5.6, 1.3 + 0.32 * max(len(shown), 3))
     axes = figure.add_subplot()
-    style_axes(axes)
-    axes.set_title(heading("importance", "which settings matter"))
+    style.style_axes(axes)
+    axes.set_title(style.heading("importance", "which settings matter"))
     axes.set_xlabel("share of the variance among trials (fANOVA)")
     if not shown:
         axes.set_xticks([])
         axes.set_yticks([])
-        write_message(axes, f"at least {_FEWEST} trials with different values are needed")
+        style.write_message(axes, f"at least {_FEWEST} trials with different values are needed")
         return figure
-    bars = axes.barh([name for name, _ in shown], [share for _, share in shown], color=BLUE)
-    axes.bar_label(bars, fmt=lambda share: f"{share:.2f}", padding=3, fontsize=SMALL)
+    bars = axes.barh([name for name, _ in shown], [share for _, share in shown], color=style.BLUE)
+    axes.bar_label(bars, fmt=lambda share: f"{share:.2f}", padding=3, fontsize=style.SMALL)
     axes.set_xlim(0, 1.08)
     axes.tick_params(axis="y", length=0)
     return figure

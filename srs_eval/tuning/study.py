@@ -43,6 +43,8 @@ _ATTEMPTS = 20
 _PATIENCE = 60
 _SMALL = 10_000
 _DIGITS = 4
+# A search with a trial of these states has a result.
+_USEFUL = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 @dataclass
@@ -111,7 +113,7 @@ class SearchStudy:
             self.study = _opened(storage, options)
             before = self.study.user_attrs.get(_IDENTITY)
             differences = _differences(before, _identity(space, options))
-            if differences and any(_has_ended_well(trial) for trial in self.study.trials):
+            if differences and any(trial.state in _USEFUL for trial in self.study.trials):
                 raise SweepError(
                     f"{folder} has another search, which differs in\n"
                     + "\n".join(f"  {line}" for line in differences)
@@ -264,10 +266,6 @@ def _pruner(options: SearchOptions) -> BasePruner:
     if options.pruner == "hyperband":
         return HyperbandPruner(min_resource=max(options.prune_from, 1))
     return NopPruner()
-
-
-def _has_ended_well(trial: FrozenTrial) -> bool:
-    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 def _legible(value: Any, kind: BaseDistribution) -> Any:

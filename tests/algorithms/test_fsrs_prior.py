@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from metric_functions import log_loss
 
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
 from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4
@@ -15,7 +16,6 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.metrics.proper import log_loss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)

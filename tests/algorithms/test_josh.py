@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from metric_functions import log_loss as clipped_log_loss
+from metric_functions import rmse_bins
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.features.act_r import ActR
@@ -29,8 +31,6 @@ from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.schedulers.sm2 import Sm2
 from srs_eval.algorithms.schedulers.sm2_trainable import Sm2Trainable
-from srs_eval.metrics.bins import rmse_bins
-from srs_eval.metrics.proper import log_loss as clipped_log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metric_functions import ece, rmse_bins, rmse_bins_by_p
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bins import (
@@ -17,10 +18,8 @@ from srs_eval.metrics.bins import (
     RmseBinsDebiased,
     RmseBinsFloor,
     log_bins,
-    rmse_bins,
-    rmse_bins_by_p,
 )
-from srs_eval.metrics.calibration import Ece, ece
+from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.score import score
 
 
@@ -68,7 +67,6 @@ def test_huge_intervals_and_counts_have_a_bin():
 def test_it_is_undefined_without_the_facts(one_user):
     assert math.isnan(score([0.9, 0.4], [1, 0])["rmse_bins"])
     assert not math.isnan(RmseBins()(one_user()))
-    assert math.isnan(rmse_bins([], [], [], [], []))
     assert math.isnan(rmse_bins_by_p([], []))
 
 

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from metric_functions import mbe
 from pairs import columns, counted, quick, reviews
 
-from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.calibration_tests import (
-    EcceKs,
-    EcceKuiper,
-    SpiegelhalterZ,
-    cumulative_of,
-    spiegelhalter_z,
-    z_of,
-)
+from srs_eval.metrics.calibration_tests import EcceKs, EcceKuiper, SpiegelhalterZ, cumulative_of
+from srs_eval.metrics.sketch import Sketch
 from srs_eval.metrics.tally import Tally, tally
 
 
@@ -43,7 +37,7 @@ def test_they_agree_with_mapie(mapie, shift, seed):
     assert found.kuiper == pytest.approx(kuiper * scale, abs=1 / 2000)
     assert found.ks == pytest.approx(ks * scale, abs=1e-6 * scale)
     z = mapie.spiegelhalter_statistic(recalled, p)
-    assert spiegelhalter_z(p, recalled) == pytest.approx(z, abs=1e-9)
+    assert SpiegelhalterZ().of_outcomes(p, recalled) == pytest.approx(z, abs=1e-9)
 
 
 @quick
@@ -65,8 +59,8 @@ def test_the_order_of_equal_predictions_does_not_matter(pairs, random):
         cumulative_of(counted(*columns(shuffled))),
     )
     assert here == there
-    assert spiegelhalter_z(*columns(pairs)) == pytest.approx(
-        spiegelhalter_z(*columns(shuffled)), nan_ok=True
+    assert SpiegelhalterZ().of_outcomes(*columns(pairs)) == pytest.approx(
+        SpiegelhalterZ().of_outcomes(*columns(shuffled)), nan_ok=True
     )
 
 
@@ -77,13 +71,13 @@ def test_seeing_recalls_as_lapses_changes_none_but_the_order(pairs):
     p = (p * 64).round() / 64
     here, there = cumulative_of(counted(p, recalled)), cumulative_of(counted(1 - p, ~recalled))
     assert there.kuiper == pytest.approx(here.kuiper, abs=1e-12)
-    z = spiegelhalter_z(1 - p, ~recalled)
-    assert z == pytest.approx(spiegelhalter_z(p, recalled), abs=1e-9, nan_ok=True)
+    z = SpiegelhalterZ().of_outcomes(1 - p, ~recalled)
+    assert z == pytest.approx(SpiegelhalterZ().of_outcomes(p, recalled), abs=1e-9, nan_ok=True)
 
 
 def test_z_is_undefined_where_the_brier_score_is_certain():
-    assert math.isnan(spiegelhalter_z([0.5, 0.5], [1, 0]))
-    assert math.isnan(spiegelhalter_z([0.0, 1.0], [0, 1]))
+    assert math.isnan(SpiegelhalterZ().of_outcomes([0.5, 0.5], [1, 0]))
+    assert math.isnan(SpiegelhalterZ().of_outcomes([0.0, 1.0], [0, 1]))
 
 
 def test_weights_count_as_reviews():
@@ -91,7 +85,10 @@ def test_weights_count_as_reviews():
     halves = Tally(p, np.array([0.5, 1.0, 0.5]), np.array([0.0, 1.5, 4.5]))
     whole = Tally(p, 2 * halves.forgotten, 2 * halves.recalled)
     assert cumulative_of(halves).kuiper == pytest.approx(cumulative_of(whole).kuiper)
-    assert z_of(halves) * math.sqrt(2) == pytest.approx(z_of(whole))
+    half, full = (
+        SpiegelhalterZ().of(Sketch({}, lambda: None).with_tally(one)) for one in (halves, whole)
+    )
+    assert half * math.sqrt(2) == pytest.approx(full)
 
 
 def test_the_metrics_are_the_numbers(one_user):
@@ -99,10 +96,10 @@ def test_the_metrics_are_the_numbers(one_user):
     found = cumulative_of(tally(predictions.p, predictions.recalled))
     assert EcceKuiper()(predictions) == found.kuiper
     assert EcceKs()(predictions) == found.ks
-    z = spiegelhalter_z(predictions.p, predictions.recalled)
+    z = SpiegelhalterZ().of_outcomes(predictions.p, predictions.recalled)
     assert SpiegelhalterZ()(predictions) == z
 
 
 def test_nothing_is_nan():
-    assert math.isnan(spiegelhalter_z([], []))
+    assert math.isnan(SpiegelhalterZ().of_outcomes([], []))
     assert math.isnan(cumulative_of(counted([], [])).kuiper)

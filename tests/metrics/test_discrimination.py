@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from metric_functions import auc
 from pairs import confusion, counted
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.discrimination import auc, roc_of
+from srs_eval.metrics.discrimination import roc_of
 from srs_eval.metrics.threshold import Confusion, confusion_statistics
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from metric_functions import mbe
 from pairs import columns, counted, quick, reviews
 
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, ici, lowess
+from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, lowess
 from srs_eval.metrics.tally import Tally, tally
 
 
@@ -52,7 +52,7 @@ def test_it_agrees_with_statsmodels(reference_gaps, n, decimals, spread):
     p = rng.beta(*spread, n).round(decimals)
     recalled = rng.random(n) < p
     expected = reference_gaps(p, recalled)
-    assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-6)
+    assert Ici().of_outcomes(p, recalled) == pytest.approx(expected.mean(), abs=1e-6)
     quantiles = [*np.quantile(expected, [0.5, 0.9]), expected.max()]
     assert quantiles_of(p, recalled) == pytest.approx(quantiles, abs=1e-5)
 
@@ -63,7 +63,7 @@ def test_it_agrees_with_statsmodels(reference_gaps, n, decimals, spread):
 def test_it_is_the_number_statsmodels_once_gave(weyl, decimals, expected):
     # lowess(recalled, p, frac=2/3, it=0, delta=0.01 * range) of statsmodels 0.15.0
     p, recalled = weyl(1000, 0.05)
-    assert ici(p.round(decimals), recalled) == pytest.approx(expected, abs=1e-6)
+    assert Ici().of_outcomes(p.round(decimals), recalled) == pytest.approx(expected, abs=1e-6)
 
 
 def test_many_predictions_are_joined_without_a_trace(reference_gaps):
@@ -71,14 +71,14 @@ def test_many_predictions_are_joined_without_a_trace(reference_gaps):
     p = rng.beta(9, 1.2, 2 * CELLS)
     recalled = rng.random(len(p)) < p - 0.03
     expected = reference_gaps(p, recalled)
-    assert ici(p, recalled) == pytest.approx(expected.mean(), abs=1e-5)
+    assert Ici().of_outcomes(p, recalled) == pytest.approx(expected.mean(), abs=1e-5)
     found = quantiles_of(p, recalled)[:2]
     assert found == pytest.approx(np.quantile(expected, [0.5, 0.9]), abs=5e-5)
 
 
 def test_constant_predictions_leave_the_mean_bias():
     p, recalled = [0.9] * 8, [1, 1, 1, 0, 1, 1, 0, 1]
-    assert ici(p, recalled) == pytest.approx(abs(mbe(p, recalled)))
+    assert Ici().of_outcomes(p, recalled) == pytest.approx(abs(mbe(p, recalled)))
 
 
 def test_a_straight_line_is_fitted_exactly():
@@ -93,14 +93,14 @@ def test_numbers_are_finite_and_in_order(pairs):
     p, recalled = columns(pairs)
     half, most, all_of_them = quantiles_of(p, recalled)
     assert 0 <= half <= most <= all_of_them < math.inf
-    assert 0 <= ici(p, recalled) <= all_of_them + 1e-12
+    assert 0 <= Ici().of_outcomes(p, recalled) <= all_of_them + 1e-12
 
 
 @quick
 @given(reviews, st.randoms())
 def test_the_order_of_reviews_does_not_matter(pairs, random):
     shuffled = random.sample(pairs, len(pairs))
-    assert ici(*columns(pairs)) == ici(*columns(shuffled))
+    assert Ici().of_outcomes(*columns(pairs)) == Ici().of_outcomes(*columns(shuffled))
 
 
 def test_weights_count_as_reviews():
@@ -117,14 +117,14 @@ def test_weights_count_as_reviews():
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_very_few_reviews_have_a_number(n):
     p = np.linspace(0.2, 0.9, n)
-    assert 0 <= ici(p, [True] * n) <= 1
+    assert 0 <= Ici().of_outcomes(p, [True] * n) <= 1
     assert np.isfinite(quantiles_of(p, [True] * n)).all()
 
 
 def test_the_metrics_are_the_numbers(one_user):
     predictions = one_user()
     p, recalled = predictions.p, predictions.recalled
-    assert Ici()(predictions) == ici(p, recalled)
+    assert Ici()(predictions) == Ici().of_outcomes(p, recalled)
     metrics = [IciQuantile(0.5), IciQuantile(0.9)]
     assert [metric.name for metric in metrics] == ["e50", "e90"]
     expected = quantiles_of(p, recalled)[:2]
@@ -137,5 +137,5 @@ def test_a_quantile_is_at_a_share():
 
 
 def test_nothing_is_nan():
-    assert math.isnan(ici([], []))
+    assert math.isnan(Ici().of_outcomes([], []))
     assert np.isnan(quantiles_of([], [])).all()

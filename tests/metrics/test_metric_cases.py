@@ -6,29 +6,26 @@ import math
 
 import numpy as np
 import pytest
+from metric_functions import (
+    auc,
+    brier,
+    brier_skill,
+    ece,
+    log_loss,
+    mbe,
+    normalized_entropy,
+    rmse_bins,
+    rmse_bins_by_p,
+    smece,
+    smece_exact,
+)
 from pairs import confusion, counted
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.bins import (
-    FSRS_OPTIMIZER,
-    WIKI_2024,
-    log_bins,
-    rmse_bins,
-    rmse_bins_by_p,
-)
-from srs_eval.metrics.calibration import ece, mbe
-from srs_eval.metrics.discrimination import auc
-from srs_eval.metrics.proper import (
-    LogLossCertainWrong,
-    LogLossClipped,
-    brier,
-    brier_skill,
-    log_loss,
-    normalized_entropy,
-)
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, log_bins
+from srs_eval.metrics.proper import LogLossCertainWrong, LogLossClipped
 from srs_eval.metrics.score import score
-from srs_eval.metrics.sketch import alone
-from srs_eval.metrics.smece import lattice_of, residual_field, smece, smece_exact
+from srs_eval.metrics.smece import lattice_of, residual_field
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.threshold import STATISTICS
 
@@ -86,9 +83,9 @@ def test_certain_predictions_are_clipped_and_counted(cases):
     losses = [log_loss(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     names = ("right", "wrong", "one_wrong_of_four")
     assert losses == [near(expected[name], 1e-12) for name in names]
-    wrong = [alone(LogLossCertainWrong(), inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
+    wrong = [LogLossCertainWrong().of_outcomes(inputs[k]["p"], inputs[k]["y"]) for k in "abc"]
     assert wrong == expected["n_certain_wrong"]
-    assert alone(LogLossClipped(), inputs["a"]["p"], inputs["a"]["y"]) == expected["n_clipped"]
+    assert LogLossClipped().of_outcomes(inputs["a"]["p"], inputs["a"]["y"]) == expected["n_clipped"]
     assert brier(inputs["b"]["p"], inputs["b"]["y"]) == expected["brier_wrong"]
     single = np.array(inputs["b"]["p"], np.float32)
     assert log_loss(single, inputs["b"]["y"]) == near(expected["wrong"], 1e-12)

@@ -12,28 +12,29 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from metric_functions import (
+    auc,
+    brier,
+    brier_skill,
+    ece,
+    log_loss,
+    mbe,
+    normalized_entropy,
+    rmse_bins_by_p,
+    smece,
+    smece_exact,
+)
 from pairs import columns, confusion, probabilities, reviews
 
-from srs_eval.metrics.bins import rmse_bins_by_p
-from srs_eval.metrics.calibration import Ece, ece, mbe
+from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.cluster_sums import ClusterSums, needed
 from srs_eval.metrics.corp import CorpPart
-from srs_eval.metrics.discrimination import Auc, auc
+from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.prediction_cells import PredictionCells
-from srs_eval.metrics.proper import (
-    BrierSkill,
-    LogLoss,
-    NormalizedEntropy,
-    NormalizedEntropyTrain,
-    brier,
-    brier_skill,
-    log_loss,
-    normalized_entropy,
-)
+from srs_eval.metrics.proper import BrierSkill, LogLoss, NormalizedEntropy, NormalizedEntropyTrain
 from srs_eval.metrics.sketch import SketchMetric
-from srs_eval.metrics.smece import smece, smece_exact
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import STATISTICS

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from metric_functions import brier_skill, ece, smece_exact
 from pairs import confusion, counted
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
@@ -20,15 +21,13 @@ from sklearn.metrics import (
 )
 from sklearn.metrics import log_loss as reference_log_loss
 
-from srs_eval.metrics.calibration import ece
 from srs_eval.metrics.corp import corp
 from srs_eval.metrics.discrimination import Auc, auc_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import pool
-from srs_eval.metrics.proper import Brier, LogLoss, brier_skill
+from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.score import score
 from srs_eval.metrics.sketch import bare_predictions
-from srs_eval.metrics.smece import smece_exact
 from srs_eval.metrics.tally import Tally, tally
 
 

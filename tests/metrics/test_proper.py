@@ -4,20 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from metric_functions import brier, brier_skill, log_loss, normalized_entropy
 from sklearn.metrics import brier_score_loss, d2_log_loss_score
 from sklearn.metrics import log_loss as reference_log_loss
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.proper import (
-    Brier,
-    LogLoss,
-    LogLossCertainWrong,
-    LogLossClipped,
-    brier,
-    brier_skill,
-    log_loss,
-    normalized_entropy,
-)
+from srs_eval.metrics.proper import Brier, LogLoss, LogLossCertainWrong, LogLossClipped
 
 
 def test_they_agree_with_scikit_learn(weyl):

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from metric_functions import smece_exact
 from pairs import counted
 
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.smece import smece_exact
 from srs_eval.metrics.tally import Tally, tally
 
 

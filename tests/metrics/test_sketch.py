@@ -15,7 +15,6 @@ from srs_eval.metrics.sketch import (
     ReviewMeanSums,
     Sketch,
     SketchMetric,
-    alone,
     bare_predictions,
     exact_sketch,
     sums_of,
@@ -78,12 +77,12 @@ def test_a_metric_of_ones_own_needs_a_name_and_one_method(one_user):
 def test_it_scores_nothing_as_undefined():
     nobody = bare_predictions(np.empty(0), np.empty(0, bool))
     assert math.isnan(Recalls()(nobody))
-    assert math.isnan(alone(Recalls(), [], []))
+    assert math.isnan(Recalls().of_outcomes([], []))
 
 
 def test_what_is_no_prediction_is_refused():
     with pytest.raises(ScoreError, match="outside"):
-        alone(Recalls(), [1.5], [True])
+        Recalls().of_outcomes([1.5], [True])
 
 
 def test_sketches_look_up_their_sums(one_user):

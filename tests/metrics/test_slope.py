@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from pairs import counted
 from scipy.special import expit, logit
 
+from srs_eval.metrics.sketch import Sketch
 from srs_eval.metrics.slope import (
     STEPS,
     CalibrationIntercept,
     CalibrationInTheLarge,
     CalibrationSlope,
-    calibration_in_the_large,
-    in_the_large_of,
     line_of,
 )
 from srs_eval.metrics.tally import Tally, tally
+
+in_the_large = CalibrationInTheLarge().of_outcomes
 
 reviews = st.lists(
     st.tuples(
@@ -49,7 +50,7 @@ def test_it_agrees_with_statsmodels(n, decimals):
     recalled = rng.random(n) < expit(0.3 + 0.7 * logit(p))
     slope, intercept, large = by_statsmodels(p, recalled)
     assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
-    assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
+    assert in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
 def test_the_line_of_the_truth_is_found():
@@ -63,7 +64,7 @@ def test_the_line_of_the_truth_is_found():
 @given(reviews)
 def test_any_line_makes_the_likelihood_level(pairs):
     p, recalled = (np.array(column) for column in zip(*pairs, strict=True))
-    line, large = line_of(counted(p, recalled)), calibration_in_the_large(p, recalled)
+    line, large = line_of(counted(p, recalled)), in_the_large(p, recalled)
     x = logit(np.clip(p, 2.0**-52, 1 - 2.0**-52))
     if 0 < recalled.mean() < 1:
         assert float((recalled - expit(large + x)).sum()) == pytest.approx(0, abs=1e-6)
@@ -87,14 +88,14 @@ def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
     line, turned = line_of(counted(p, recalled)), line_of(counted(1 - p, ~recalled))
     assert turned.slope == pytest.approx(line.slope, abs=1e-6, rel=1e-6, nan_ok=True)
     assert turned.intercept == pytest.approx(-line.intercept, abs=1e-6, rel=1e-6, nan_ok=True)
-    large, other = (calibration_in_the_large(*one) for one in ((p, recalled), (1 - p, ~recalled)))
+    large, other = (in_the_large(*one) for one in ((p, recalled), (1 - p, ~recalled)))
     assert other == pytest.approx(-large, abs=1e-7, nan_ok=True)
 
 
 def test_equal_predictions_have_no_slope_but_a_shift():
     p, recalled = [0.5] * 4, [1, 1, 1, 0]
     assert np.isnan(line_of(counted(p, recalled))).all()
-    assert calibration_in_the_large(p, recalled) == pytest.approx(math.log(3))
+    assert in_the_large(p, recalled) == pytest.approx(math.log(3))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_equal_predictions_have_no_slope_but_a_shift():
 )
 def test_separated_outcomes_have_no_finite_slope(p, recalled):
     assert np.isnan(line_of(counted(p, recalled))).all()
-    assert calibration_in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
+    assert in_the_large(p, recalled) == pytest.approx(0, abs=1e-9)
 
 
 def test_outcomes_enclosed_by_others_are_not_separated():
@@ -120,7 +121,7 @@ def test_outcomes_enclosed_by_others_are_not_separated():
 @pytest.mark.parametrize("outcome", [True, False])
 def test_one_outcome_has_no_line(outcome):
     assert np.isnan(line_of(counted([0.3, 0.9], [outcome] * 2))).all()
-    assert math.isnan(calibration_in_the_large([0.3, 0.9], [outcome] * 2))
+    assert math.isnan(in_the_large([0.3, 0.9], [outcome] * 2))
 
 
 def test_certain_predictions_are_clipped():
@@ -128,7 +129,7 @@ def test_certain_predictions_are_clipped():
     line = line_of(counted(p, recalled))
     assert line.slope == pytest.approx(math.log(2) / math.log(2**52 - 1), rel=1e-9)
     assert abs(line.intercept) < 1e-9
-    assert calibration_in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
+    assert in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
 
 
 @pytest.mark.parametrize("near", [1.0, 0.0])
@@ -140,7 +141,7 @@ def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
     recalled = rng.random(n) < expit(0.2 + 0.6 * logit(p))
     slope, intercept, large = by_statsmodels(p, recalled)
     assert line_of(counted(p, recalled)) == pytest.approx((slope, intercept), abs=1e-8)
-    assert calibration_in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
+    assert in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
 def test_outcomes_that_overlap_within_one_joined_prediction_only_are_fitted_in_full():
@@ -162,7 +163,11 @@ def test_weights_count_as_reviews():
     once = tally(p, rng.random(300) < p)
     halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
     assert line_of(halved) == pytest.approx(line_of(once), abs=1e-9)
-    assert in_the_large_of(halved) == pytest.approx(in_the_large_of(once), abs=1e-9)
+    shifts = [
+        CalibrationInTheLarge().of(Sketch({}, lambda: None).with_tally(one))
+        for one in (halved, once)
+    ]
+    assert shifts[0] == pytest.approx(shifts[1], abs=1e-9)
 
 
 def test_a_million_predictions_take_a_moment():
@@ -178,10 +183,10 @@ def test_the_metrics_are_the_numbers(one_user):
     line = line_of(counted(predictions.p, predictions.recalled))
     assert CalibrationSlope()(predictions) == pytest.approx(line.slope)
     assert CalibrationIntercept()(predictions) == pytest.approx(line.intercept)
-    large = calibration_in_the_large(predictions.p, predictions.recalled)
+    large = in_the_large(predictions.p, predictions.recalled)
     assert CalibrationInTheLarge()(predictions) == pytest.approx(large)
 
 
 def test_nothing_is_nan():
     assert np.isnan(line_of(counted([], []))).all()
-    assert math.isnan(calibration_in_the_large([], []))
+    assert math.isnan(in_the_large([], []))

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from metric_functions import mbe, smece, smece_exact
 from pairs import counted
 
-from srs_eval.metrics.calibration import mbe
-from srs_eval.metrics.smece import lattice_of, residual_field, smece, smece_exact
+from srs_eval.metrics.smece import lattice_of, residual_field
 from srs_eval.metrics.smooth import CosineField, onto_grid
 from srs_eval.metrics.tally import tally
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from metric_functions import log_loss
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.curve_rows import reviews_of_curves
-from srs_eval.metrics.proper import log_loss
+from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.temporal import (
     Temporal,
     TemporalCollapsed,
@@ -25,14 +26,27 @@ from srs_eval.metrics.temporal_magnitude import (
     TemporalMaxRise,
     TemporalPermutation,
     TemporalRise,
-    curve_rises,
     falling_fit,
-    greatest_rises,
-    isotonic_distances,
-    permuted_losses,
 )
 from srs_eval.nouns import Curves
 from srs_eval.nouns.predictions import select
+
+
+def curve_rises(curves):
+    return TemporalRise().per_curve(curves, None)
+
+
+def greatest_rises(curves):
+    return TemporalMaxRise().per_curve(curves, None)
+
+
+def isotonic_distances(curves):
+    return TemporalIsotonic().per_curve(curves, None)
+
+
+def permuted_losses(curves, p, recalled):
+    return TemporalPermutation().per_curve(curves, bare_predictions(p, recalled))
+
 
 METRICS = (
     Temporal(),

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from metric_functions import rmse_bins
 
 from srs_eval.errors import ScoreError
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums, rmse_bins
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
 from srs_eval.metrics.sums import add_up
 from srs_eval.nouns import Predictions
 from srs_eval.plots.bins_plot import bin_gaps, bins_figure, plot_bins

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from srs_eval import plots
-from srs_eval.metrics.bins import WIKI_2024
+from srs_eval.metrics.recall_over_time import ELAPSED
+from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.nouns import Curves, Predictions
 
@@ -91,12 +92,18 @@ def versus(users: int = 12):
     return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better="lower")
 
 
+def forgetting(predictions):
+    totals = add_up([ELAPSED], predictions)[0].values[0]
+    nth = plots.nth_review_of_curves(predictions)
+    return plots.forgetting_figure(totals, predictions.curves, nth_review=nth)
+
+
 FIGURES = {
     "calibration": plots.calibration_figure,
     "corp": plots.corp_figure,
     "bins": plots.bins_figure,
     "roc": plots.roc_figure,
-    "forgetting": plots.forgetting_figure,
+    "forgetting": forgetting,
     "versus": lambda _: versus(),
     "users": lambda _: plots.users_figure(user_scores(), better={"log_loss": "lower"}),
 }
@@ -155,7 +162,6 @@ def test_functions_on_axes_touch_nothing_else(name):
         "plot_user_scores": (scores,),
         "plot_versus": (scores, scores[::-1]),
         "plot_bins": (some.p, some.recalled, *facts),
-        "plot_recall_over_time": (some.p, some.recalled, some.elapsed_days),
     }
     with matplotlib.rc_context({"axes.facecolor": "pink"}):
         before = dict(matplotlib.rcParams)
@@ -205,7 +211,6 @@ def test_svg_stays_small_however_many_predictions(tmp_path):
     many = simulated(200_000, users=50, curves=5000)
     drawn = {name: figure(many) for name, figure in FIGURES.items()}
     drawn["users"] = plots.users_figure({name: user_scores(2000)["log_loss"] for name in "abcde"})
-    drawn["wiki bins"] = plots.bins_figure(many, scales=WIKI_2024)
     drawn["versus"] = versus(2000)
     for name, figure in drawn.items():
         (path,) = plots.save_figure(figure, tmp_path, name, formats=["svg"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import Logs
+from metric_functions import rmse_bins
 from timed import timed
 
 from srs_eval.algorithms.baselines import Average
@@ -24,7 +25,6 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.metrics.bins import rmse_bins
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

@@ -70,7 +70,7 @@ def test_holm_adjusts_as_the_textbook_does():
     assert holm([0.6, 0.7]).p_value.tolist() == [1, 1]
     assert holm([]).p_value.shape == (0,)
     assert np.isnan(holm([np.nan]).p_value).all()
-    assert holm([0.001, 0.2, 0.004, 0.3], alpha=0.01).factor.tolist() == [4, 3, 3, 3]
+    assert holm([0.001, 0.2, 0.004, 0.3]).factor.tolist() == [4, 3, 3, 3]
 
 
 @settings(deadline=None)

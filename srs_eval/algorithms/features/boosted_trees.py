@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from threadpoolctl import ThreadpoolController
 
 from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features.logistic_features import counted_before, on_same_day
-from srs_eval.algorithms.history import History, history_of
-from srs_eval.algorithms.options import require_above_zero, require_bool
+from srs_eval.algorithms.history import History, HistoryModel, history_of
+from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
-from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews, When
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -68,7 +69,7 @@ def _threads() -> ThreadpoolController:
 
 
 @dataclass(frozen=True, slots=True)
-class BoostedTreesModel:
+class BoostedTreesModel(HistoryModel):
     """Trees grown on one user's reviews.
 
     Attributes
@@ -83,17 +84,8 @@ class BoostedTreesModel:
         """Nothing: there are hundreds of thresholds, but no numbers with a meaning."""
         return ()
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` from the card's reviews before it."""
-        return self._predicted(history_of(reviews), rows, reviews.elapsed[rows])
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is."""
-        times = np.asarray(elapsed, np.float64)
-        repeated = np.repeat(rows, times.shape[1])
-        return self._predicted(history_of(reviews), repeated, times.ravel()).reshape(times.shape)
-
-    def _predicted(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall `elapsed` days after the review before each of `rows`."""
         if len(rows) == 0:
             return np.empty(0)
         seen = facts(history, rows, elapsed)
@@ -102,7 +94,7 @@ class BoostedTreesModel:
 
 
 @dataclass(frozen=True, slots=True)
-class BoostedTrees:
+class BoostedTrees(Traits):
     """Gradient-boosted decision trees, grown to lower the log loss of one user's reviews.
 
     Friedman (2001), *Greedy Function Approximation: A Gradient Boosting Machine*, The Annals of
@@ -137,10 +129,6 @@ class BoostedTrees:
         If an option is out of range.
     """
 
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
-
     monotone: bool = False
     most_trees: int = 200
     learning_rate: float = 0.1
@@ -154,11 +142,7 @@ class BoostedTrees:
         require_above_zero("boosted_trees", "learning_rate", self.learning_rate)
         require_above_zero("boosted_trees", "l2", self.l2, or_zero=True)
         for option, least in (("most_trees", 1), ("leaves", 2), ("smallest_leaf", 1)):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigError(
-                    f"boosted_trees: {option}={value} must be a whole number, {least} or more"
-                )
+            require_whole("boosted_trees", option, getattr(self, option), least=least)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
         """Learn from the outcomes of `rows`; with too few to split, from their mean alone.

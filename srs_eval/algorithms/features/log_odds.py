@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from srs_eval.algorithms.history import History, Vector, history_of
+from srs_eval.algorithms.history import History, HistoryModel, Vector
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Learned
 
 Slopes = NDArray[np.float64]
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].
@@ -56,7 +56,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class LogOddsModel:
+class LogOddsModel(HistoryModel):
     """A function with numbers in it: a memory model with a forgetting curve.
 
     Attributes
@@ -73,36 +73,8 @@ class LogOddsModel:
     parameters: tuple[float, ...]
     learned: Learned = field(default_factory=Learned)
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, where there is nothing to forget yet.
-        """
-        return self._predicted(history_of(reviews), rows, reviews.elapsed[rows])
-
-    def predict_at(
-        self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
-    ) -> NDArray[np.float64]:
-        """Predict recall at other elapsed times, the history staying as it is.
-
-        Parameters
-        ----------
-        elapsed : float [len(rows), k]
-            Days since the card's previous review.
-
-        Returns
-        -------
-        p : float64 [len(rows), k], in (0, 1)
-            NaN at a card's first review.
-        """
-        times = np.asarray(elapsed, np.float64)
-        repeated = np.repeat(rows, times.shape[1])
-        return self._predicted(history_of(reviews), repeated, times.ravel()).reshape(times.shape)
-
-    def _predicted(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
+        """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
         with _allow_non_finite():
             log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
         return uncertain(np.where(history.nth[rows] > 0, expit(log_odds), np.nan))

@@ -43,9 +43,14 @@ def spread_like_fsrs5(lower: tuple[float, ...], upper: tuple[float, ...]) -> tup
     return (*FSRS5_SPREAD[:4], *guessed[4:7], *FSRS5_SPREAD[7:17])
 
 
-def exponential_forgetting(stability: Value, elapsed: Value) -> Value:
-    """Recall by the exponential curve of the first three versions."""
-    return 0.9 ** (elapsed / stability)
+class ExponentialForgetting:
+    """Base of equations with the exponential curve of the first three versions."""
+
+    __slots__ = ()
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        """Exponential forgetting, at 90 % when `elapsed` equals the first number of the state."""
+        return 0.9 ** (elapsed / state[0])
 
 
 def power_forgetting(stability: Value, elapsed: Value, decay: Value) -> Value:
@@ -86,33 +91,6 @@ def stability_after_failure(
     return w[11] * difficulty ** (-w[12]) * kept * m.exp((1 - p) * w[14])
 
 
-def stability_on_later_day(
-    m: Maths, w: Value, stability: Value, difficulty: Value, rating: Value, p: Value
-) -> Value:
-    """Stability after a review on a later day in FSRS-5 and 6.
-
-    A failure leaves no more than a same-day Again would: stability is cut to
-    ``stability / exp(w[17] * w[18])``.
-    """
-    passed = stability_after_pass(m, w, stability, difficulty, rating, p)
-    failed = m.minimum(
-        stability_after_failure(m, w, stability, difficulty, p),
-        stability / m.exp(w[17] * w[18]),
-    )
-    return m.where(rating > 1, passed, failed)
-
-
-def straight_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
-    """Difficulty after the first review in FSRS v4 and 4.5; uses `w[4]` and `w[5]`."""
-    return m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
-
-
-def straight_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value) -> Value:
-    """Difficulty after a further review in FSRS v4 and 4.5; uses `w[4]`, `w[6]` and `w[7]`."""
-    moved = difficulty - w[6] * (rating - GOOD)
-    return m.clip(w[7] * w[4] + (1 - w[7]) * moved, EASIEST, HARDEST)
-
-
 def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
     """Difficulty after the first review from FSRS-5 on, before it is brought into 1 to 10.
 
@@ -125,13 +103,6 @@ def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
 def clipped_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
     """Difficulty after the first review from FSRS-5 on."""
     return m.clip(first_difficulty(m, w, rating), EASIEST, HARDEST)
-
-
-def damped_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value) -> Value:
-    """Difficulty after a further review in FSRS-5 and 6; uses `w[4]` to `w[7]`."""
-    moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
-    reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
-    return m.clip(reverted, EASIEST, HARDEST)
 
 
 class DampedDifficulty(ABC):
@@ -152,15 +123,21 @@ class DampedDifficulty(ABC):
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty."""
+        """Stability and difficulty after a further review; both read the old difficulty.
+
+        A failure on a later day leaves no more than a same-day Again would: stability is cut to
+        ``stability / exp(w[17] * w[18])``. Difficulty uses `w[4]` to `w[7]`.
+        """
         stability, difficulty = state
-        later_day = stability_on_later_day(m, w, stability, difficulty, rating, p)
-        same_day = self.same_day(m, w, stability, rating)
-        return (
-            m.clip(
-                m.where(elapsed < 1, same_day, later_day),
-                self.shortest_stability,
-                LONGEST_STABILITY,
-            ),
-            damped_difficulty(m, w, difficulty, rating),
+        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
+        failed = m.minimum(
+            stability_after_failure(m, w, stability, difficulty, p),
+            stability / m.exp(w[17] * w[18]),
         )
+        later_day = m.where(rating > 1, passed, failed)
+        same_day = self.same_day(m, w, stability, rating)
+        updated = m.where(elapsed < 1, same_day, later_day)
+        updated = m.clip(updated, self.shortest_stability, LONGEST_STABILITY)
+        moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
+        reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
+        return updated, m.clip(reverted, EASIEST, HARDEST)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.family import (
-    exponential_forgetting,
+    ExponentialForgetting,
     next_stability,
     quarter_widths,
 )
@@ -20,7 +20,7 @@ _UPPER = (10.0, 10.0, 10.0, -0.01, -0.01, 10.0, -0.01)
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs1Equations:
+class Fsrs1Equations(ExponentialForgetting):
     """FSRS v1: exponential forgetting, and after a failure a stability that counts failures.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022; after Ye, Su & Cao (2022), KDD. Reads elapsed
@@ -46,10 +46,6 @@ class Fsrs1Equations:
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability, difficulty and failures after the first review, which may be one."""
         return w[0] * _worth(rating), w[1] - rating + 3, m.where(rating > 1, 0.0, 1.0)
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Exponential forgetting, at 90 % when `elapsed` equals the stability."""
-        return exponential_forgetting(state[0], elapsed)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value

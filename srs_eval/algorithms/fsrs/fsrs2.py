@@ -11,7 +11,7 @@ from srs_eval.algorithms.fsrs.family import (
     EASY,
     GOOD,
     HARDEST,
-    exponential_forgetting,
+    ExponentialForgetting,
     next_stability,
     quarter_widths,
 )
@@ -24,7 +24,7 @@ _UPPER = (10.0, 10.0, 10.0, -0.01, -0.01, 1.0, 5.0, -0.01, -0.01, 2.0, 5.0, -0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs2Equations:
+class Fsrs2Equations(ExponentialForgetting):
     """FSRS v2: exponential forgetting, and a difficulty that is drawn back to a mean.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 14 parameters.
@@ -50,10 +50,6 @@ class Fsrs2Equations:
         """Stability and difficulty after the first review."""
         difficulty = w[2] * (w[3] * (rating - EASY) + 1)
         return w[0] * (w[1] * (rating - 1) + 1), m.clip(difficulty, EASIEST, HARDEST)
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Exponential forgetting, at 90 % when `elapsed` equals the stability."""
-        return exponential_forgetting(state[0], elapsed)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value

@@ -10,7 +10,7 @@ from srs_eval.algorithms.fsrs.family import (
     EASIEST,
     GOOD,
     HARDEST,
-    exponential_forgetting,
+    ExponentialForgetting,
     next_stability,
     quarter_widths,
 )
@@ -23,7 +23,7 @@ _UPPER = (10.0, 5.0, 10.0, -0.1, -0.1, 0.5, 2.0, -0.15, 1.5, 5.0, -0.01, 0.9, 2.
 
 
 @dataclass(frozen=True, slots=True)
-class Fsrs3Equations:
+class Fsrs3Equations(ExponentialForgetting):
     """FSRS v3: the last version with exponential forgetting.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 13 parameters.
@@ -54,10 +54,6 @@ class Fsrs3Equations:
         """Stability and difficulty after the first review."""
         difficulty = w[2] + w[3] * (rating - GOOD)
         return w[0] + w[1] * (rating - 1), m.clip(difficulty, EASIEST, HARDEST)
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Exponential forgetting, at 90 % when `elapsed` equals the stability."""
-        return exponential_forgetting(state[0], elapsed)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
+    EASIEST,
+    GOOD,
+    HARDEST,
     LONGEST_FIRST_STABILITY,
     first_stability,
     next_stability,
@@ -13,8 +16,6 @@ from srs_eval.algorithms.fsrs.family import (
     spread_like_fsrs5,
     stability_after_failure,
     stability_after_pass,
-    straight_difficulty,
-    straight_first_difficulty,
 )
 from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
 from srs_eval.engine.equations import Maths, State, Value
@@ -65,7 +66,8 @@ class Fsrs4Equations:
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability and difficulty after the first review."""
-        return first_stability(m, w, rating), straight_first_difficulty(m, w, rating)
+        stability = first_stability(m, w, rating)
+        return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
@@ -78,10 +80,9 @@ class Fsrs4Equations:
         stability, difficulty = state
         passed = stability_after_pass(m, w, stability, difficulty, rating, p)
         failed = self.after_failure(m, w, stability, difficulty, p)
-        return (
-            next_stability(m, rating, passed, failed, self.shortest_stability),
-            straight_difficulty(m, w, difficulty, rating),
-        )
+        updated = next_stability(m, rating, passed, failed, self.shortest_stability)
+        moved = difficulty - w[6] * (rating - GOOD)
+        return updated, m.clip(w[7] * w[4] + (1 - w[7]) * moved, EASIEST, HARDEST)
 
     def after_failure(
         self, m: Maths, w: Value, stability: Value, difficulty: Value, p: Value

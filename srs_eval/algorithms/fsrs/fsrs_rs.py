@@ -13,9 +13,10 @@ import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews, User, When
+from srs_eval.nouns import IntArray, Reviews, User
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4
@@ -26,7 +27,7 @@ _MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class FsrsRs:
+class FsrsRs(Traits):
     """FSRS-6 as the package fsrs-rs-python trains it (FSRS-rs).
 
     The optimiser is https://github.com/open-spaced-repetition/fsrs-rs. It is handed one history
@@ -52,8 +53,6 @@ class FsrsRs:
     """
 
     same_day: ClassVar[bool] = True
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     card_ids: bool = False
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
+from srs_eval.algorithms.traits import CurveOnly, Traits
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews, When
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews
 
 Vector = NDArray[np.float64]
 
@@ -157,7 +157,7 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]
 
 
 @dataclass(frozen=True, slots=True)
-class EbisuModel:
+class EbisuModel(CurveOnly):
     """Ebisu's beliefs, which follow from each card's own reviews alone.
 
     Attributes
@@ -173,36 +173,15 @@ class EbisuModel:
         """Nothing: there are no parameters to learn."""
         return ()
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, where there is nothing to forget yet.
-        """
-        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
-
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is.
-
-        Parameters
-        ----------
-        elapsed : float [len(rows), k]
-            Days since the card's previous review.
-
-        Returns
-        -------
-        p : float64 [len(rows), k], in (0, 1)
-            NaN at a card's first review.
-        """
+        """Predict recall at other elapsed times; NaN at a card's first review."""
         before, _ = beliefs_before(reviews, rows)
         p = recall(before[:, rows, None], np.asarray(elapsed, np.float64))
         return uncertain(p)
 
 
 @dataclass(frozen=True, slots=True)
-class Ebisu:
+class Ebisu(Traits):
     """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
 
     Fasih, *Ebisu: intelligent quiz scheduling*, https://fasiha.github.io/ebisu/. Reads elapsed
@@ -211,10 +190,6 @@ class Ebisu:
     such reviews are counted in the fit's `reason`. Published row, without same-day reviews: log
     loss 0.4989, RMSE(bins) 0.1627, AUC 0.6051.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EbisuModel:
         """Return the algorithm, having counted what it cannot update."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from srs_eval.algorithms.traits import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
@@ -41,7 +42,7 @@ def recall(elapsed: FloatArray, days: Vector) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class HalfLifeModel:
+class HalfLifeModel(CurveOnly):
     """Exponential forgetting with a half-life computed from counts of answers.
 
     Attributes
@@ -53,10 +54,6 @@ class HalfLifeModel:
 
     log_half_life: LogHalfLife
     parameters: tuple[float, ...] = ()
-
-    def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` from the card's answers before it."""
-        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Predict recall at other elapsed times, the history staying as it is."""

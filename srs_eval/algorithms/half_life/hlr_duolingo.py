@@ -24,8 +24,9 @@ from srs_eval.algorithms.half_life.half_life import (
     recall,
 )
 from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.traits import Traits
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews, When
+from srs_eval.nouns import IntArray, Reviews
 
 _LN2 = math.log(2)
 _RATE = 0.001
@@ -117,7 +118,7 @@ _descended: _Sequential = numba.njit()(_descend)
 
 
 @dataclass(frozen=True, slots=True)
-class HlrDuolingo:
+class HlrDuolingo(Traits):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
 
     Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*, ACL,
@@ -148,9 +149,6 @@ class HlrDuolingo:
         If an option is none of these.
     """
 
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
     methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
 
     # Dataclass fields would hide the method of the same name.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.nouns import IntArray, Reviews, When
+from srs_eval.algorithms.traits import Traits
+from srs_eval.nouns import IntArray, Reviews
 
 
 def boxes(right: Vector, wrong: Vector) -> Vector:
@@ -17,7 +17,7 @@ def boxes(right: Vector, wrong: Vector) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Leitner:
+class Leitner(Traits):
     """The Leitner system: each right answer doubles the half-life, each wrong one halves it.
 
     Leitner (1972), *So lernt man lernen*, as a baseline of Settles & Meeder (2016), *A Trainable
@@ -25,10 +25,6 @@ class Leitner:
     The half-life is ``2**(right - wrong)`` days, at least 15 minutes and at most 274 days. Reads
     elapsed time and pass or fail; no parameters. No published row.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
         """Return the rule without looking at anything."""

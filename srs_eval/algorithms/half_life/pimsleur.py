@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.nouns import IntArray, Reviews, When
+from srs_eval.algorithms.traits import Traits
+from srs_eval.nouns import IntArray, Reviews
 
 _SLOPE, _START = 2.35, -16.46
 
@@ -19,7 +19,7 @@ def exposures(right: Vector, wrong: Vector) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Pimsleur:
+class Pimsleur(Traits):
     """Pimsleur's schedule: the half-life grows fivefold with each review, whatever its outcome.
 
     Pimsleur (1967), *A Memory Schedule*, The Modern Language Journal 51,
@@ -29,10 +29,6 @@ class Pimsleur:
     (which prints 2.4 and 16.5), at least 15 minutes and at most 274 days. Reads elapsed time
     and how many reviews there were; no parameters. No published row.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
         """Return the rule without looking at anything."""

@@ -33,14 +33,15 @@ from srs_eval.algorithms.neural.training import (
     last_of,
 )
 from srs_eval.algorithms.recurrent.weights import Weights
+from srs_eval.algorithms.traits import Traits
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
+from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 LONGEST_TRAINED_HISTORY = 64
 
 
 @dataclass(frozen=True)
-class NetworkAlgorithm:
+class NetworkAlgorithm(Traits):
     """Training of a network on each user's own reviews; a subclass says which network.
 
     Cards are dealt to batches at random, each card is read once and predicts all its training
@@ -72,9 +73,6 @@ class NetworkAlgorithm:
     network: ClassVar[type[Network]]
     recipe: ClassVar[Recipe]
     counted: ClassVar[tuple[str, ...]] = ("hidden", "epochs", "batch_size")
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be trained with, all at once."""

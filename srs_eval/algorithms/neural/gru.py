@@ -67,16 +67,8 @@ class Gru(PooledPretraining):
     ----------
     hidden : int
         Number of hidden units.
-    epochs : int, optional
-        How often each training review is used; None: 5 with weights, 60 without.
-    batch_size : int, optional
-        About how many training reviews make a step; None: 512.
-    learning_rate : float, optional
-        Of the first step, from where it falls to 0 along a cosine; None: 0.04.
-    weights : str, Path or Weights, optional
-        Pretrained weights to start from: a safetensors file. Users they have seen are skipped.
-    device : {"cpu", "cuda"}
-        Where to compute.
+
+    Other options: see `PooledPretraining`.
 
     References
     ----------

@@ -75,19 +75,8 @@ class GruCurves(ReptilePretraining):
     ----------
     hidden : int
         Width of all layers.
-    epochs : int, optional
-        How often each training review is used; None: 21 with weights, 40 without.
-    batch_size : int, optional
-        About how many training reviews make a step; None: 8192 with weights, 512 without.
-    learning_rate : float, optional
-        The largest there is; None: 0.0097342 with weights (before it is multiplied by
-        16000**(1 - 1.18462), as published), 0.02 without.
-    outer_steps : int
-        Of pretraining: how often one of the other users is learned from. Published: 100,000.
-    weights : str, Path or Weights, optional
-        Pretrained weights to start from: a safetensors file. Users they have seen are skipped.
-    device : {"cpu", "cuda"}
-        Where to compute.
+
+    Other options: see `ReptilePretraining`.
     """
 
     hidden: int = 7

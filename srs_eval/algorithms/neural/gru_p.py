@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.gru import GruNetwork
-from srs_eval.algorithms.neural.network import Network, Sizes
-from srs_eval.algorithms.neural.pretraining import PooledPretraining
+from srs_eval.algorithms.neural.gru import Gru, GruNetwork
+from srs_eval.algorithms.neural.network import Network
 from srs_eval.algorithms.neural.training import Recipe
 
 
@@ -42,7 +41,7 @@ class GruPNetwork(GruNetwork):
 
 
 @dataclass(frozen=True)
-class GruP(PooledPretraining):
+class GruP(Gru):
     r"""A gated recurrent unit that gives the probability of recall, without a stability.
 
     The network reads each earlier review of the card as its rating, 1 to 4, and the days from it
@@ -66,16 +65,8 @@ class GruP(PooledPretraining):
     ----------
     hidden : int
         Number of hidden units.
-    epochs : int, optional
-        How often each training review is used; None: 16 with weights, 40 without.
-    batch_size : int, optional
-        About how many training reviews make a step; None: 512.
-    learning_rate : float, optional
-        Of the first step, from where it falls to 0 along a cosine; None: 0.01.
-    weights : str, Path or Weights, optional
-        Pretrained weights to start from: a safetensors file. Users they have seen are skipped.
-    device : {"cpu", "cuda"}
-        Where to compute.
+
+    Other options: see `PooledPretraining`.
 
     References
     ----------
@@ -92,7 +83,3 @@ class GruP(PooledPretraining):
     fine_tuning: ClassVar[Recipe] = Recipe(
         epochs=16, batch_size=512, learning_rate=0.01, weight_decay=1e-5
     )
-
-    def sizes(self, *, whole_days: bool) -> Sizes:
-        """Hidden units."""
-        return (self.hidden,)

@@ -96,19 +96,8 @@ class LstmPublished(NetworkAlgorithm):
     ----------
     hidden : int
         Number of hidden units.
-    epochs : int
-        How often each training review is used.
-    batch_size : int
-        About how many training reviews make a step.
-    learning_rate : float
-        Of the first step.
-    device : {"cpu", "cuda"}
-        Where to compute; one user is far too little to fill a GPU.
 
-    Raises
-    ------
-    ConfigError
-        If a parameter is out of range, or there is no GPU to use.
+    Other options: see `NetworkAlgorithm`.
 
     References
     ----------

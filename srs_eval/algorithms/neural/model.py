@@ -11,6 +11,7 @@ from torch import Tensor
 from srs_eval.algorithms.neural.network import Device, Network, Sizes, built, feature_table
 from srs_eval.algorithms.neural.sequences import batch_of, groups_of_entries, histories_before
 from srs_eval.algorithms.neural.training import one_thread
+from srs_eval.algorithms.traits import CurveOnly
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 _ENTRIES_AT_A_TIME = 2**17
@@ -18,7 +19,7 @@ _SMALLEST_P = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkModel:
+class NetworkModel(CurveOnly):
     """A trained network. It predicts in double precision, so that batches do not matter.
 
     Parameters
@@ -41,27 +42,8 @@ class NetworkModel:
     scaling: tuple[float, ...] = ()
     device: Device = "cpu"
 
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict recall at each of `rows` from the reviews before it and its elapsed time.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-        """
-        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
-
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, the history staying as it is.
-
-        Parameters
-        ----------
-        elapsed : float [len(rows), k]
-            Days since the card's previous review.
-
-        Returns
-        -------
-        p : float64 [len(rows), k], in (0, 1)
-        """
+        """Predict recall at other elapsed times, the history staying as it is."""
         network = self._built()
         days = torch.as_tensor(np.asarray(elapsed, np.float64), device=self.device)
         with torch.no_grad(), one_thread():

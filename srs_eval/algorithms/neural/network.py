@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.neural.sequences import Histories, batch_of
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
@@ -94,7 +95,7 @@ class Network(nn.Module):
 
     def unread(self) -> Tensor:
         """State before any review, [numbers of the state]: by default, after a row of zeros."""
-        n_features = self.features(_NO_REVIEWS).shape[1]
+        n_features = self.features(no_reviews()).shape[1]
         nothing = torch.zeros(1, 1, n_features, dtype=self._like.dtype, device=self._like.device)
         return self.read(nothing, torch.zeros(1, dtype=torch.int64))[0]
 
@@ -265,16 +266,3 @@ def one_hot(rating: IntArray) -> FloatArray:
     """Write ratings as four 0/1 numbers, [len(rating), 4]."""
     columns: FloatArray = (rating[:, None] == np.arange(1, 5)).astype(np.float64)
     return columns
-
-
-_NOTHING = np.zeros(0, np.int64)
-_NO_REVIEWS = Reviews(
-    user="",
-    card=_NOTHING,
-    day=_NOTHING,
-    rating=_NOTHING,
-    elapsed_days=_NOTHING,
-    elapsed=np.zeros(0),
-    row=_NOTHING,
-    duration_ms=np.zeros(0),
-)

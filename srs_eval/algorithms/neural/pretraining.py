@@ -33,6 +33,9 @@ class PretrainedAlgorithm(NetworkAlgorithm):
     weights : str, Path or Weights, optional
         A safetensors file that `pretrain` and `Weights.save` made, or what it would hold; None:
         weights are drawn.
+
+    Other options: see `NetworkAlgorithm`. Those left at None are as `fine_tuning` says with
+    weights, and as `recipe` says without.
     """
 
     weights: str | Path | Weights | None = None
@@ -87,6 +90,8 @@ class PooledPretraining(PretrainedAlgorithm):
     """A network that can be pretrained on the reviews of many users as if they were one's.
 
     As published: 32 epochs, learning rate 0.04, batches of 65,536 reviews.
+
+    Options: see `PretrainedAlgorithm`.
     """
 
     pretraining: ClassVar[Recipe] = Recipe(
@@ -140,6 +145,8 @@ class ReptilePretraining(PretrainedAlgorithm):
     outer_steps : int
         How many users to learn from, one after the other, again and again in an order drawn
         for each round.
+
+    Other options: see `PretrainedAlgorithm`.
 
     References
     ----------

@@ -88,7 +88,9 @@ def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = 
     order = np.argsort(reviews.card, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    card_begins = _card_begins(reviews.card[order])
+    card = reviews.card[order]
+    first = np.append(True, card[1:] != card[:-1])[: len(card)]
+    card_begins = np.maximum.accumulate(np.where(first, np.arange(len(card)), 0))
     steps = place[rows] - card_begins[place[rows]]
     wanted = steps > 0 if longest is None else (steps > 0) & (steps <= longest)
     target = np.flatnonzero(wanted)
@@ -185,12 +187,6 @@ def ranges(begin: IntArray, length: IntArray) -> IntArray:
     within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
     numbers: IntArray = within + np.repeat(begin, length)
     return numbers
-
-
-def _card_begins(card: IntArray) -> IntArray:
-    """Find, in a log sorted by card, the position at which each entry's card begins."""
-    first = np.r_[True, card[1:] != card[:-1]][: len(card)]
-    return np.maximum.accumulate(np.where(first, np.arange(len(card)), 0))
 
 
 def _cut(order: IntArray, group: IntArray) -> list[IntArray]:

@@ -92,18 +92,7 @@ class Transformer(PooledPretraining):
     epochs starts at the pretrained weights: with `weights`, that is what `epochs` is. Without,
     weights are drawn and trained for 20 epochs.
 
-    Parameters
-    ----------
-    epochs : int, optional
-        How often each training review is used; None: 5 with weights, 20 without.
-    batch_size : int, optional
-        About how many training reviews make a step; None: 512.
-    learning_rate : float, optional
-        Of the first step, from where it falls to 0 along a cosine; None: 0.04.
-    weights : str, Path or Weights, optional
-        Pretrained weights to start from: a safetensors file. Users they have seen are skipped.
-    device : {"cpu", "cuda"}
-        Where to compute.
+    Options: see `PooledPretraining`.
 
     References
     ----------

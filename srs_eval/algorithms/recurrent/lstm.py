@@ -14,13 +14,14 @@ from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
 from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.packing import pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
+from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -32,7 +33,7 @@ _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
 
 @dataclass(frozen=True)
-class Lstm:
+class Lstm(Traits):
     r"""A long short-term memory that reads a card's history and gives its forgetting curve.
 
     For each earlier review of the card, same-day ones included, the network reads
@@ -93,8 +94,6 @@ class Lstm:
     start: Weights | None = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "lstm"
     same_day: ClassVar[bool] = True
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Read the weights, and refuse options out of range."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.family import EASY, GOOD, HARD, exponential_forgetting, quarter_widths
+from srs_eval.algorithms.fsrs.family import EASY, GOOD, HARD, ExponentialForgetting, quarter_widths
 from srs_eval.algorithms.options import require_bool
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
@@ -21,7 +21,7 @@ _UPPER = (9999.0, 9999.0, 5.0, 5.0, 1.3, 1.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class AnkiSm2Equations:
+class AnkiSm2Equations(ExponentialForgetting):
     """Anki's interval as the time after which recall has fallen to 90 %.
 
     Parameters, as the deck options call them: `w[0]` graduating interval, `w[1]` easy
@@ -49,10 +49,6 @@ class AnkiSm2Equations:
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Interval and ease after the first review."""
         return self._floored(m, m.where(rating == EASY, w[1], w[0])), w[2]
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Exponential forgetting, at 90 % when the interval is over."""
-        return exponential_forgetting(state[0], elapsed)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value

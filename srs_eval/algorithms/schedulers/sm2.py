@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import IntArray, Reviews, When
+from srs_eval.nouns import IntArray, Reviews
 
 _LONGEST_INTERVAL = 36500.0
 
@@ -60,7 +61,7 @@ class Sm2Equations:
 
 
 @dataclass(frozen=True, slots=True)
-class Sm2:
+class Sm2(Traits):
     """SM-2 as published, nothing learned.
 
     Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,
@@ -68,10 +69,6 @@ class Sm2:
     predicted review; no parameters. Published row, without same-day reviews: log
     loss 0.722, RMSE(bins) 0.2031, AUC 0.6026.
     """
-
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
         """Return the algorithm: it has nothing to learn."""

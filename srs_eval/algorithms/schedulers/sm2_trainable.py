@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.family import exponential_forgetting
+from srs_eval.algorithms.fsrs.family import ExponentialForgetting
 from srs_eval.algorithms.fsrs.fitting import shortest_stability
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
@@ -19,7 +19,7 @@ _LOWEST_EASE, _HIGHEST_EASE = 1.3, 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sm2TrainableEquations:
+class Sm2TrainableEquations(ExponentialForgetting):
     """SM-2 whose interval is not rounded, and whose constants are parameters.
 
     `w[0]` and `w[1]` are the first two intervals, `w[2]` is the first ease; ratings move the
@@ -47,10 +47,6 @@ class Sm2TrainableEquations:
         """State after the card's first review: the first interval, whatever the rating."""
         interval = m.clip(w[0], self.shortest_interval, _LONGEST_INTERVAL)
         return interval, self._ease(m, w, w[2], rating), 1.0
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Exponential forgetting, at 90 % when the interval is over."""
-        return exponential_forgetting(state[0], elapsed)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
