@@ -9,7 +9,7 @@ from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 
 class Traits:
-    """Base of algorithms that do not read same-day reviews and predict at the previous review.
+    """Base of algorithms that skip same-day reviews and predict at the card's previous review.
 
     Subclasses declare what is otherwise: see `srs_eval.nouns.Algorithm`.
     """
