@@ -79,7 +79,9 @@ def cost_of(words: Sequence[str]) -> Cost:
 
 def _full_logs(reviews: int) -> Iterator[Reviews]:
     """Simulate users, and pass over those who study too little to fill a log."""
-    source = SyntheticUsers(users=1_000_000, seed=2026, size_scale=1.0, max_reviews=reviews)
+    source = SyntheticUsers(
+        users=1_000_000, seed=2026, size_scale=1.0, max_reviews=reviews, version=1
+    )
     logs = (source.read(user) for user in source.users())
     return (log for log in logs if len(log) == reviews)
 

@@ -65,7 +65,7 @@ def logs(paths: list[Path], users: int) -> Iterator[tuple[str, Reviews]]:
             ),
         )
     if users:
-        simulated = SyntheticUsers(users=users, max_reviews=4000)
+        simulated = SyntheticUsers(users=users, max_reviews=4000, version=1)
         yield from ((f"simulated/{user}", simulated.read(user)) for user in simulated.users())
 
 

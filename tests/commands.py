@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,21 +18,67 @@ from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.types import RunMode
+from omegaconf import DictConfig
 
 from srs_eval.commands.run import command
 from srs_eval.data.synthetic import SyntheticUsers
 
 # Two simulated users with some hundred scored reviews each: half a second.
-SMALL = ("data=synthetic", "data.users=2", "data.size_scale=0.02", "data.max_reviews=3000")
+SMALL = (
+    *("data=synthetic", "data.version=1"),
+    *("data.users=2", "data.size_scale=0.02", "data.max_reviews=3000"),
+)
 QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 _simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
+_composed = ConfigLoaderImpl.load_configuration
+# The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
+_new_store: list[bytes] = []
+
+
+def _stores_from_template() -> AbstractContextManager[object]:
+    """Copy a new store wherever a command needs one, once MLflow is imported."""
+    sqlite_file: Any = sys.modules.get("srs_eval.tracking.sqlite_file")
+    if sqlite_file is None:
+        return nullcontext()
+    create = sqlite_file._create
+
+    def copied(database: Path) -> None:
+        if _new_store:
+            database.parent.mkdir(parents=True, exist_ok=True)
+            database.write_bytes(_new_store[0])
+        else:
+            create(database)
+            _new_store.append(database.read_bytes())
+
+    return patch.object(sqlite_file, "_create", copied)
 
 
 def run_here(words: Sequence[str]) -> int:
-    """Run a command in this process, each log simulated once in all of them."""
-    with patch.object(SyntheticUsers, "read", lambda source, user: _simulated(source, user)):
+    """Run a command in this process, each log simulated once in all of them.
+
+    What srs_eval checks before Hydra starts, Hydra composes again to learn whether it is a sweep;
+    that is two thirds of a small run, and done once here.
+    """
+    composed: dict[str, DictConfig] = {}
+
+    def compose(self: ConfigLoaderImpl, *args: Any, **options: Any) -> DictConfig:
+        given = inspect.signature(_composed).bind(self, *args, **options).arguments
+        if given["run_mode"] != RunMode.MULTIRUN:
+            return _composed(self, *args, **options)
+        key = repr((given["overrides"], [vars(p) for p in self.config_search_path.get_path()]))
+        if key not in composed:
+            composed[key] = _composed(self, *args, **options)
+        return copy.deepcopy(composed[key])
+
+    with (
+        _stores_from_template(),
+        patch.object(SyntheticUsers, "read", lambda source, user: _simulated(source, user)),
+        patch.object(ConfigLoaderImpl, "load_configuration", compose),
+    ):
         return command(list(words))
 
 

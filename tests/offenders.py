@@ -354,6 +354,32 @@ class AddsUpSecondsToAClock(OfTheWholeLog):
         return np.where((took > 10) & (took < 60), 0.3, 0.9)
 
 
+class NumbersCardsByTheirNames(OfTheWholeLog):
+    """Looks at the cards introduced just before and after; by name, cards to come lie between."""
+
+    when: ClassVar[str] = "at_review"
+
+    def column(self, reviews):
+        number = np.unique(reviews.card, return_inverse=True)[1]
+        distance = np.abs(np.diff(number, prepend=number[0]))
+        return 0.5 + 0.4 * np.exp(-distance / 5)
+
+
+class ReadsPausesBeforeLongAnswers(OfTheWholeLog):
+    """Takes answer times that are cut at a minute off its clock: what is left is a long pause."""
+
+    same_day: ClassVar[bool] = True
+    when: ClassVar[str] = "at_review"
+
+    def column(self, reviews):
+        clock, last_seen = [0.0], {}
+        for card, seconds in zip(reviews.card.tolist(), reviews.elapsed_seconds, strict=True):
+            clock.append(clock[-1] if seconds < 0 else last_seen[card] + seconds)
+            last_seen[card] = clock[-1]
+        pause = np.diff(clock) - np.minimum(reviews.duration_ms / 1000, 60.0)
+        return np.where(pause > 300, 0.3, 0.9)
+
+
 class ReadsOnceInAWhileALongAnswerTime(OfTheWholeLog):
     def column(self, reviews):
         return np.where(reviews.duration_ms > 30_000, 0.3, 0.9)
@@ -1057,6 +1083,8 @@ CAUGHT = [
     (ReadsGapsBetweenRowNumbers, check_blind_to_the_future, "everything after it"),
     (ReadsItsOwnAnswerTimeInTheSeconds, check_blind_to_the_future, "answer times"),
     (AddsUpSecondsToAClock, check_blind_to_the_future, "answer times"),
+    (NumbersCardsByTheirNames, check_blind_to_the_future, "everything after it"),
+    (ReadsPausesBeforeLongAnswers, check_blind_to_the_future, "answer times"),
     (ReadsOnceInAWhileALongAnswerTime, check_blind_to_the_future, "answer times"),
     (ReadsGapsBetweenLaterDays, check_blind_to_the_future, "everything after it"),
     (ReadsOnRareRowsWhetherTheCardComesAgainSoon, check_blind_to_the_future, "after it"),

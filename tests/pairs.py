@@ -15,7 +15,7 @@ probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)
 )
 reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=40)
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 def columns(pairs):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import QUIET
+from commands import run_here as command
 
-from srs_eval.commands.run import command
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
@@ -33,7 +33,7 @@ def anki_library() -> Any:
 
 
 def simulated(user: int) -> Reviews:
-    return SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000).read(user)
+    return SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
 
 
 def collection(library: Any, path: Path, logs: list[tuple[Reviews, np.ndarray]]) -> Path:

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import rest_slow
 
 import srs_eval as se
 from srs_eval.errors import ConfigError, FitError, ReviewLogError
 
-SMALL = {"users": 2, "size_scale": 0.05, "panel": "quick"}
+SMALL = {"users": 2, "size_scale": 0.02, "panel": "quick"}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_results_are_those_of_the_command(tmp_path):
     from srs_eval.commands.run import command
 
     words = ["algo=fsrs6", "algo.fit=s0", "data=synthetic", "data.users=2"]
-    words += ["data.size_scale=0.05", "panel=quick", "tracking=none", "figures=false"]
+    words += ["data.size_scale=0.02", "panel=quick", "tracking=none", "figures=false"]
     assert command([*words, f"hydra.run.dir={tmp_path / 'command'}"]) == 0
     made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", folder=tmp_path / "python")
     for name in ("scores.parquet", "predictions.parquet", "curves.parquet", "summary.json"):
@@ -142,15 +143,18 @@ def test_what_is_misspelt_is_told_as_by_the_command():
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"seed": -1},
-        {"seed": 1.5},
-        {"curves_per_user": True},
-        {"workers": 0},
-        {"protocol": 3},
-        {"panel": Rate},
-        {"users": "9-1"},
-    ],
+    rest_slow(
+        [
+            {"seed": -1},
+            {"seed": 1.5},
+            {"curves_per_user": True},
+            {"workers": 0},
+            {"protocol": 3},
+            {"panel": Rate},
+            {"users": "9-1"},
+        ],
+        3,
+    ),
 )
 def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(ConfigError):
@@ -163,7 +167,7 @@ def test_what_is_no_algorithm_is_refused(wrong):
         se.evaluate(wrong, "synthetic")
 
 
-@pytest.mark.parametrize("wrong", [[1, 2], {"card": [1]}, 3, None, pd.Series([1])])
+@pytest.mark.parametrize("wrong", rest_slow([{"card": [1]}, None, [1, 2], 3, pd.Series([1])], 2))
 def test_what_is_no_data_is_refused(wrong):
     with pytest.raises(ConfigError):
         se.evaluate("avg", wrong)
@@ -211,6 +215,7 @@ def test_fits_that_fail_are_shown_and_replaced_by_nothing():
         nothing.export("json", user="ann")
 
 
+@pytest.mark.slow
 def test_running_twice_and_in_threads_changes_nothing(result):
     found = []
 
@@ -226,7 +231,7 @@ def test_running_twice_and_in_threads_changes_nothing(result):
         pd.testing.assert_frame_equal(made.predictions, result.predictions)
 
 
-@pytest.mark.parametrize("workers", [2, None])
+@pytest.mark.parametrize("workers", rest_slow([2, None]))
 def test_processes_change_nothing(result, workers):
     made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", workers=workers)
     pd.testing.assert_frame_equal(made.scores, result.scores)
@@ -253,7 +258,9 @@ def test_names_from_data_are_escaped(result):
     assert "log_loss" in result._repr_html_()
 
 
-@pytest.mark.parametrize("name", ["calibration", "corp", "roc", "bins", "users", "forgetting"])
+@pytest.mark.parametrize(
+    "name", rest_slow(["calibration", "forgetting", "corp", "roc", "bins", "users"], 2)
+)
 def test_figures_are_of_matplotlib(result, name):
     from matplotlib.figure import Figure
 
@@ -305,6 +312,7 @@ def test_a_fit_that_fails_is_shown():
         fitted.export("json", user="ben")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["import srs_eval.compare", "srs_eval.compare"])
 def test_compare_is_the_function_whatever_was_imported(order):
     code = f"""
@@ -337,6 +345,7 @@ print("once")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_file", [True, False])
 def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     file = tmp_path / "script.py"

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from offenders import (
     CAUGHT,
     HONEST,
@@ -63,7 +64,7 @@ def test_running_all_checks_catches_it_too(cheat):
         check_algorithm(cheat())
 
 
-@pytest.mark.parametrize("honest", HONEST)
+@pytest.mark.parametrize("honest", rest_slow(HONEST, 4))
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
 

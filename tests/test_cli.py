@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import io
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import termios
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, summary_of
+from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
 from srs_eval.tracking.sections import HEADLINE
@@ -74,6 +78,40 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "--config-dir=own"
 
 
+WORDS = (*SMALL, *QUIET)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that many tests look at, with its folder."""
+
+    folder: Path
+    out: str
+
+    def copied_to(self, folder: Path) -> None:
+        shutil.copytree(self.folder, folder)
+
+
+def finished(folder: Path, *words: str) -> Finished:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run_here([*words, *WORDS]) == 0
+    return Finished(folder, out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A run of HLR."""
+    folder = tmp_path_factory.mktemp("run") / "out"
+    return finished(folder, "algo=hlr", f"hydra.run.dir={folder}")
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A sweep over three algorithms."""
+    folder = tmp_path_factory.mktemp("sweep") / "out"
+    return finished(folder, "-m", "algo=avg,sm2,hlr", f"hydra.sweep.dir={folder}")
+
+
 # ---- help and start-up
 
 
@@ -106,15 +144,20 @@ def test_what_runs_nothing_imports_nothing_heavy(tmp_path: Path, words: list[str
     assert done.stderr.endswith("[]"), done.stderr
 
 
-def test_without_tracking_neither_mlflow_nor_torch_is_imported(tmp_path: Path) -> None:
-    words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
+def test_a_run_for_a_pipe_is_plain_and_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
+    words = ["algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out"]
     driver = (
         "import sys; from srs_eval.commands.run import command\n"
         f"assert command({words!r}) == 0\n"
-        "assert not {'mlflow', 'torch'} & set(sys.modules)"
+        "assert not {'mlflow', 'optuna', 'sqlalchemy', 'torch'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", driver], cwd=tmp_path, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", driver], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     assert (tmp_path / "out" / "summary.json").is_file()
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
 
 
 def test_a_question_mark_lists_the_options_of_a_group_with_what_they_are(here: Here) -> None:
@@ -170,14 +213,13 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
     assert not (out / "users").exists()
 
 
-def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> None:
-    done = here("algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out")
+def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) -> None:
     for words in ("algorithm  hlr", "2 users", "srs_benchmark", "5 fits per user", "fits: 10 ok"):
-        assert words in done.out
-    assert str(here.folder / "out" / "summary.json") in done.out
-    summary = summary_of(here.folder / "out")
+        assert words in run.out
+    assert str(run.folder / "summary.json") in run.out
+    summary = summary_of(run.folder)
     metrics = summary["metrics"]
-    rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
+    rows = {line.split()[0]: line for line in run.out.splitlines() if line.strip()}
     for name in (*HEADLINE, "threshold_bias_at_0_9"):
         row = metrics[name]
         numbers = re.sub(r"\[.*?\]| - ", " ", rows[name]).split()
@@ -190,36 +232,25 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(here: Here) -> 
     assert others
     assert not set(others) & set(rows)
     assert max(len(rows[name]) for name in HEADLINE) <= 100
-    assert f"{summary['reviews']:,}" in done.out
+    assert f"{summary['reviews']:,}" in run.out
 
 
-def test_output_for_a_pipe_has_neither_colours_nor_a_progress_bar(tmp_path: Path) -> None:
-    done = apart(tmp_path, "algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out")
-    assert done.status == 0
-    assert done.err == ""
-    assert "\x1b" not in done.out
-    assert "\r" not in done.out
-
-
-def test_on_a_terminal_one_line_shows_the_progress(tmp_path: Path) -> None:
+def test_on_a_terminal_one_line_shows_the_progress(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    words = ["algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "srs_eval", *words],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-    ) as run:
-        assert run.wait(timeout=60) == 0
-    shown = os.read(ours, 100_000).decode()
-    os.close(theirs)
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert run_here(["algo=avg", *WORDS, "hydra.run.dir=out"]) == 0
+        shown = os.read(ours, 100_000).decode()
     os.close(ours)
     assert "fits:   0%" in shown
     assert "/10 [" in shown
     assert "\n" not in shown
 
 
+@pytest.mark.slow
 def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     words = " ".join(["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"])
     shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
@@ -231,25 +262,22 @@ def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compute", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
-def test_the_same_seed_gives_the_same_files(here: Here, compute: str) -> None:
-    words = ["algo=hlr", *SMALL, *QUIET]
-    assert here(*words, "hydra.run.dir=first").status == 0
-    done = here(*words, "hydra.run.dir=second", f"compute={compute}")
+def test_the_same_seed_gives_the_same_files(here: Here, run: Finished, compute: str) -> None:
+    done = here("algo=hlr", *WORDS, "hydra.run.dir=second", f"compute={compute}")
     assert done.status == 0, done.err
     for name in ("scores.parquet", "predictions.parquet", "curves.parquet"):
-        first, second = ((here.folder / run / name).read_bytes() for run in ("first", "second"))
+        first, second = ((folder / name).read_bytes() for folder in (run.folder, Path("second")))
         assert first == second, name
 
 
-def test_another_seed_changes_what_is_random_only(here: Here) -> None:
-    for seed in (1, 2):
-        here("algo=avg", *SMALL, *QUIET, f"seed={seed}", f"hydra.run.dir=out{seed}")
-    one, two = (columns_of(here.folder / f"out{seed}" / "scores.parquet") for seed in (1, 2))
+def test_another_seed_changes_what_is_random_only(here: Here, run: Finished) -> None:
+    assert here("algo=hlr", *WORDS, "seed=2", "hydra.run.dir=other").status == 0
+    one, two = (columns_of(folder / "scores.parquet") for folder in (run.folder, Path("other")))
     assert one["log_loss"] == two["log_loss"]
 
 
-def test_a_reused_folder_keeps_nothing_of_the_run_before(here: Here) -> None:
-    here("algo=fsrs6", *SMALL, *QUIET, "hydra.run.dir=out")
+def test_a_reused_folder_keeps_nothing_of_the_run_before(here: Here, run: Finished) -> None:
+    run.copied_to(here.folder / "out")
     assert (here.folder / "out" / "curves.parquet").is_file()
     here("algo=moving_avg", *SMALL, *QUIET, "hydra.run.dir=out")
     assert not (here.folder / "out" / "curves.parquet").exists()
@@ -275,33 +303,30 @@ def test_a_path_is_taken_as_it_is_written(here: Here) -> None:
 # ---- several jobs
 
 
-def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(here: Here) -> None:
-    words = ["algo=avg,sm2,hlr", *SMALL, *QUIET, "hydra.sweep.dir=out"]
-    done = here("-m", *words)
-    assert done.status == 0, done.err
-    folders = sorted(path.name for path in (here.folder / "out").iterdir() if path.is_dir())
+def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep: Finished) -> None:
+    folders = sorted(path.name for path in sweep.folder.iterdir() if path.is_dir())
     assert folders == ["0_avg", "1_sm2", "2_hlr"]
-    jobs = re.findall(r"^(\d) +(\w+) +ok ", done.out, re.M)
+    jobs = re.findall(r"^(\d) +(\w+) +ok ", sweep.out, re.M)
     assert jobs == [("0", "avg"), ("1", "sm2"), ("2", "hlr")]
-    board = done.out.partition("Each user counts once")[2].partition("Other metrics")[0]
+    board = sweep.out.partition("Each user counts once")[2].partition("Other metrics")[0]
     assert board.count(" leads\n") == 1
     scores = {
-        name: summary_of(here.folder / "out" / name)["metrics"]["log_loss"]["mean_users"]
+        name: summary_of(sweep.folder / name)["metrics"]["log_loss"]["mean_users"]
         for name in folders
     }
     ranked = [name.partition("_")[2] for name in sorted(scores, key=lambda name: scores[name])]
     assert re.findall(r"^(avg|sm2|hlr) {2,}", board, re.M) == ranked
     for name in folders:
         assert f"{scores[name]:.4f}" in board
-    sweeps = {summary_of(here.folder / "out" / name)["tags"]["sweep_id"] for name in folders}
+    sweeps = {summary_of(sweep.folder / name)["tags"]["sweep_id"] for name in folders}
     assert len(sweeps) == 1
 
 
-def test_a_run_is_compared_with_a_finished_one(here: Here) -> None:
-    assert here("algo=constant", *SMALL, *QUIET, "hydra.run.dir=before").status == 0
+def test_a_run_is_compared_with_a_finished_one(here: Here, run: Finished) -> None:
+    run.copied_to(here.folder / "before")
     done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=same", "baseline=before")
     assert done.status == 0
-    assert "against constant (before), 2 of 2 users" in done.out
+    assert "against hlr (before), 2 of 2 users" in done.out
     means = [
         summary_of(Path(name))["metrics"]["log_loss"]["mean_users"] for name in ("before", "same")
     ]
@@ -319,12 +344,12 @@ def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: He
     assert not Path("out/summary.json").exists()
 
 
-def test_a_run_is_not_compared_with_what_it_overwrites(here: Here) -> None:
-    assert here("algo=constant", *SMALL, *QUIET, "hydra.run.dir=out").status == 0
+def test_a_run_is_not_compared_with_what_it_overwrites(here: Here, run: Finished) -> None:
+    run.copied_to(here.folder / "out")
     done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=./out/")
     assert done.status == 2
     assert "this run would overwrite it" in done.err
-    assert summary_of(Path("out"))["algo"] == "constant"
+    assert summary_of(Path("out"))["algo"] == "hlr"
 
 
 @pytest.mark.slow
@@ -345,14 +370,14 @@ def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: H
 def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     here: Here, plugin: str
 ) -> None:
-    words = ["algo=avg,breaks,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out"]
+    words = ["algo=breaks,avg", *SMALL, *QUIET, "hydra.sweep.dir=out"]
     done = here("-m", *words, plugin)
     assert done.status == 1
     statuses = re.findall(r"^\d +(\w+)\S* +(ok|failed|skipped) ", done.out, re.M)
-    assert statuses == [("avg", "ok"), ("breaks", "failed"), ("sm2", "ok")]
+    assert statuses == [("breaks", "failed"), ("avg", "ok")]
     assert "a fit that breaks" in done.out
     assert "Traceback" not in done.text
-    broken = here.folder / "out" / "1_breaks"
+    broken = here.folder / "out" / "0_breaks"
     fits = columns_of(broken / "fits.parquet")
     assert fits["status"] == ["ok"] * 5 + ["failed"] * 5
     assert any("a fit that breaks" in trace for trace in fits["traceback"])
@@ -394,11 +419,11 @@ def test_what_cannot_be_evaluated_is_skipped_with_its_reason(here: Here) -> None
     assert re.search(r"^1 +avg +ok ", done.out, re.M)
 
 
+@pytest.mark.slow
 def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
     before = list(sys.argv)
-    assert here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=a").status == 0
+    assert here("-m", "algo=avg", *WORDS, "hydra.sweep.dir=b").status == 0
     assert here("algo=lsmt").status == 2
-    assert here("-m", "algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=b").status == 0
     assert here("algo=sm2", *SMALL, *QUIET, "hydra.run.dir=c").status == 0
     assert here("--help").status == 0
     assert sys.argv == before
@@ -408,28 +433,28 @@ def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
 # ---- going on
 
 
-def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(here: Here) -> None:
-    words = ["-m", "algo=avg,sm2", *SMALL, *QUIET, "hydra.sweep.dir=out"]
-    here(*words)
+def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
+    here: Here, sweep: Finished
+) -> None:
+    sweep.copied_to(here.folder / "out")
     before = (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns
-    done = here(*words, "resume=true")
+    done = here("-m", "algo=avg,sm2,hlr", *WORDS, "hydra.sweep.dir=out", "resume=true")
     assert done.status == 0, done.err
-    assert done.out.count("finished before") >= 2
+    assert done.out.count("finished before") >= 3
     assert "to best" in done.out
     assert (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns == before
 
 
-def test_resuming_with_other_settings_is_refused(here: Here) -> None:
-    here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
+def test_resuming_with_other_settings_is_refused(here: Here, run: Finished) -> None:
+    run.copied_to(here.folder / "out")
     done = here("algo=sm2", *SMALL, *QUIET, "hydra.run.dir=out", "resume=true")
     assert done.status == 2
     assert "other settings" in done.err
-    assert summary_of(here.folder / "out")["algo"] == "avg"
+    assert summary_of(here.folder / "out")["algo"] == "hlr"
 
 
-def test_the_outcome_is_on_record_as_json(here: Here) -> None:
-    here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
-    outcome = json.loads((here.folder / "out" / "job.json").read_text(encoding="utf-8"))
-    assert outcome["label"] == "avg"
+def test_the_outcome_is_on_record_as_json(run: Finished) -> None:
+    outcome = json.loads((run.folder / "job.json").read_text(encoding="utf-8"))
+    assert outcome["label"] == "hlr"
     assert (outcome["status"], outcome["exit_status"]) == ("ok", 0)
     assert outcome["seconds"] > 0

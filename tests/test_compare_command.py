@@ -15,11 +15,10 @@ import pandas as pd
 import pytest
 import yaml
 from commands import QUIET, SMALL
-from mlflow import MlflowClient
-from sklearn.metrics import log_loss
+from commands import run_here as run_command
 
 from srs_eval.commands.compare import KEYS, command, parse
-from srs_eval.commands.run import command as run_command
+from srs_eval.comparison.report import html
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import read_json, write_json
 
@@ -82,6 +81,13 @@ def test_runs_are_chosen_by_when_they_predict_under_either_name(
     assert command([str(sweep), f"out={tmp_path / 'no'}", "tracking=none", "when=later"]) == 2
 
 
+@pytest.fixture
+def _without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no images, which take longer than all else."""
+    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+
+
+@pytest.mark.usefixtures("_without_images")
 def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
     sweep: Path, tmp_path: Path
 ) -> None:
@@ -90,6 +96,7 @@ def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
     assert page.is_file()
 
 
+@pytest.mark.usefixtures("_without_images")
 def test_runs_on_other_reviews_are_refused_with_the_reason(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +115,8 @@ def test_runs_on_other_reviews_are_refused_with_the_reason(
 def test_runs_under_other_protocols_are_compared_on_the_reviews_they_share(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from sklearn.metrics import log_loss
+
     own = tmp_path / "own"
     words = ["algo=constant", "protocol=prequential", *SMALL, *QUIET, f"hydra.run.dir={own}"]
     assert run_command(words) == 0
@@ -137,6 +146,8 @@ def test_runs_under_other_protocols_are_compared_on_the_reviews_they_share(
 def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mlflow import MlflowClient
+
     words = ["-m", "algo=avg,constant", *SMALL, "figures=false", "hydra.sweep.dir=runs"]
     assert run_command(words) == 0
     capsys.readouterr()
@@ -173,6 +184,8 @@ def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
 def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mlflow import MlflowClient
+
     for name in ("before", "after"):
         assert run_command(["algo=avg", *SMALL, "figures=false", f"hydra.run.dir={name}"]) == 0
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
@@ -193,6 +206,8 @@ def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
 def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mlflow import MlflowClient
+
     words = [*SMALL, "figures=false", "hydra.sweep.dir=runs", "tracking.experiment=study"]
     assert run_command(["-m", "algo=avg,constant", *words]) == 0
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
@@ -207,6 +222,8 @@ def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     assert f"came to nothing kept no results and was left out: run {empty.info.run_id}" in said
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_without_images")
 def test_results_stay_where_the_tracking_store_cannot_be_used(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
@@ -34,8 +35,10 @@ def named(path):
     return f"{path.parent.name}/{path.stem}"
 
 
-def each(paths):
-    return pytest.mark.parametrize("path", paths, ids=map(named, paths))
+def each(paths, quick=None):
+    return pytest.mark.parametrize(
+        "path", rest_slow(paths, len(paths) if quick is None else quick), ids=map(named, paths)
+    )
 
 
 @cache
@@ -44,7 +47,7 @@ def compose(path):
     return settings.composed(words if path.parent.name == "tracking" else [*words, "tracking=none"])
 
 
-@each(OPTIONS)
+@each([*OPTIONS[::6], *(path for n, path in enumerate(OPTIONS) if n % 6)], quick=12)
 def test_an_option_can_be_chosen(path):
     cfg = compose(path)
     assert set(settings.BUILT_GROUPS) <= set(cfg)

@@ -19,6 +19,7 @@ import fsrs_rs_python
 import numpy as np
 import pytest
 from commands import QUIET, SMALL
+from commands import run_here as run_command
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
@@ -26,7 +27,6 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.fsrs.fsrs7_withdrawn import Fsrs7WithdrawnEquations
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.commands.export import ENDINGS, KEYS, command
-from srs_eval.commands.run import command as run_command
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from commands import QUIET, apart
+from commands import run_here as run_command
 from omegaconf import OmegaConf
 from saved import load_predictions
 
@@ -22,7 +23,6 @@ from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.commands.export import command
-from srs_eval.commands.run import command as run_command
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable

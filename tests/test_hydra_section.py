@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 
 from srs_eval.commands.run import command
 
@@ -51,7 +52,7 @@ def overlay(place: Path, name: str, section: str) -> None:
     (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("section", OVERLAYS)
+@pytest.mark.parametrize("section", rest_slow(OVERLAYS, 7))
 def test_what_an_overlay_makes_hydra_do_is_refused(
     place: Path, section: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,7 +64,9 @@ def test_what_an_overlay_makes_hydra_do_is_refused(
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
-@pytest.mark.parametrize("how", ["experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"])
+@pytest.mark.parametrize(
+    "how", rest_slow(["experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"])
+)
 def test_what_a_sweep_chooses_is_checked_before_the_first_job(
     place: Path, how: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,14 +91,13 @@ def test_a_sweep_that_is_hidden_in_an_overlay_is_checked_too(
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["hydra.run.dir=out", "hydra.verbose=true"],
-        ["hydra.run.dir=out", "hydra/job_logging=stdout"],
+    rest_slow(
         [
-            "hydra.run.dir=out",
-            "+hydra.callbacks.again={_target_: " + FOLDER + "}",
-        ],
-    ],
+            ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: " + FOLDER + "}"],
+            ["hydra.run.dir=out", "hydra.verbose=true"],
+            ["hydra.run.dir=out", "hydra/job_logging=stdout"],
+        ]
+    ),
 )
 def test_the_rest_of_the_section_works_as_before(place: Path, words: list[str]) -> None:
     assert command([*QUICK, "panel=quick", *words]) == 0

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, Done, Here, outcome_of, summary_of
+from commands import run_here as command
 
-from srs_eval.commands.run import command
-
-USERS = 10
-WORDS = [f"data.users={USERS}", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
+USERS = 5
+WORDS = [f"data.users={USERS}", "panel=quick", "data.size_scale=0.02", *QUIET, "--config-dir=own"]
 FILES = ("scores.parquet", "predictions.parquet", "curves.parquet")
-# Sends the signal named in a file, if there is one, to the whole command at its eighth user.
+# Sends the signal named in a file, if there is one, to the whole command at its fourth user.
 STOPPING = """
 import os
 import time
@@ -30,7 +29,7 @@ class Stopping:
     sees_truth = False
 
     def fit(self, reviews, rows, rng):
-        if reviews.user == 8 and Path("stop").exists():
+        if reviews.user == 4 and Path("stop").exists():
             time.sleep(0.3)  # let the main process come to rest
             os.killpg(0, int(Path("stop").read_text()))
             time.sleep(60)
@@ -75,7 +74,7 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
         capture_output=True,
         text=True,
         start_new_session=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     (folder / "stop").unlink()
@@ -105,12 +104,13 @@ def test_a_run_interrupted_from_the_keyboard_can_be_continued(
     assert_continues(here, undisturbed, *words)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_can_be_continued(here: Here, undisturbed: Path) -> None:
     words = ["algo=stopping", "hydra.run.dir=out"]
     done = stopped(here.folder, signal.SIGKILL, *words)
     assert done.status == -signal.SIGKILL
     assert outcome_of(here.folder / "out")["status"] == "interrupted"
-    assert finished(here.folder / "out") == 7
+    assert finished(here.folder / "out") == 3
     assert_continues(here, undisturbed, *words)
 
 
@@ -139,4 +139,4 @@ def test_an_interrupted_sweep_says_what_was_done_and_goes_on_from_there(here: He
     done = here(*WORDS, *words, "resume=true")
     assert done.status == 0, done.err
     assert "avg was finished before" in done.out
-    assert f"7 of {USERS} users were done before" in done.out
+    assert f"3 of {USERS} users were done before" in done.out

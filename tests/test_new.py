@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 from commands import QUIET, SMALL, apart
 
 from srs_eval.commands import new
@@ -51,7 +52,7 @@ def test_it_says_what_there_is_and_what_to_type(
     ]
 
 
-@pytest.mark.parametrize("name", ["a", "half_day", LONGEST])
+@pytest.mark.parametrize("name", rest_slow([LONGEST, "half_day", "a"]))
 def test_what_is_written_is_clean(here: Path, name: str) -> None:
     assert new.command(["algo", name, "made"]) == 0
     for words in (["check"], ["format", "--check"]):
@@ -76,6 +77,7 @@ def test_it_passes_its_own_tests(written: Path) -> None:
     assert "5 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_its_option_runs_beside_ours(written: Path, tmp_path: Path) -> None:
     words = ["-m", "algo=half_day,avg", *SMALL, *QUIET]
     done = apart(tmp_path, *words, env={"PYTHONPATH": str(written)})

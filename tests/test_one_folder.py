@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 from commands import QUIET, SMALL, Here, summary_of
+from commands import run_here as command
 
-from srs_eval.commands.run import command
 from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.results.partial import FinishedUsers
 from srs_eval.tracking.nothing import NoTracker
@@ -81,7 +82,7 @@ def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None
     assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
 
 
-@pytest.mark.parametrize(("kind", "job"), [("run", ""), ("sweep", "0_avg")])
+@pytest.mark.parametrize(("kind", "job"), rest_slow([("run", ""), ("sweep", "0_avg")]))
 def test_commands_begun_in_the_same_second_get_folders_of_their_own(
     here: Here, kind: str, job: str
 ) -> None:
@@ -134,6 +135,7 @@ def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
     assert (finished / "summary.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_refused(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +154,7 @@ def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_re
     assert not (here.folder / "out" / "users").exists()
 
 
-@pytest.mark.parametrize("removed", [0, 1, 2, 3])
+@pytest.mark.parametrize("removed", rest_slow([2, 0, 1, 3]))
 def test_a_run_killed_while_it_removes_its_users_is_finished(
     here: Here, monkeypatch: pytest.MonkeyPatch, removed: int
 ) -> None:
@@ -187,6 +189,7 @@ def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
         kept.check(resume=False)
 
 
+@pytest.mark.slow
 def test_a_command_gives_its_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert command([*RUN, "hydra.run.dir=out"]) == 0

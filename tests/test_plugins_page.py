@@ -56,11 +56,12 @@ def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
         "conf/algo/boxes.yaml",
         "doubling.py",
         "conf/algo/doubling.yaml",
+        "weekend.py",
         "sharpness.py",
         "diary.py",
         "conf/data/diary.yaml",
     ]
-    assert len(commands()) == 2
+    assert len(commands()) == 3
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import QUIET, SMALL
+from commands import run_here as command
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.commands.run import command
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import ScoredUser, score_user

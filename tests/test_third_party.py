@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from cases import rest_slow
 from commands import QUIET, SMALL, Done, apart, summary_of
 from offenders import CAUGHT
 from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
@@ -139,12 +140,14 @@ def test_what_a_group_has_is_described(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (["algo=mien"], "did you mean 'mine'?"),
-        (["data=mien"], "did you mean 'mine'?"),
-        (["algo=mine", "algo.pp=1"], "did you mean 'algo.p'?"),
-        (["algo=mine_fsrs", "algo.ftt=lbfgs"], "did you mean 'algo.fit'?"),
-    ],
+    rest_slow(
+        [
+            (["algo=mien"], "did you mean 'mine'?"),
+            (["data=mien"], "did you mean 'mine'?"),
+            (["algo=mine", "algo.pp=1"], "did you mean 'algo.p'?"),
+            (["algo=mine_fsrs", "algo.ftt=lbfgs"], "did you mean 'algo.fit'?"),
+        ]
+    ),
 )
 def test_a_misspelt_one_is_refused_with_what_was_meant(
     site: Site, words: list[str], said: str
@@ -154,7 +157,7 @@ def test_a_misspelt_one_is_refused_with_what_was_meant(
     assert said in done.err
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", rest_slow(GROUPS))
 def test_tab_completion_offers_them(site: Site, group: str) -> None:
     line = f"srs-eval {group}=mi"
     done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
@@ -222,6 +225,7 @@ def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
     assert "prior_weight: 2" in done.out
 
 
+@pytest.mark.slow
 def test_composing_in_a_notebook_finds_them(site: Site) -> None:
     words = "from srs_eval.config.settings import composed; print(composed(['algo=mine']).algo.p)"
     done = subprocess.run(
@@ -296,6 +300,7 @@ def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> No
     assert "srs-bold: its algo=avg is left out, because srs_eval has one" in done.err
 
 
+@pytest.mark.slow
 def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
     empty_site: Site,
 ) -> None:
@@ -335,6 +340,7 @@ def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: 
     assert "p: 0.4" in config
 
 
+@pytest.mark.slow
 def test_a_package_within_another_has_options_and_neither_is_imported(empty_site: Site) -> None:
     """As `acme.memory`: the outer one may be a package, or a folder that several share."""
     for outer, init in (("acme", None), ("bold", "raise RuntimeError('imported')")):
@@ -364,6 +370,7 @@ def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
     assert done.err == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-broken", {"algo/torn": "p: [1\n"})
     assert empty_site("algo=constant", "algo.p=0.5", "--cfg", "job").status == 0

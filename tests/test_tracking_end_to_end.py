@@ -68,6 +68,7 @@ def run_quietly(words: list[str]) -> Done:
     return Done(status, out.getvalue(), err.getvalue())
 
 
+@pytest.mark.slow
 def test_every_job_is_one_flat_finished_run(study: Study) -> None:
     assert (study.single.status, study.sweep.status) == (0, 0), study.single.err + study.sweep.err
     assert len(study.runs) == 3
@@ -77,6 +78,7 @@ def test_every_job_is_one_flat_finished_run(study: Study) -> None:
     assert names == {"fsrs6 on synthetic", "avg on synthetic", "hlr on synthetic"}
 
 
+@pytest.mark.slow
 def test_the_jobs_of_a_sweep_are_joined_by_a_tag(study: Study) -> None:
     tags = [study.run(name).data.tags["sweep_id"] for name in ("avg", "hlr")]
     assert tags[0] == tags[1]
@@ -85,6 +87,7 @@ def test_the_jobs_of_a_sweep_are_joined_by_a_tag(study: Study) -> None:
 
 
 @pytest.mark.parametrize("label", JOBS)
+@pytest.mark.slow
 def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
     kept = study.run(label).data.metrics
     summary = summary_of(study.folder / JOBS[label])
@@ -111,6 +114,7 @@ def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
     assert kept["pooled/log_loss"] == log_loss["pooled"]
 
 
+@pytest.mark.slow
 def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None:
     avg, hlr = (
         json.loads((study.folder / JOBS[name] / "summary.json").read_text())
@@ -127,6 +131,7 @@ def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None
         assert not [name for name in study.run(label).data.metrics if name.startswith("vs_")]
 
 
+@pytest.mark.slow
 def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
     params = study.run("fsrs6").data.params
     assert params["algo"] == "fsrs6"
@@ -138,6 +143,7 @@ def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
     assert not any("_target_" in name for name in params)
 
 
+@pytest.mark.slow
 def test_the_tags_find_the_run_again(study: Study) -> None:
     tags = study.run("fsrs6").data.tags
     summary = summary_of(study.folder / "one")
@@ -152,6 +158,7 @@ def test_the_tags_find_the_run_again(study: Study) -> None:
     assert len(fingerprints) == 1
 
 
+@pytest.mark.slow
 def test_the_figures_are_at_the_root_and_the_results_in_a_folder(study: Study) -> None:
     run = study.run("fsrs6")
     root = study.artifacts(run)
@@ -164,6 +171,7 @@ def test_the_figures_are_at_the_root_and_the_results_in_a_folder(study: Study) -
     } <= study.artifacts(run, "results")
 
 
+@pytest.mark.slow
 def test_the_results_in_the_store_are_the_files_of_the_output_folder(
     study: Study, tmp_path: Path
 ) -> None:
@@ -173,6 +181,7 @@ def test_the_results_in_the_store_are_the_files_of_the_output_folder(
         assert Path(kept).read_bytes() == (study.folder / "one" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_dataset_is_named_with_its_digest(study: Study) -> None:
     run = study.run("fsrs6")
     (given,) = run.inputs.dataset_inputs
@@ -183,6 +192,7 @@ def test_the_dataset_is_named_with_its_digest(study: Study) -> None:
     assert str(summary["reviews"]) in json.dumps(profile)
 
 
+@pytest.mark.slow
 def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) -> None:
     text = study.run("fsrs6").data.tags["mlflow.note.content"]
     summary = summary_of(study.folder / "one")
@@ -192,6 +202,7 @@ def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) ->
     assert "what I tried" in text
 
 
+@pytest.mark.slow
 def test_a_single_run_says_how_to_open_the_ui_and_where_it_is(study: Study) -> None:
     run = study.run("fsrs6")
     assert f"ui --workers 1 --backend-store-uri sqlite:///{study.folder / 'mlflow.db'}" in (
@@ -200,6 +211,7 @@ def test_a_single_run_says_how_to_open_the_ui_and_where_it_is(study: Study) -> N
     assert run.info.run_id in study.single.out
 
 
+@pytest.mark.slow
 def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
     assert study.sweep.out.count("mlflow ui") == 1
     end = study.sweep.out[study.sweep.out.index("to best") :]
@@ -226,6 +238,7 @@ def test_a_failed_job_is_a_failed_run_that_can_be_found(
     assert run.info.status == "FAILED"
 
 
+@pytest.mark.slow
 def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None:
     data = study.run("hlr").data
     for column in view.COLUMNS:

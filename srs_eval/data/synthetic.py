@@ -10,6 +10,7 @@ import numpy as np
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
 from srs_eval.data.simulated.log import simulate_log
+from srs_eval.data.simulated.population import POPULATIONS
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
 
@@ -36,6 +37,8 @@ class SyntheticUsers:
     max_reviews : int, optional
         Rows of a log at most: it ends there. None for no bound, which the published sizes
         need.
+    version : int
+        2, or 1 for the users of earlier releases, who have no sessions, cohorts and decks.
 
     Attributes
     ----------
@@ -61,6 +64,7 @@ class SyntheticUsers:
     seed: int
     size_scale: float
     max_reviews: int | None
+    version: int
 
     def __init__(
         self,
@@ -69,14 +73,16 @@ class SyntheticUsers:
         seed: int = 2026,
         size_scale: float = 0.2,
         max_reviews: int | None = 10_000,
+        version: int = 2,
     ) -> None:
-        wrong = _out_of_range(users, seed, size_scale, max_reviews)
+        wrong = _out_of_range(users, seed, size_scale, max_reviews, version)
         if wrong:
             raise ConfigError("\n".join(wrong))
         object.__setattr__(self, "count", users)
         object.__setattr__(self, "seed", seed)
         object.__setattr__(self, "size_scale", float(size_scale))
         object.__setattr__(self, "max_reviews", max_reviews)
+        object.__setattr__(self, "version", version)
 
     @property
     def name(self) -> str:
@@ -88,7 +94,8 @@ class SyntheticUsers:
         """What is simulated, in words."""
         people = "1 simulated user" if self.count == 1 else f"{self.count:,} simulated users"
         bound = "" if self.max_reviews is None else f", at most {self.max_reviews:,} reviews each"
-        return f"{people} (seed {self.seed}, size x {self.size_scale:g}{bound})"
+        version = "" if self.version == 1 else f"version {self.version}, "
+        return f"{people} ({version}seed {self.seed}, size x {self.size_scale:g}{bound})"
 
     def users(self) -> Sequence[User]:
         """Return the names of the users, from 1 on."""
@@ -106,7 +113,8 @@ class SyntheticUsers:
             what = f"there is no user {user!r}; they are numbered from 1 to {self.count}"
             raise ReviewLogError(self.location, [what], "Ask for more with data.users=N.")
         rng = self._generator(user)
-        learner = draw_learner(draw_later_reviews(rng, self.size_scale, self.max_reviews), rng)
+        later_reviews = draw_later_reviews(rng, self.size_scale, self.max_reviews)
+        learner = draw_learner(later_reviews, POPULATIONS[self.version], rng)
         answers = simulate_log(learner, rng)
         kept = slice(self.max_reviews)
         return reviews_from_columns(
@@ -120,6 +128,7 @@ class SyntheticUsers:
             duration_ms=answers.duration_ms[kept],
             state=answers.state[kept],
             truth=answers.truth[kept],
+            deck=answers.deck[kept] if self.version > 1 else None,
         )
 
     def _generator(self, user: int) -> np.random.Generator:
@@ -127,7 +136,9 @@ class SyntheticUsers:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, user])))
 
 
-def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | None) -> list[str]:
+def _out_of_range(
+    users: int, seed: int, size_scale: float, max_reviews: int | None, version: int
+) -> list[str]:
     """Return the errors in the arguments, one line each."""
     wrong = []
     if not _is_whole(users) or not 1 <= users <= _MOST_USERS:
@@ -138,6 +149,8 @@ def _out_of_range(users: int, seed: int, size_scale: float, max_reviews: int | N
         wrong.append(f"data.size_scale={size_scale!r}: expected a number above 0, up to 1")
     if max_reviews is not None and (not _is_whole(max_reviews) or max_reviews < 1):
         wrong.append(f"data.max_reviews={max_reviews!r}: expected a whole number above 0, or null")
+    if not _is_whole(version) or version not in POPULATIONS:
+        wrong.append(f"data.version={version!r}: expected 1 or 2")
     return wrong
 
 

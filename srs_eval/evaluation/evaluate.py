@@ -330,6 +330,7 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
         converged=learned.converged,
         standard_errors=tuple(float(value) for value in learned.standard_errors),
         parts=learned.parts,
+        contributions=learned.contributions,
     )
 
 

@@ -31,7 +31,7 @@ from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 USERS = "users"
-_FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
+_FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
@@ -105,6 +105,7 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
         dict(zip(scores.names, scores.values.T, strict=True)),
         {metric.name: metric.better for metric in plan.experiment.panel},
         plan.options.folder / FIGURES,
+        fits=result.fitted,
         title=f"{plan.about.label} on {plan.experiment.source.name}",
         note=result.facts.figure_note,
     )

@@ -198,12 +198,32 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Contribution:
+    """How much log loss something saves on the training reviews.
+
+    Attributes
+    ----------
+    name : str
+        A group of features.
+    gain : float
+        Mean log loss without it, less that with it.
+    standard_error : float
+        Of the gain.
+    """
+
+    name: str
+    gain: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """How one fit went; `fold` is -1 where the whole user was skipped.
 
     `parameters` are the learned numbers of the model, empty where it has none; `parts` are the
     fits of a model that is made of several; `seconds` is CPU time; `traceback` is kept for
-    failures that no algorithm announced; `converged` is False where an optimiser stopped early.
+    failures that no algorithm announced; `converged` is False where an optimiser stopped early;
+    `contributions` are what groups of features are worth.
     """
 
     user: User
@@ -218,6 +238,7 @@ class Fit:
     traceback: str = ""
     parts: tuple[Part, ...] = ()
     converged: bool = True
+    contributions: tuple[Contribution, ...] = ()
 
     @property
     def predicts(self) -> bool:
@@ -232,7 +253,8 @@ class Learned:
     `standard_errors` are those of its parameters, NaN where there is none, such as at a
     bound. `note` is what should be known of the fit; `fallback` says that something else
     took its place, and `note` what and why. `parts` are the fits of a model that is made of
-    several. `converged` is False where an optimiser stopped early.
+    several. `converged` is False where an optimiser stopped early. `contributions` say what groups
+    of features are worth.
     """
 
     standard_errors: tuple[float, ...] = ()
@@ -240,6 +262,7 @@ class Learned:
     fallback: bool = False
     parts: tuple[Part, ...] = ()
     converged: bool = True
+    contributions: tuple[Contribution, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from srs_eval.plots.bins_plot import bins_figure, plot_bins
 from srs_eval.plots.calibration_plot import calibration_figure, plot_calibration
+from srs_eval.plots.contributions_plot import contributions_figure, plot_contributions
 from srs_eval.plots.corp_plot import corp_figure, plot_corp
 from srs_eval.plots.curves_plot import (
     forgetting_figure,
@@ -17,11 +18,13 @@ __all__ = [
     "HEADLINE",
     "bins_figure",
     "calibration_figure",
+    "contributions_figure",
     "corp_figure",
     "forgetting_figure",
     "nth_review_of_curves",
     "plot_bins",
     "plot_calibration",
+    "plot_contributions",
     "plot_corp",
     "plot_roc",
     "plot_temporal",

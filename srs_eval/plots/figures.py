@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +15,11 @@ from srs_eval.metrics.prediction_cells import FineCells
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import Totals, add_up, stacked
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.nouns import Better, Curves, FloatArray, IntArray, Predictions
+from srs_eval.nouns import Better, Curves, Fit, FloatArray, IntArray, Predictions
 from srs_eval.nouns.predictions import join_curves
 from srs_eval.plots.bins_plot import bins_figure
 from srs_eval.plots.calibration_plot import calibration_figure
+from srs_eval.plots.contributions_plot import contributions_figure
 from srs_eval.plots.corp_plot import corp_figure
 from srs_eval.plots.curves_plot import forgetting_figure, nth_review_of_curves
 from srs_eval.plots.roc_plot import roc_figure
@@ -62,6 +63,7 @@ def draw(
     better: Mapping[str, Better],
     folder: Path,
     *,
+    fits: Sequence[Fit] = (),
     title: str,
     note: str = "",
 ) -> dict[str, list[Path]]:
@@ -77,6 +79,8 @@ def draw(
         Which way each metric is better.
     folder : Path
         Where the files go.
+    fits : sequence of Fit
+        Those of a model that tells what groups of features are worth have a figure of it.
     title : str
         What the figures are about, such as an algorithm and a data set.
     note : str
@@ -94,6 +98,11 @@ def draw(
         if made is not None:
             annotate(made, note)
             paths[name] = save_figure(made, folder, name)
+    last = {fit.user: fit.contributions for fit in fits if fit.contributions}
+    if last:
+        made = contributions_figure(list(last.values()), title=title)
+        annotate(made, note)
+        paths["contributions"] = save_figure(made, folder, "contributions")
     return paths
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import ReviewLog
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.nouns import Fit, Predictions, User
+from srs_eval.nouns import Predictions, User
 from srs_eval.results import files, tables
 from srs_eval.results.predicted import Predicted
 
@@ -201,10 +201,7 @@ def _counted(file: Path, rows: int) -> pa.Table:
 def _as_json(scored: ScoredUser) -> dict[str, Any]:
     """Everything but the predictions; the numbers come back as they are, NaN included."""
     small = {f.name: getattr(scored, f.name) for f in fields(ScoredUser) if f.name != "predictions"}
-    rows = [{f.name: getattr(fit, f.name) for f in fields(Fit)} for fit in scored.fits]
-    for row in rows:
-        row["parts"] = [asdict(part) for part in row["parts"]]
-    return {**small, "fits": rows, "log": asdict(scored.log)}
+    return {**small, "fits": [asdict(fit) for fit in scored.fits], "log": asdict(scored.log)}
 
 
 def _from_json(content: Mapping[str, Any]) -> ScoredUser:

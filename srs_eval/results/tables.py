@@ -13,6 +13,7 @@ from srs_eval.evaluation.scoring import Scores
 from srs_eval.nouns import (
     OPTIONAL_COLUMNS,
     PREDICTION_COLUMNS,
+    Contribution,
     Curves,
     Fit,
     IntArray,
@@ -39,6 +40,9 @@ _PARTS = pa.list_(
             "title": pa.string(),
         }
     )
+)
+_CONTRIBUTIONS = pa.list_(
+    pa.struct({"name": pa.string(), "gain": pa.float64(), "standard_error": pa.float64()})
 )
 
 
@@ -89,10 +93,12 @@ def fits_table(fits: Sequence[Fit]) -> pa.Table:
     """Return one row per fit; `fold` is -1 where a whole user was skipped or failed.
 
     Models that are made of several have their fits in `parts`, which is empty for all others.
+    The column `contributions` is absent where no fit has any.
     """
-    names = [f.name for f in fields(Fit) if f.name not in ("user", *_LISTS, "parts")]
+    nested = ("parts", "contributions")
+    names = [f.name for f in fields(Fit) if f.name not in ("user", *_LISTS, *nested)]
     parts = [[asdict(part) for part in fit.parts] for fit in fits]
-    return pa.table(
+    table = pa.table(
         {
             "user": _user_column([fit.user for fit in fits]),
             **{name: [getattr(fit, name) for fit in fits] for name in names},
@@ -100,6 +106,10 @@ def fits_table(fits: Sequence[Fit]) -> pa.Table:
             "parts": pa.array(parts, _PARTS),
         }
     )
+    if not any(fit.contributions for fit in fits):
+        return table
+    found = [[asdict(contribution) for contribution in fit.contributions] for fit in fits]
+    return table.append_column("contributions", pa.array(found, _CONTRIBUTIONS))
 
 
 def read_fits(table: pa.Table) -> tuple[Fit, ...]:
@@ -109,7 +119,9 @@ def read_fits(table: pa.Table) -> tuple[Fit, ...]:
 
 def fit_from(row: Mapping[str, Any]) -> Fit:
     """Turn a row of the table of fits, or JSON with the same content, back into a fit."""
-    return Fit(**{**_with_tuples(row), "parts": parts_from(row.get("parts", ()))})
+    found = tuple(Contribution(**found) for found in row.get("contributions", ()))
+    nested = {"parts": parts_from(row.get("parts", ())), "contributions": found}
+    return Fit(**{**_with_tuples(row), **nested})
 
 
 def parts_from(rows: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:

@@ -185,3 +185,24 @@ def test_too_few_reviews_for_two_fits_leave_recalibration_to_the_test():
 def test_options_that_make_no_sense_are_refused(option, value):
     with pytest.raises(ConfigError, match=f"blend: {option}={value}"):
         Blend(**{"base": Hlr(), option: value})
+
+
+@pytest.mark.parametrize(("days_alike", "expected"), [(15, 50.0), (10_000, 1000.0)])
+def test_the_half_life_is_the_one_that_predicts_the_held_out_reviews_best(days_alike, expected):
+    n = 4000
+    rng = np.random.default_rng(1)
+    level = np.where(np.arange(n) // (10 * days_alike) % 2, -1.0, 1.0)
+    reviews = replace(
+        REVIEWS.take(np.zeros(n, np.int64)),
+        card=np.arange(n) % 10,
+        day=np.arange(n) // 10,
+        rating=np.where(rng.random(n) < expit(level), 3, 1),
+        elapsed_days=np.ones(n, np.int64),
+        elapsed=np.ones(n),
+        row=np.arange(n),
+    )
+    rows = np.arange(n)
+    model = Blend(Constant(0.5)).fit(reviews, rows, np.random.default_rng(0))
+    assert model.recalibration.half_life == expected
+    again = Blend(Constant(0.5)).refit(reviews, rows, np.random.default_rng(0), model)
+    assert again.recalibration == model.recalibration

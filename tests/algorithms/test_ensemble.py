@@ -99,7 +99,8 @@ def test_the_best_weights_are_best():
     truth = rng.normal(1.0, 1.5, 5000)
     recalled = rng.random(5000) < expit(truth)
     given = np.column_stack([truth + rng.normal(0, s, 5000) for s in (0.5, 1.0, 4.0)])
-    weights = best_weights(given, recalled)
+    equal = np.full(3, 1 / 3)
+    weights = best_weights(given, recalled, equal, pull=1.0)
     assert weights.sum() == pytest.approx(1)
     assert weights[0] > weights[1] > weights[2] > 0
 
@@ -112,6 +113,9 @@ def test_the_best_weights_are_best():
         if (moved >= 0).all():
             # but for the pull towards equal parts
             assert loss(moved) > loss(weights) - 0.5
+    # A strong pull leaves them where they were, whatever that is.
+    shares = np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(best_weights(given, recalled, shares, 1e9), shares, atol=1e-4)
 
 
 def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
@@ -120,15 +124,36 @@ def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
     members = {"fsrs6": Fsrs6(), "avg": Average()}
     given = [logit(fitted(member, rows=early).predict(REVIEWS, late)) for member in (Fsrs6(),)]
     given.append(np.full(len(late), logit(REVIEWS.recalled[early].mean())))
-    expected = best_weights(np.column_stack(given), REVIEWS.recalled[late])
+    equal = np.full(2, 0.5)
+    expected = best_weights(np.column_stack(given), REVIEWS.recalled[late], equal)
     np.testing.assert_allclose(fitted(Ensemble(members)).parameters, expected, atol=1e-6)
 
 
 def test_without_enough_reviews_weights_are_equal_and_that_is_told():
     model = fitted(Ensemble({"a": Hlr(), "b": Dash()}), rows=FOLD.train[:80])
     assert model.parameters == (0.5, 0.5)
-    assert model.learned.note == "weights are equal: 20 reviews are too few to learn them from"
     assert model.learned.fallback
+    assert "20 reviews" in model.learned.note
+
+
+def test_shares_are_weights_or_what_weights_are_pulled_to():
+    members = {"a": Hlr(), "b": Fsrs6()}
+    fixed = fitted(Ensemble(members, weights="fixed", shares={"b": 1.0, "a": 3.0}))
+    assert fixed.parameters == (0.75, 0.25)
+    near = fitted(Ensemble(members, shares={"a": 3.0, "b": 1.0})).parameters
+    even = fitted(Ensemble(members)).parameters
+    # so few reviews move them little
+    assert near == pytest.approx((0.75, 0.25), abs=0.1)
+    assert even == pytest.approx((0.5, 0.5), abs=0.1)
+    assert near != fixed.parameters
+
+
+@pytest.mark.parametrize("shares", [{"a": 1.0}, {"a": 1.0, "c": 1.0}, {"a": 1.0, "b": 0.0}])
+def test_shares_belong_to_members_and_are_above_0(shares):
+    with pytest.raises(ConfigError, match="shares"):
+        Ensemble({"a": Hlr(), "b": Fsrs6()}, shares=shares)
+    with pytest.raises(ConfigError, match="shares"):
+        Ensemble({"a": Hlr(), "b": Fsrs6()}, weights="equal", shares={"a": 1.0, "b": 1.0})
 
 
 def test_what_members_tell_is_told_with_their_names():

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cases import rest_slow
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -42,7 +43,7 @@ def test_a_weaker_prior_fits_the_training_reviews_better():
     assert loss(0.0) < loss(1.0) < loss(100.0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", rest_slow(METHODS))
 def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = dataclasses.replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     assert (good.rating != REVIEWS.rating).any()
@@ -67,7 +68,7 @@ def test_recency_moves_what_is_learned_towards_what_came_last():
     assert means == sorted(means)
 
 
-@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")])
+@pytest.mark.parametrize("algorithm", rest_slow([Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")], 2))
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
     half = FOLD.train[: len(FOLD.train) // 2]
     before = fitted(algorithm, rows=half)

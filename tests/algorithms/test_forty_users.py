@@ -20,7 +20,7 @@ def log_loss(algorithm, task):
 
 @pytest.mark.slow
 def test_newton_predicts_users_better_than_the_public_trainer():
-    source = SyntheticUsers(users=40)
+    source = SyntheticUsers(users=40, version=1)
     tasks = [SrsBenchmark()(source.read(user), same_day=True) for user in source.users()]
     newton, reference = (
         np.array([log_loss(Fsrs6(fit=method), task) for task in tasks])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from metric_functions import log_loss
 
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
@@ -27,7 +28,7 @@ def space_of(algorithm):
     return equations, algorithm.space(equations)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", rest_slow([Fsrs6, *VERSIONS[:3], Fsrs7]))
 def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     algorithm = version(fit="newton", recency="none")
     task = trial_task(same_day=version.same_day)
@@ -134,9 +135,10 @@ def test_first_stabilities_stay_in_their_bounds(version):
         assert (w <= np.array(space.upper)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [Fsrs6, Fsrs7])
 def test_a_fit_to_a_hundred_reviews_is_no_worse_than_published_parameters(version):
-    source = SyntheticUsers(users=50, max_reviews=1500)
+    source = SyntheticUsers(users=50, max_reviews=1500, version=1)
     differences = []
     for user in source.users():
         task = SrsBenchmark()(source.read(user), same_day=version.same_day)

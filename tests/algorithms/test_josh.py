@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
 
@@ -108,7 +109,11 @@ def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
     assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
 
 
+# The quick tests have the first eight.
 TRAINED = [
+    ("FSRS-6", Fsrs6(fit="reference"), DAYS),
+    ("FSRS-6-one-step", Fsrs6(fit="one_step"), DAYS),
+    ("FSRS-7 recency (equalised rows)", Fsrs7(fit="reference", recency="steep"), EQUALISED),
     ("SM2-trainable", Sm2Trainable(fit="reference"), DAYS),
     ("Anki-SM-2 trainable", AnkiSm2(fit="reference"), DAYS),
     ("HLR", Hlr(fit="reference"), DAYS),
@@ -123,20 +128,17 @@ TRAINED = [
     ("FSRS-4.5", Fsrs45(fit="reference"), DAYS),
     ("FSRS-5", Fsrs5(fit="reference"), DAYS),
     ("FSRS-5 recency", Fsrs5(fit="reference", recency="mild"), DAYS),
-    ("FSRS-6", Fsrs6(fit="reference"), DAYS),
     ("FSRS-6 recency", Fsrs6(fit="reference", recency="mild"), DAYS),
     ("FSRS-6 two buttons", Fsrs6(fit="reference", binary=True), DAYS),
     ("FSRS-6 S0", Fsrs6(fit="s0"), DAYS),
-    ("FSRS-6-one-step", Fsrs6(fit="one_step"), DAYS),
     ("FSRS-7 (equalised rows)", Fsrs7(fit="reference"), EQUALISED),
-    ("FSRS-7 recency (equalised rows)", Fsrs7(fit="reference", recency="steep"), EQUALISED),
     ("FSRS-7 recency (same-day included)", Fsrs7(fit="reference", recency="steep"), SECONDS),
     ("LogisticRegression (equalised rows)", Logistic(fit="reference"), EQUALISED),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), TRAINED, ids=[case[0] for case in TRAINED]
+    ("name", "algorithm", "protocol"), rest_slow(TRAINED, 8), ids=[case[0] for case in TRAINED]
 )
 def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algorithm, protocol):
     golden = GOLDEN[name]
@@ -153,7 +155,7 @@ def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algori
     assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=2e-6)
 
 
-@pytest.mark.parametrize("method", ["lbfgs", "newton"])
+@pytest.mark.parametrize("method", rest_slow(["newton", "lbfgs"]))
 def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log, method):
     # Theirs is another L-BFGS, which ends elsewhere in the same flat valley.
     golden = GOLDEN["SBD (equalised rows)"]
@@ -179,7 +181,7 @@ NEWTON = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), NEWTON, ids=[case[0] for case in NEWTON]
+    ("name", "algorithm", "protocol"), rest_slow(NEWTON, 3), ids=[case[0] for case in NEWTON]
 )
 def test_newton_finds_a_lower_objective_than_the_public_trainer(
     josh_log, name, algorithm, protocol
@@ -210,7 +212,9 @@ WHOLE_HISTORIES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), WHOLE_HISTORIES, ids=[case[0] for case in WHOLE_HISTORIES]
+    ("name", "algorithm", "protocol"),
+    rest_slow(WHOLE_HISTORIES),
+    ids=[case[0] for case in WHOLE_HISTORIES],
 )
 def test_models_of_whole_histories_find_a_lower_loss_than_the_public_trainer(
     josh_log, name, algorithm, protocol

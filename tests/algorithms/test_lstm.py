@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import rest_slow
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -87,7 +88,7 @@ def test_extreme_weights_give_probabilities(weight):
     assert ((p > 0) & (p < 1)).all()
 
 
-@pytest.mark.parametrize("algorithm", [Lstm(), Lstm(hidden=3)])
+@pytest.mark.parametrize("algorithm", rest_slow([Lstm(hidden=3), Lstm()]))
 def test_a_fit_improves_on_its_start(algorithm):
     reviews, rows, _ = trial()
     fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))
@@ -160,7 +161,7 @@ def test_only_the_shipped_size_starts_from_shipped_weights():
 
 
 def test_the_users_the_start_was_learned_from_are_refused():
-    source = SyntheticUsers(users=2, seed=777, size_scale=0.2, max_reviews=5000)
+    source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
     task = SrsBenchmark()(source.read(2), same_day=True)
     with pytest.raises(FitSkipped):
         Lstm().fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
@@ -169,6 +170,7 @@ def test_the_users_the_start_was_learned_from_are_refused():
     assert Lstm(steps=1).fit(task.reviews, task.folds[0].train, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_pretraining_can_be_repeated_and_read_back(tmp_path):
     words = [
         "algo=lstm",
@@ -193,7 +195,7 @@ def test_users_without_rows_teach_nothing():
 
 @pytest.mark.slow
 def test_the_shipped_start_is_made_again_by_its_command():
-    source = SyntheticUsers(users=400, seed=777, size_scale=0.2, max_reviews=5000)
+    source = SyntheticUsers(users=400, seed=777, max_reviews=5000, version=1)
     taught = lessons(Lstm(), source, SrsBenchmark())
     again = replace(Lstm(), weights=None).pretrain(taught, np.random.default_rng(0)).start
     # Rounding differs between processors.
@@ -201,9 +203,11 @@ def test_the_shipped_start_is_made_again_by_its_command():
     assert [user.digests for user in again.seen] == [user.digests for user in START.seen]
 
 
-def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives():
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [1, 2])
+def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(version):
     losses = {Lstm: [], Hlr: [], Average: []}
-    source = SyntheticUsers(users=6, max_reviews=1500)
+    source = SyntheticUsers(users=6, max_reviews=1500, version=version)
     for user in source.users():
         for algorithm in losses:
             task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)
@@ -212,6 +216,7 @@ def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(
     assert mean[Lstm] < min(mean[Hlr], mean[Average])
 
 
+@pytest.mark.slow
 def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
     if not JOSH.exists():
         pytest.skip(f"{JOSH.name} is not beside this checkout")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import rest_slow
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined import pooling
@@ -28,7 +29,7 @@ def rng():
 
 def two_presets(*users):
     """Return the log of one person with a preset for the cards of each of some users."""
-    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000)
+    source = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1)
     logs = [source.read(user) for user in users]
     columns = {
         name: np.concatenate([getattr(log, name) for log in logs])
@@ -80,7 +81,9 @@ def test_presets_that_do_not_differ_share_one_set_of_parameters(user):
     assert [part.title for part in model.learned.parts] == ["every preset"]
 
 
-@pytest.mark.parametrize("base", [Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
+@pytest.mark.parametrize(
+    "base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
+)
 def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     whole = base.fit(REVIEWS, ROWS, rng())
     group = ROWS[REVIEWS.preset[ROWS] == 0]
@@ -91,7 +94,7 @@ def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     assert moved[0] < 1e-4 < moved[1] < moved[2]
 
 
-@pytest.mark.parametrize("base", [Fsrs6(), Fsrs6(fit="lbfgs"), Hlr()])
+@pytest.mark.parametrize("base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs")], 2))
 def test_a_fit_near_the_published_parameters_is_the_usual_fit(base):
     start = type(base)(fit="default").fit(REVIEWS, ROWS, rng())
     near = base.fit_near(REVIEWS, ROWS, rng(), start, 1.0)

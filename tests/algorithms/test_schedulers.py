@@ -83,9 +83,10 @@ def test_first_intervals_may_be_shorter_where_days_have_fractions():
         Sm2Trainable(parameters=[0.00001, *shorter[1:]])
 
 
+@pytest.mark.slow
 def test_several_starts_find_first_intervals_of_minutes():
     # From one start the loss stays half as high again.
-    reviews = SyntheticUsers(users=5).read(5)
+    reviews = SyntheticUsers(users=5, version=1).read(5)
     task = SrsBenchmarkSecs()(reviews, same_day=False)
     rows = task.folds[-1].train
     newton, lbfgs = (

@@ -87,6 +87,7 @@ def test_fsrs_optimizer_reads_histories_as_text(workload):
 
 
 @needs_torch
+@pytest.mark.slow
 def test_the_plain_loop_walks_every_history_and_learns(workload):
     from padded_loop import padded_batches, train
 

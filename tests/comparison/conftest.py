@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from saved import write_predictions
 
+from srs_eval.comparison.report import html
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -46,6 +48,30 @@ def reviews_of(
     return reviews, log_odds
 
 
+@cache
+def _scored(
+    user: User,
+    number: int,
+    answers: str,
+    seed: tuple[int, int],
+    moved: tuple[float, float],
+    part: tuple[int | None, ...],
+) -> tuple[Predictions, str, Mapping[str, float]]:
+    """Predictions for a user, their fingerprint and scores: most tests have the same ones."""
+    made, log_odds = reviews_of(user, number, only_recalled=answers == "recalled")
+    noise = np.random.default_rng(seed).normal(0, 1, len(made))
+    shift, blur = moved
+    p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
+    predictions = select(_with(made, p), slice(*part))
+    return predictions, rows_fingerprint(predictions), PANEL.score(predictions)
+
+
+@pytest.fixture
+def page_without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the images out of pages, which take longer than all else, where words are read."""
+    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+
+
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
     """Write the folder of a run whose predictions are the truth, blurred and shifted."""
@@ -66,19 +92,19 @@ def make_run(tmp_path: Path) -> MakeRun:
         parts, digests, values, sizes = [], [], [], []
         for place, user in enumerate(users):
             number = user if isinstance(user, int) else 1000 + place
-            made, log_odds = reviews_of(
+            part = (rows or {}).get(user, slice(None))
+            predictions, digest, row = _scored(
                 user,
                 number + (500 if user in other_reviews else 0),
-                only_recalled=user in only_recalled,
+                "recalled" if user in only_recalled else "any",
+                (number, len(label)),
+                (shift, blur),
+                (part.start, part.stop, part.step),
             )
-            noise = np.random.default_rng([number, len(label)]).normal(0, 1, len(made))
-            p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
-            predictions = select(_with(made, p), (rows or {}).get(user, slice(None)))
             parts.append(predictions)
             whole = user not in failed
-            digests.append(rows_fingerprint(predictions) if whole else "")
+            digests.append(digest if whole else "")
             sizes.append(len(predictions) if whole else 0)
-            row = PANEL.score(predictions)
             values.append([row[name] if whole else np.nan for name in PANEL.names])
         place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
         place.mkdir(parents=True)

@@ -31,6 +31,7 @@ def of_sweep(verdict):
     return terminal_text(verdict, of_sweep=True)
 
 
+pytestmark = pytest.mark.usefixtures("page_without_images")
 TEXTS = (terminal_text, of_sweep, markdown, latex, page)
 
 

@@ -79,6 +79,7 @@ def test_users_of_whom_all_scored_the_same_keep_their_scores_to_the_last_digit(o
         assert run.values("auc", [4]) != saved.values("auc", [4])
 
 
+@pytest.mark.usefixtures("page_without_images")
 def test_every_output_says_in_numbers_what_was_compared(overlapping):
     runs = [load_run(folder) for folder in overlapping]
     paired = intersected(*overlapping)

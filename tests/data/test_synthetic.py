@@ -8,6 +8,8 @@ from srs_eval.data.simulated.calendar import draw_calendar
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner, published_size
 from srs_eval.data.simulated.log import simulate_log
 from srs_eval.data.simulated.memory import after_forgetting, after_recall, retrievability
+from srs_eval.data.simulated.population import POPULATIONS
+from srs_eval.data.simulated.sessions import hashed_normal, hashed_uniform, session_walks
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, ReviewLogError
 
@@ -26,13 +28,16 @@ COLUMNS = (
 )
 
 
+PEOPLE = POPULATIONS[2]
+
+
 def generator(*seed):
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
 
 
-@pytest.fixture(scope="module")
-def logs():
-    source = SyntheticUsers(users=60, seed=11, max_reviews=5000)
+@pytest.fixture(scope="module", params=[1, 2])
+def logs(request):
+    source = SyntheticUsers(users=40, seed=11, max_reviews=5000, version=request.param)
     return [source.read(user) for user in source.users()]
 
 
@@ -70,12 +75,84 @@ def test_another_seed_or_another_user_is_another_person():
     assert not np.array_equal(log.rating, SyntheticUsers(seed=1, max_reviews=500).read(1).rating)
 
 
-def test_the_whole_numbers_of_a_log_are_pinned():
-    log = SyntheticUsers(max_reviews=2000).read(1)
+@pytest.mark.parametrize(
+    ("version", "seed", "size", "digest", "truth"),
+    [
+        (1, 2026, {"max_reviews": 2000}, "879819815c904b34", [0.72306175, 0.77335855]),
+        (1, 777, {"max_reviews": 5000}, "defa12dac72aac94", [0.85772923, 0.96449013]),
+        (1, 5, {"size_scale": 0.9, "max_reviews": None}, "3a1e6eb33edd75ad",
+         [0.24416741, 0.96403237]),
+        (2, 2026, {"max_reviews": 2000}, "0d24dacf1092679f", [0.30824626, 0.11095694]),
+    ],
+)  # fmt: skip
+def test_the_whole_numbers_of_a_log_are_pinned(version, seed, size, digest, truth):
+    log = SyntheticUsers(version=version, seed=seed, **size).read(1)
     whole = np.concatenate([log.card, log.day, log.rating, log.elapsed_days, log.state])
-    digest = hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()
-    assert digest[:16] == "879819815c904b34"
-    assert log.truth[:3] == pytest.approx([0.72306175, 0.77335855, 0.87646697], abs=1e-6)
+    assert hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()[:16] == digest
+    assert log.truth[:2] == pytest.approx(truth, abs=1e-6)
+    assert (log.deck is None) == (version == 1)
+
+
+def test_a_session_is_an_autoregressive_process_of_its_own():
+    walks = session_walks(4000, 30, 3.0, generator(1))
+    assert walks.shape == (4000, 30)
+    for cells in (1, 2, 5, 10):
+        correlation = np.corrcoef(walks[:, 0], walks[:, cells])[0, 1]
+        assert correlation == pytest.approx(np.exp(-cells / 3), abs=0.06)
+    assert np.corrcoef(walks[:-1, -1], walks[1:, 0])[0, 1] == pytest.approx(0, abs=0.06)
+    assert walks.std(axis=0) == pytest.approx(1, abs=0.06)
+
+
+def test_hashed_numbers_are_as_if_drawn():
+    one, other = (grid.ravel() for grid in np.meshgrid(np.arange(200), np.arange(200)))
+    keys = generator(3).integers(0, 2**64, 2, dtype=np.uint64)
+    counts = np.histogram(hashed_uniform(keys[0], one, other), 20, (0, 1))[0]
+    assert ((counts - 2000) ** 2 / 2000).sum() < 43.8  # 0.1 % of chi-squared with 19
+    normal, apart = (hashed_normal(key, one, other) for key in keys)
+    assert (normal.mean(), normal.std()) == pytest.approx((0, 1), abs=0.02)
+    assert np.corrcoef(normal, apart)[0, 1] == pytest.approx(0, abs=0.02)
+    # Autocorrelation at all lags of both numbers at once: 5 standard errors.
+    spectrum = np.abs(np.fft.fft2(normal.reshape(200, 200) - normal.mean())) ** 2
+    correlation = np.fft.ifft2(spectrum).real.ravel()
+    assert np.abs(correlation[1:] / correlation[0]).max() < 5 / 200
+
+
+def test_version_2_studies_on_fewer_days_and_takes_breaks(logs):
+    days = [np.unique(log.day) for log in logs]
+    share = np.median([len(day) / (day[-1] + 1) for day in days])
+    longest = np.median([np.diff(day).max() for day in days])
+    if logs[0].deck is None:
+        assert share > 0.7
+        assert longest < 20
+    else:
+        assert 0.3 < share < 0.6
+        assert longest > 25
+
+
+def test_in_version_2_difficult_cards_are_answered_slowly(logs):
+    differences = []
+    for log in logs:
+        rows = (log.elapsed_days > 0) & log.recalled
+        seconds = np.log(log.duration_ms[rows])
+        failures = np.bincount(log.card, ~log.recalled)[log.card[rows]]
+        often, never = failures > 2, failures == 0
+        if min(often.sum(), never.sum()) > 30:
+            differences.append(seconds[often].mean() - seconds[never].mean())
+    if logs[0].deck is None:
+        assert np.median(differences) == pytest.approx(0, abs=0.08)
+    else:
+        assert np.median(differences) > 0.2
+
+
+def test_decks_are_studied_one_after_another(logs):
+    for log in logs:
+        if log.deck is None or len(np.unique(log.deck)) < 3:
+            continue
+        same_day = np.diff(log.day) == 0
+        together = np.mean((np.diff(log.deck) == 0)[same_day])
+        shares = np.bincount(log.deck) / len(log)
+        assert together > 0.15 + 0.85 * (shares**2).sum()
+        assert len(np.unique(np.c_[log.card, log.deck], axis=0)) == log.card.max() + 1
 
 
 def test_the_default_users_are_small_and_quick():
@@ -104,7 +181,7 @@ def test_the_size_of_a_share_of_users_is_the_published_one():
 
 def test_a_log_has_as_many_later_reviews_as_were_drawn():
     rng = generator(1, 2)
-    answers = simulate_log(draw_learner(1234, rng), rng)
+    answers = simulate_log(draw_learner(1234, PEOPLE, rng), rng)
     assert np.count_nonzero(answers.elapsed_days > 0) == 1234
     assert answers.elapsed_days[-1] > 0
 
@@ -194,7 +271,7 @@ def test_elapsed_seconds_agree_with_days(pooled):
 
 def test_every_day_ends_before_the_next_begins():
     rng = generator(5, 5)
-    answers = simulate_log(draw_learner(3000, rng), rng)
+    answers = simulate_log(draw_learner(3000, PEOPLE, rng), rng)
     assert np.all(np.diff(answers.second) >= 0)
     day = np.floor(answers.second / 86400)
     assert np.array_equal(day - day[0], answers.day)
@@ -220,7 +297,7 @@ def test_answers_take_between_a_moment_and_a_minute(pooled):
 
 def test_cards_come_late_and_after_days_off():
     rng = generator(3, 1)
-    learner = draw_learner(3000, rng)
+    learner = draw_learner(3000, PEOPLE, rng)
     calendar = draw_calendar(learner, rng)
     assert 0 < len(calendar.day_of_slot) < learner.life_days
     assert np.all(np.diff(calendar.day_of_slot) > 0)
@@ -232,7 +309,7 @@ def test_cards_come_late_and_after_days_off():
 
 
 def test_forgetting_is_a_stretched_exponential_and_learning_goes_the_right_way():
-    memory = draw_learner(1000, generator(9, 9)).memory
+    memory = draw_learner(1000, PEOPLE, generator(9, 9)).memory
     days = np.array([0.0, 1, 10, 100])
     remembered = retrievability(days, np.full(4, 10.0), memory.shape)
     assert remembered[0] == 1
@@ -260,6 +337,8 @@ def test_forgetting_is_a_stretched_exponential_and_learning_goes_the_right_way()
         ({"size_scale": 0}, r"data\.size_scale=0: expected a number above 0"),
         ({"size_scale": float("nan")}, r"data\.size_scale=nan"),
         ({"size_scale": "big"}, r"data\.size_scale='big'"),
+        ({"version": 3}, r"data\.version=3: expected 1 or 2"),
+        ({"version": "2"}, r"data\.version='2'"),
         ({"max_reviews": 0}, r"data\.max_reviews=0: expected a whole number above 0"),
     ],
 )
@@ -298,7 +377,8 @@ def test_a_huge_bound_is_no_bound():
 
 def test_the_source_says_what_it_is():
     assert SyntheticUsers().name == "synthetic"
-    assert SyntheticUsers(users=1, max_reviews=None).location == (
-        "1 simulated user (seed 2026, size x 0.2)"
-    )
+    alone = {"users": 1, "max_reviews": None}
+    where = "1 simulated user ({}seed 2026, size x 0.2)"
+    assert SyntheticUsers(**alone, version=1).location == where.format("")
+    assert SyntheticUsers(**alone, version=2).location == where.format("version 2, ")
     assert "at most 10,000 reviews each" in SyntheticUsers().location

@@ -79,7 +79,7 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )
 @given(
     st.lists(

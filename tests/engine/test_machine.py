@@ -5,6 +5,7 @@ import platform
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from cases import rest_slow
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.data.synthetic import SyntheticUsers
@@ -32,7 +33,7 @@ def fitted_predictions():
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
-@pytest.mark.parametrize("processor", ["haswell", "x86-64"])
+@pytest.mark.parametrize("processor", rest_slow(["haswell", "x86-64"]))
 def test_older_processors_predict_the_same(monkeypatch, processor):
     here = fitted_predictions()
 

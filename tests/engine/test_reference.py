@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from random_logs import log_of, random_log
 from small_models import small_model, space_of
 from torch_maths import TorchMaths, predictions, torch
@@ -61,13 +62,15 @@ def by_pytorch(reviews, rows, weight, recipe):
 
 @pytest.mark.parametrize(
     "recipe",
-    [
-        Recipe(batch=64, longest_history=None, decimals=None),
-        Recipe(batch=50, sort=False, keep="last", longest_history=None, decimals=None),
-        Recipe(
-            batch=1000, learning_rate=0.3, betas=(0.8, 0.9), longest_history=None, decimals=None
-        ),
-    ],
+    rest_slow(
+        [
+            Recipe(batch=64, longest_history=None, decimals=None),
+            Recipe(batch=50, sort=False, keep="last", longest_history=None, decimals=None),
+            Recipe(
+                batch=1000, learning_rate=0.3, betas=(0.8, 0.9), longest_history=None, decimals=None
+            ),
+        ]
+    ),
 )
 def test_training_ends_where_pytorch_ends(recipe):
     rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from published import PUBLISHED, ordinary_bounds
 from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
 
@@ -47,7 +48,7 @@ HISTORIES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_slow(MODELS))
 def test_loss_gradient_and_information_are_finite(name, history, dtype):
     reviews = HISTORIES[history]
     rows = further_rows(reviews)
@@ -69,7 +70,7 @@ def test_loss_gradient_and_information_are_finite(name, history, dtype):
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_slow(MODELS))
 def test_predictions_are_probabilities_and_states_are_finite(name, history):
     reviews = HISTORIES[history]
     rows = further_rows(reviews)
@@ -99,7 +100,7 @@ def test_histories_of_one_review_cost_nothing_and_disturb_nobody(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", rest_slow(sorted(PUBLISHED, key=lambda name: name != "fsrs6")))
 def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
     reviews = HISTORIES["all sorts"]
     rows = further_rows(reviews)
@@ -117,7 +118,7 @@ def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_slow(MODELS))
 def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
     reviews = HISTORIES["all sorts"]
     rows = further_rows(reviews)

@@ -2,6 +2,7 @@
 
 import platform
 import re
+from functools import lru_cache
 
 import llvmlite.binding as llvm
 import pytest
@@ -18,17 +19,16 @@ _ARITHMETIC = re.compile(r"^\s*v?(?:mul|add|sub|div|fn?m(?:add|sub)\d*)([ps])[sd
 _MEMORY_ONLY = re.compile(r"memset|memcpy|memmove")
 
 
-def assembly_listing(code):
-    return str(machine._machine().emit_assembly(machine._optimised(code.text)))
-
-
-def kernels(precision):
+@lru_cache
+def listing_of(name, precision):
+    """Return the assembly of a kernel of FSRS-6."""
     traced = trace(PUBLISHED["fsrs6"])
-    return {
-        "gradient": gradient_kernel(traced, precision),
-        "fisher": fisher_kernel(traced, precision, tile=3).kernel,
-        "walk": walk_kernel(traced, precision),
-    }
+    kernel = {
+        "gradient": lambda: gradient_kernel(traced, precision),
+        "fisher": lambda: fisher_kernel(traced, precision, tile=3).kernel,
+        "walk": lambda: walk_kernel(traced, precision),
+    }[name]()
+    return str(machine._machine().emit_assembly(machine._optimised(kernel.text)))
 
 
 def registers():
@@ -47,7 +47,7 @@ def registers():
 @pytest.mark.parametrize("name", ["gradient", "fisher", "walk"])
 def test_arithmetic_is_on_the_widest_registers(name, precision):
     widest = registers()
-    listing = assembly_listing(kernels(precision)[name])
+    listing = listing_of(name, precision)
     found = _ARITHMETIC.findall(listing)
     packed = [operands for kind, operands in found if kind == "p"]
     assert len(packed) > 100
@@ -58,8 +58,8 @@ def test_arithmetic_is_on_the_widest_registers(name, precision):
 @pytest.mark.parametrize(("name", "count"), [("gradient", 2), ("fisher", 1), ("walk", 1)])
 def test_nothing_in_the_loops_is_done_one_number_at_a_time(name, count):
     registers()
-    assert len(list(loops(assembly_listing(kernels("float")[name])))) == count
-    for loop in loops(assembly_listing(kernels("float")[name])):
+    assert len(list(loops(listing_of(name, "float")))) == count
+    for loop in loops(listing_of(name, "float")):
         kinds = [kind for kind, _ in _ARITHMETIC.findall(loop)]
         assert kinds.count("s") == 0
         assert len(kinds) > 50
@@ -78,7 +78,7 @@ def loops(listing):
 @pytest.mark.parametrize("name", ["gradient", "fisher", "walk"])
 def test_no_function_is_called_for_single_numbers(name, precision):
     registers()
-    listing = assembly_listing(kernels(precision)[name])
+    listing = listing_of(name, precision)
     # By name, or by an address that was put into a register before.
     direct = re.findall(r"^\s*callq?\s+([^*\s]\S*)", listing, re.M)
     addresses = re.findall(r"^\s*movabsq\s+\$([A-Za-z_]\w*)", listing, re.M)

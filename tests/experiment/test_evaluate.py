@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 from commands import QUIET, SMALL
+from commands import run_here as command
 from invented import Logs
 
 from srs_eval import results
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.commands.run import command
 from srs_eval.compute.processes import Processes
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
@@ -34,7 +34,7 @@ def test_python_and_the_command_write_the_same_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["algo=fsrs6", "algo.fit=default", *SMALL, *QUIET, "hydra.run.dir=out"]
     assert command(words) == 0
-    source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000)
+    source = SyntheticUsers(users=2, size_scale=0.02, max_reviews=3000, version=1)
     algorithm = Fsrs6(fit="default")
     result = evaluate(Experiment(algorithm, source, SrsBenchmark(), default_panel()))
     results.save(result, tmp_path / "mine")

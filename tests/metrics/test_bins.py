@@ -147,7 +147,7 @@ def test_floors_are_undefined_without_the_facts():
     assert math.isnan(scores["rmse_bins_debiased"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.floats(0, 1e6) | st.integers(0, 10**8).map(float), min_size=1, max_size=20),
     st.sampled_from([FSRS_OPTIMIZER, WIKI_2024]),

@@ -85,7 +85,7 @@ def test_means_curves_and_sketches_can_be_merged_and_others_not():
     assert not is_mergeable(Rows())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([7, 2**14]))
 def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chunk):
     """Some clusters are empty; their sums are those of their reviews alone."""

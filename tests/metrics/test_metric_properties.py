@@ -81,8 +81,8 @@ histories_of_few_levels = st.lists(
     min_size=1,
     max_size=40,
 )
-quick = settings(max_examples=20, deadline=None)
-few = settings(max_examples=8, deadline=None)  # of each metric: most of their code is shared
+quick = settings(max_examples=12, deadline=None)
+few = settings(max_examples=4, deadline=None)  # of each metric: most of their code is shared
 every_metric = pytest.mark.parametrize("metric", list(PANEL), ids=PANEL.names)
 
 

@@ -21,7 +21,7 @@ from srs_eval.metrics.tally import tally
 
 probabilities = st.floats(0, 1) | st.sampled_from([0.0, 0.9, 1.0])
 reviews = st.lists(st.tuples(probabilities, st.booleans()), max_size=40)
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 def columns(pairs):

@@ -83,7 +83,7 @@ def test_nothing_makes_no_bin():
     assert (len(found.n), found.same_day) == (0, 0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     days=st.lists(st.floats(0, 1e5), min_size=1, max_size=60),
     cut=st.integers(0, 60),

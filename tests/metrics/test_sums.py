@@ -17,7 +17,7 @@ from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import select
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def by_loop(sums, predictions, group):
 
 
 @pytest.mark.parametrize("sums", OURS, ids=lambda sums: type(sums).__name__)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=12),
     chunk=st.sampled_from([1, 7, 2**14]),

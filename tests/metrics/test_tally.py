@@ -13,7 +13,7 @@ probabilities = st.one_of(
 )
 reviews = st.lists(st.tuples(probabilities, st.booleans()), max_size=60)
 dtypes = st.sampled_from(["float16", "float32", "float64"])
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 
 def columns(pairs, dtype="float64"):

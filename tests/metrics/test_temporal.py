@@ -196,7 +196,7 @@ positive_weights = arrays(np.float64, 7, elements=st.integers(1, 50)).map(lambda
 
 
 @given(probabilities, positive_weights)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_curve_that_falls_has_no_rise_of_any_kind(p, weight):
     falling = curves(-np.sort(-p, axis=1), weight=weight)
     assert np.all(temporal_rates(falling, "strict") == 0)
@@ -207,7 +207,7 @@ def test_a_curve_that_falls_has_no_rise_of_any_kind(p, weight):
 
 
 @given(probabilities, positive_weights)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_reversing_a_curve_turns_its_rises_into_falls(p, weight):
     forth, back = curves(p, weight=weight), curves(p[:, ::-1], weight=weight[::-1])
     rises, falls = (temporal_rates(one, "strict", atol=0) for one in (forth, back))
@@ -219,7 +219,7 @@ def test_reversing_a_curve_turns_its_rises_into_falls(p, weight):
 
 
 @given(probabilities, positive_weights)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_falling_fit_is_that_of_the_pool_adjacent_violators(p, weight):
     from scipy.optimize import isotonic_regression
 

@@ -31,7 +31,7 @@ def rows(p, recalled, thresholds=(0.9,)):
     return threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(counts, counts, counts, counts, st.sampled_from([0.9, 0.95, 0.99]))
 def test_intervals_are_wilsons_as_statsmodels_has_them(tp, fp, fn, tn, level):
     from statsmodels.stats.proportion import proportion_confint

@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from optuna.trial import TrialState
 
+pytestmark = pytest.mark.slow  # starts applications that keep runs in MLflow
 ENDS = {
     TrialState.COMPLETE: ("FINISHED", None),
     TrialState.PRUNED: ("KILLED", "pruned"),
@@ -35,11 +36,11 @@ def start(folder: Path, app: str, *words: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Run three jobs, each in a working directory of its own: the runs must not be scattered."""
+    """Run two jobs, each in a working directory of its own: the runs must not be scattered."""
     folder = tmp_path_factory.mktemp("app")
-    words = ["-m", "rate=0.1,0.3,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
+    words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
     done = start(folder, "hydra_callback/app.py", *words)
-    assert done.returncode == 1, done.stderr  # the third job fails
+    assert done.returncode == 1, done.stderr  # the second job fails
     assert [path.relative_to(folder).as_posix() for path in folder.rglob("*.db")] == ["mlflow.db"]
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("descend")
@@ -49,13 +50,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
         assert (".hydra" in files, "app.log" in files) == (True, True)
         assert ("x.txt" in files) == (run.info.status == "FINISHED")
-    assert len(found) == 3
+    assert len(found) == 2
     return {run.data.params["rate"]: run for run in found}
 
 
 def test_each_job_is_a_run_that_ended_as_the_job_did(runs: dict[str, Run]) -> None:
     ends = {rate: run.info.status for rate, run in runs.items()}
-    assert ends == {"0.1": "FINISHED", "0.3": "FINISHED", "-1": "FAILED"}
+    assert ends == {"0.1": "FINISHED", "-1": "FAILED"}
     assert runs["-1"].data.tags["error"] == "ValueError: rate=-1: expected more than 0"
 
 
@@ -75,10 +76,9 @@ def test_the_runs_of_a_sweep_share_its_name(runs: dict[str, Run]) -> None:
     assert sweep.startswith("sweep-")
     assert all("pid" in run.data.tags for run in runs.values())
     numbers = {rate: run.data.tags["trial"] for rate, run in runs.items()}
-    assert numbers == {"0.1": "0", "0.3": "1", "-1": "2"}
+    assert numbers == {"0.1": "0", "-1": "1"}
 
 
-@pytest.mark.slow
 def test_callback_and_sweeper_serve_one_application_that_is_not_ours(tmp_path: Path) -> None:
     words = ["hydra/callbacks=mlflow", "hydra.sweep.dir=out", "hydra.sweeper.n_trials=16"]
     # a number of steps that is none makes a job fail

@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
+from cases import rest_slow
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -10,7 +11,7 @@ from srs_eval import plots
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.nouns import Curves, Predictions
+from srs_eval.nouns import Contribution, Curves, Predictions
 
 
 def made(p, recalled, **facts) -> Predictions:
@@ -113,7 +114,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
-@pytest.mark.parametrize("kind", ugly())
+@pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
     for name in ("calibration", "corp", "roc", "bins"):
@@ -160,6 +161,7 @@ def test_functions_on_axes_touch_nothing_else(name):
     arguments = {
         "plot_temporal": (some.curves,),
         "plot_user_scores": (scores,),
+        "plot_contributions": ([[Contribution("today", 0.001, 0.001)]],),
         "plot_versus": (scores, scores[::-1]),
         "plot_bins": (some.p, some.recalled, *facts),
     }
@@ -173,7 +175,7 @@ def test_functions_on_axes_touch_nothing_else(name):
     assert matplotlib._pylab_helpers.Gcf.figs == {}
 
 
-@pytest.mark.parametrize("name", ["calibration", "corp", "roc"])
+@pytest.mark.parametrize("name", rest_slow(["calibration", "corp", "roc"]))
 def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     some = simulated(300)
     files = [
@@ -194,7 +196,7 @@ def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     assert plain.read_bytes() == styled.read_bytes()
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", rest_slow(FIGURES))
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
     before = dict(matplotlib.rcParams)

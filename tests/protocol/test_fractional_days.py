@@ -63,7 +63,7 @@ def assert_same(task, folds):
     assert not expected_history
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     cards=st.sampled_from([1, 40, 150]),

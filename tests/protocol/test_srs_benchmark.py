@@ -54,7 +54,7 @@ def assert_same(task, log, *, same_day):
     assert not expected
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     cards=st.sampled_from([1, 40, 100, 250, 600]),
@@ -96,7 +96,7 @@ def test_large_groups_of_first_intervals_after_easy_go_beyond_a_year():
     assert set(np.unique(task.reviews.elapsed[scored])) == {5.0, 9.0, 365.0}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10**6), same_day=st.sampled_from([0.0, 0.3, 0.8]))
 def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed, same_day):
     log = make_log(seed=seed, cards=200, same_day=same_day)

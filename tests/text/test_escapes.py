@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -96,16 +97,16 @@ def unsafe(text):
     ]
 
 
-@pytest.fixture
-def verdict_on(tmp_path):
+@pytest.fixture(scope="module")
+def verdict_on(tmp_path_factory):
     """Compare a run of the given name, and with a user of that name, with a plain one."""
 
+    @cache
     def judged(name):
         rng = np.random.default_rng(0)
         runs = []
         for number, label in enumerate((name, "other")):
-            place = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-            place.mkdir()
+            place = tmp_path_factory.mktemp("run")
             shown = name.encode("utf-8", "replace").decode()  # parquet refuses what is not UTF-8
             columns = {
                 "user": [shown, *(f"user {n}" for n in range(7))],

@@ -140,6 +140,7 @@ def test_a_tracker_is_told_in_which_order_it_is_used(uri: str) -> None:
 
 
 @posix_only
+@pytest.mark.slow
 def test_a_resumed_run_is_a_new_one_joined_to_the_interrupted_by_tags(
     uri: str, tmp_path: Path
 ) -> None:

@@ -149,6 +149,7 @@ def test_every_step_of_a_creation_is_known_as_unfinished(database: Path) -> None
     assert sqlite_file._is_ready(database, NEWEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statements", [5, pytest.param(150, marks=pytest.mark.slow)])
 def test_a_store_whose_creation_an_older_version_left_unfinished_is_created_again(
     database: Path, statements: int, capsys: pytest.CaptureFixture[str]
@@ -298,7 +299,8 @@ def test_a_database_that_stays_locked_is_told_in_two_lines(
 
 
 @posix_only
-@pytest.mark.parametrize("statement", [7, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", [7, 300])
 def test_a_creation_that_is_killed_leaves_no_trace_in_the_next(
     database: Path, statement: int
 ) -> None:

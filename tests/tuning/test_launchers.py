@@ -56,11 +56,9 @@ def study_in(folder: Path) -> optuna.Study:
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", SUBMITIT])
-@pytest.mark.parametrize(
-    "objective",
-    [pytest.param(AUC, id="auc"), pytest.param((), id="log_loss", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("objective", [AUC, ()], ids=["auc", "log_loss"])
 def test_a_search_finds_the_same_with_every_launcher(
     here: Here, launcher: str, objective: tuple[str, ...]
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import rest_slow
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
@@ -66,17 +67,20 @@ def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "options", "told"),
-    [
-        (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
-        (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
-        (None, {"seed": 7}, "seed: it was 2026, and is 7"),
-        (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
-        (
-            ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
-            {},
-            "data: it was data=small, and is data=large",
-        ),
-    ],
+    rest_slow(
+        [
+            (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
+            (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),
+            (None, {"seed": 7}, "seed: it was 2026, and is 7"),
+            (None, {"direction": "maximize"}, "direction: it was minimize, and is maximize"),
+            (
+                ["x=interval(-5,5)", "n=range(1,9)", "kind=red,green", "data=large"],
+                {},
+                "data: it was data=small, and is data=large",
+            ),
+        ],
+        2,
+    ),
 )
 def test_another_search_in_the_same_folder_is_refused_with_the_difference(
     tmp_path: Path, space: list[str] | None, options: dict[str, Any], told: str
@@ -134,25 +138,25 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     assert best.number == 0
 
 
-def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path) -> None:
-    for pruner in ("median", "hyperband"):
-        last = {}
-        for prune_from in (0, 3):
-            options = SearchOptions(pruner=pruner, prune_from=prune_from)
-            study = SearchStudy(tmp_path / f"{pruner}{prune_from}", SPACE, options)
-            for number in range(8):
-                proposal = study.propose()
-                assert proposal is not None
-                try:
-                    for step in range(1, 6):
-                        proposal.report(step, float(number))
-                except Pruned:
-                    study.end(proposal, None)
-                else:
-                    study.end(proposal, float(number))
-            pruned = [t for t in study.finished() if t.state == TrialState.PRUNED]
-            last[prune_from] = min(max(trial.intermediate_values) for trial in pruned)
-        assert last[0] < 3 <= last[3]
+@pytest.mark.parametrize("pruner", rest_slow(["median", "hyperband"]))
+def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pruner: str) -> None:
+    last = {}
+    for prune_from in (0, 3):
+        options = SearchOptions(pruner=pruner, prune_from=prune_from)
+        study = SearchStudy(tmp_path / str(prune_from), SPACE, options)
+        for number in range(8):
+            proposal = study.propose()
+            assert proposal is not None
+            try:
+                for step in range(1, 6):
+                    proposal.report(step, float(number))
+            except Pruned:
+                study.end(proposal, None)
+            else:
+                study.end(proposal, float(number))
+        pruned = [t for t in study.finished() if t.state == TrialState.PRUNED]
+        last[prune_from] = min(max(trial.intermediate_values) for trial in pruned)
+    assert last[0] < 3 <= last[3]
 
 
 def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from srs_eval.algorithms.combined.wrapping import (
     log_odds,
     require_algorithm,
 )
-from srs_eval.algorithms.options import require_choice
+from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import (
@@ -42,8 +42,8 @@ Matrix = NDArray[np.float64]
 # Of the training reviews, in time order, what decides the weights, and at least how many.
 _LATEST = 0.25
 _FEWEST = 30
-# Pull of the weights towards being equal, against the summed log loss of that many reviews.
-_PULL = 1.0
+# Pull of fitted weights towards the given ones, against the summed log loss of these reviews.
+_PULL = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class EnsembleCurves(EnsembleModel):
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """The mean of several algorithms' log-odds of recall, equal parts or weighted.
+    """The mean of several algorithms' log-odds of recall, weighted by fixed or fitted shares.
 
     A logarithmic opinion pool: Genest & Zidek (1986), *Combining Probability Distributions: A
     Critique and an Annotated Bibliography*, Statistical Science 1,
     https://doi.org/10.1214/ss/1177013825. Fitted weights sum to 1 and none is negative; they
     are those that predict the latest quarter of the training reviews best when all algorithms
-    are fitted to the others, drawn a little towards equal parts; then all are fitted to
+    are fitted to the others, drawn strongly towards the given shares; then all are fitted to
     everything. Each algorithm is shown what it would be shown alone. Reads what the algorithms
     read; as many parameters as there are algorithms, and theirs. No published row.
 
@@ -104,21 +104,25 @@ class Ensemble:
     ----------
     members : mapping of str to Algorithm
         The algorithms, at least one, under names of one's own.
-    weights : {"fitted", "equal"}
-        Whether weights are learned. With fewer than 30 reviews to learn them from they are equal.
+    weights : {"fitted", "fixed", "equal"}
+        Whether weights are learned, are the shares, or are all the same. With fewer than 30
+        reviews to learn them from they are the shares.
+    shares : mapping of str to float
+        Share of each member, above 0; they are scaled to a sum of 1. Empty: equal parts.
 
     Raises
     ------
     ConfigError
-        If a member is no algorithm, or there is none.
+        If a member is no algorithm, or there is none, or shares do not belong to the members.
     """
 
     members: Mapping[str, Algorithm]
     weights: str = "fitted"
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the options."""
-        require_choice("ensemble", "weights", self.weights, ("fitted", "equal"))
+        require_choice("ensemble", "weights", self.weights, ("fitted", "fixed", "equal"))
         if not isinstance(self.members, Mapping) or not self.members:
             raise ConfigError("ensemble: members must be named algorithms, at least one")
         unfit = [name for name in self.members if set(name) & set("/.")]
@@ -126,6 +130,13 @@ class Ensemble:
             raise ConfigError(f"ensemble: members {unfit}: names must not contain / or .")
         for name, member in self.members.items():
             require_algorithm("ensemble", f"members.{name}", member)
+        if self.shares and (set(self.shares) != set(self.members) or self.weights == "equal"):
+            raise ConfigError(
+                f"ensemble: shares={dict(self.shares)} must name each member once, and cannot be "
+                f"combined with weights=equal; members: {', '.join(self.members)}"
+            )
+        for name, share in self.shares.items():
+            require_above_zero("ensemble", f"shares.{name}", share)
 
     @property
     def same_day(self) -> bool:
@@ -210,25 +221,28 @@ class Ensemble:
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> tuple[Vector, str]:
         """Learn the weights, and say why not if they could not be learned."""
-        equal = np.full(len(self.members), 1 / len(self.members))
-        if self.weights == "equal" or len(self.members) == 1:
-            return equal, ""
+        shares = np.array([float(self.shares.get(name, 1.0)) for name in self.members])
+        shares /= shares.sum()
+        if self.weights != "fitted" or len(self.members) == 1:
+            return shares, ""
         later = int(len(rows) * _LATEST)
         if later < _FEWEST:
-            return equal, f"weights are equal: {later} reviews are too few to learn them from"
+            return shares, f"weights were kept: {later} reviews are too few to learn them from"
         begin = len(rows) - later
         given = []
         for member in self.members.values():
             try:
                 model = member.fit(*as_seen_by(member, reviews, rows[:begin]), rng)
             except FitSkipped as skipped:
-                return equal, f"weights are equal ({skipped})"
+                return shares, f"weights were kept ({skipped})"
             given.append(log_odds(model.predict(*as_seen_by(member, reviews, rows[begin:]))))
-        return best_weights(np.column_stack(given), reviews.recalled[rows[begin:]]), ""
+        return best_weights(np.column_stack(given), reviews.recalled[rows[begin:]], shares), ""
 
 
-def best_weights(given: Matrix, recalled: BoolArray) -> Vector:
+def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float = _PULL) -> Vector:
     """Find the weights of which the mean of log-odds has the lowest log loss.
+
+    To the summed loss, half the pull times the squared distance to the shares is added.
 
     Parameters
     ----------
@@ -236,6 +250,9 @@ def best_weights(given: Matrix, recalled: BoolArray) -> Vector:
         Log-odds.
     recalled : bool [reviews]
         Outcomes.
+    shares : float64 [members]
+        What weights are pulled to, above 0.
+    pull : float
 
     Returns
     -------
@@ -247,9 +264,9 @@ def best_weights(given: Matrix, recalled: BoolArray) -> Vector:
         weights = softmax(free)
         mean = given @ weights
         value = np.logaddexp(0.0, np.where(recalled, -mean, mean)).sum()
-        slope = (expit(mean) - recalled) @ given
-        by_free = weights * (slope - weights @ slope)
-        return float(value + _PULL * (free @ free)), by_free + 2 * _PULL * free
+        away = weights - shares
+        slope = (expit(mean) - recalled) @ given + pull * away
+        return float(value + pull / 2 * (away @ away)), weights * (slope - weights @ slope)
 
-    found: Vector = softmax(minimize(loss, np.zeros(given.shape[1]), jac=True).x)
+    found: Vector = softmax(minimize(loss, np.log(shares), jac=True).x)
     return found

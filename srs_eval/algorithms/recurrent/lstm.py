@@ -54,8 +54,9 @@ class Lstm(Traits):
 
     The start was learned from 400 simulated users, and it refuses to be scored on them::
 
-        python -m srs_eval.pretrain algo=lstm data=synthetic data.users=400 data.seed=777 \
-            data.size_scale=0.2 data.max_reviews=5000 seed=0 weights=lstm_start.safetensors
+        python -m srs_eval.pretrain algo=lstm data=synthetic data.version=1 data.users=400 \
+            data.seed=777 data.size_scale=0.2 data.max_reviews=5000 seed=0 \
+            weights=lstm_start.safetensors
 
     No real user's data are in it. Runs with it are marked as pretrained.
     No published row: the network of the first public benchmark, with its recipe, is

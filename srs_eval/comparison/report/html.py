@@ -92,13 +92,14 @@ def page(verdict: Verdict, *, command: str = "") -> str:
     tables = list(grids(verdict))
     body: list[str] = []
     contents: list[str] = []
+    drawn = list(figures(verdict))
     for number, (title, keys) in enumerate(_SECTIONS):
         chosen = [grid for grid in tables if grid.key.startswith(keys)]
         if not chosen:
             continue
         contents.append(f'<a href="#s{number}">{for_html(title)}</a>')
         body.append(f'<section><h2 id="s{number}">{for_html(title)}</h2>')
-        body += _figures(verdict, title)
+        body += [_image(figure, alt) for section, alt, figure in drawn if section == title]
         body += [_table(grid) for grid in chosen]
         body += _scatters(verdict) if title == "User by user" else []
         body.append("</section>")
@@ -147,10 +148,6 @@ def _noted(verdict: Verdict, figure: Figure, models: Sequence[int]) -> Figure:
     """Explain the marks of the runs below a figure."""
     annotate(figure, figure_note(verdict, models))
     return figure
-
-
-def _figures(verdict: Verdict, section: str) -> list[str]:
-    return [_image(figure, alt) for of, alt, figure in figures(verdict) if of == section]
 
 
 def _scatters(verdict: Verdict) -> list[str]:

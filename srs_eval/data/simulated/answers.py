@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from srs_eval.data.simulated.calendar import Calendar
+from srs_eval.data.simulated.calendar import Calendar, Moment
 from srs_eval.data.simulated.cards import NEVER, Cards
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import (
@@ -13,51 +15,66 @@ from srs_eval.data.simulated.memory import (
     retrievability,
     step_odds,
 )
+from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _DAY = 86400.0
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 _SHORTEST_MS, _LONGEST_MS = 400.0, 60_000.0
-# Log of the time an answer takes against that of Good: forgetting and hesitating are slow.
-_SLOWER = np.array([0.35, 0.45, 0.0, -0.35])
 
 
-def recall_probability(
-    cards: Cards, learner: Learner, calendar: Calendar
-) -> tuple[FloatArray, FloatArray]:
-    """Probability that each card is answered right, given all there is to know before it.
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How well each card is remembered, given all there is to know before its review.
 
-    Returns
-    -------
+    Attributes
+    ----------
     truth : float64 [n]
         Probability of any rating but Again.
-    remembered : float64 [n]
-        Share of the forgetting curve left, without the day's form, guesses and slips.
+    remembered, odds : float64 [n]
+        Share of the forgetting curve left, without abilities, guesses and slips; its log-odds.
+    ease : float64 [n]
+        Log-odds of recall without what the day, the session and the cohort add.
     """
-    ability = calendar.ability[cards.day]
-    memory = learner.memory
+
+    truth: FloatArray
+    remembered: FloatArray
+    odds: FloatArray
+    ease: FloatArray
+
+
+def recall_of(cards: Cards, moment: Moment, learner: Learner, calendar: Calendar) -> Recall:
+    """Compute how well each card is remembered."""
+    memory, population = learner.memory, learner.population
     if (cards.last_day == NEVER).all():
-        known = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * (cards.difficulty - 5)
-        return answer_probability(memory, known + ability), np.ones(len(known))
-    seconds = cards.second - cards.answered
-    remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
-    later = cards.day > cards.last_day
-    odds = np.where(later, log_odds(remembered), step_odds(memory, seconds, cards.stability))
-    return answer_probability(memory, odds + ability), remembered
+        remembered: FloatArray = np.ones(len(cards.day))
+        odds = log_odds(remembered)
+        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * (cards.difficulty - 5)
+    else:
+        seconds = cards.second - cards.answered
+        remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
+        odds = log_odds(remembered)
+        later = cards.day > cards.last_day
+        ease = np.where(later, odds, step_odds(memory, seconds, cards.stability))
+        ease -= population.card_odds * (cards.difficulty - 5) / learner.card_difficulty
+    ability = calendar.ability[moment]
+    ability += population.cohort * hashed_normal(calendar.keys[0], cards.cohort, cards.day)
+    truth = answer_probability(memory, ease + ability)
+    return Recall(truth, remembered, odds, ease + learner.level)
 
 
 def draw_rating(
     cards: Cards,
     recalled: BoolArray,
-    remembered: FloatArray,
+    odds: FloatArray,
     learner: Learner,
     rng: np.random.Generator,
 ) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
-    strain = 0.5 * (2.2 - np.clip(log_odds(remembered), -2, 6)) + 0.25 * (cards.difficulty - 5)
+    strain = 0.5 * (2.2 - odds.clip(-2, 6)) + 0.25 * (cards.difficulty - 5)
     new = cards.last_day == NEVER
     hard = _share(learner.hard_habit + np.where(new, 0.0, strain))
-    easy = _share(learner.easy_habit + np.where(new, 0.8, -strain))
+    easy = _share(learner.easy_habit + np.where(new, learner.population.easy_at_first, -strain))
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = rng.random(len(recalled))
@@ -65,10 +82,24 @@ def draw_rating(
     return np.where(recalled, rating, _AGAIN)
 
 
-def draw_duration(rating: IntArray, learner: Learner, rng: np.random.Generator) -> FloatArray:
+def draw_duration(
+    cards: Cards,
+    rating: IntArray,
+    ease: FloatArray,
+    moment: Moment,
+    learner: Learner,
+    calendar: Calendar,
+    rng: np.random.Generator,
+) -> FloatArray:
     """Whole milliseconds an answer takes, from 400 to 60,000."""
-    log_time = _SLOWER[rating - 1] + 0.6 * rng.standard_normal(len(rating))
-    return np.clip(np.round(learner.answer_ms * np.exp(log_time)), _SHORTEST_MS, _LONGEST_MS)
+    population = learner.population
+    log_time = population.slower[rating - 1] + population.noise * rng.standard_normal(len(rating))
+    log_time += cards.slowness + population.state_time[cards.state] + calendar.log_time[moment]
+    log_time += population.ease_time * (ease.clip(-2, 5) - 2) * (rating > _AGAIN)
+    if population.interrupted:
+        log_time += np.log(3) * (rng.random(len(rating)) < population.interrupted)
+    duration = learner.answer_ms * np.exp(log_time)
+    return duration.round().clip(_SHORTEST_MS, _LONGEST_MS)
 
 
 def _share(odds: FloatArray) -> FloatArray:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import after_forgetting, after_recall, after_step, bounded
+from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 NEVER = -1
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
-_DAY = 86400.0
-_SESSION = 3600.0
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
 _PUT_OFF = 0.03
@@ -33,18 +32,21 @@ class Cards:
     ----------
     card, state, day, second
         Of the review to come, as in `Answers`.
+    cohort
+        Cards introduced in the same half of a day, numbered as in `Calendar`.
     last_day, answered
         Day of the review before (`NEVER` if none), and second its answer was given.
     steps_left, steps_today, lapses
         Same-day repetitions still to do and done, and how often it was forgotten.
-    difficulty, growth, stability
-        The truth: 1 to 10 and fixed, a multiplier of stability gains, and days (while new,
-        a multiplier of the person's first stability).
+    difficulty, growth, slowness, stability
+        The truth: 1 to 10 and fixed, a multiplier of stability gains, what is added to the log
+        time of answers, and days (while new, a multiplier of the person's first stability).
     believed_stability, believed_difficulty
         What the app believes.
     """
 
     card: IntArray
+    cohort: IntArray
     state: IntArray
     day: IntArray
     second: FloatArray
@@ -55,13 +57,15 @@ class Cards:
     lapses: IntArray
     difficulty: FloatArray
     growth: FloatArray
+    slowness: FloatArray
     stability: FloatArray
     believed_stability: FloatArray
     believed_difficulty: FloatArray
 
     def take(self, rows: BoolArray) -> Cards:
         """Keep some of the cards."""
-        return Cards(**{column.name: getattr(self, column.name)[rows] for column in fields(self)})
+        kept = np.flatnonzero(rows)
+        return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
 
 
 def new_cards(
@@ -70,18 +74,27 @@ def new_cards(
     """Draw cards never seen before, and the days they come up."""
     slot = np.searchsorted(calendar.arrivals, rng.random(count), side="right")
     day = calendar.day_of_slot[slot]
+    card = np.arange(begin, begin + count, dtype=np.int64)
+    cohort = 2 * day + card % 2
+    second = calendar.showing(day, cohort, learner, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
+    difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
+    by_difficulty, by_card = learner.population.card_time
+    slowness = by_card * hashed_normal(calendar.keys[2], card, cohort)
+    slowness += by_difficulty * (difficulty - 5) / learner.card_difficulty
     return Cards(
-        card=np.arange(begin, begin + count, dtype=np.int64),
+        card=card,
+        cohort=cohort,
         state=np.full(count, NEW, np.int64),
         day=day,
-        second=_showing(day, calendar, rng),
+        second=second,
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
         steps_left=nothing,
         steps_today=nothing,
         lapses=nothing,
-        difficulty=np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10),
+        difficulty=difficulty,
+        slowness=slowness,
         growth=np.exp(learner.card_growth * rng.standard_normal(count)),
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,
@@ -104,7 +117,7 @@ def learn(
     elapsed_days = cards.day - cards.last_day
     rows = np.flatnonzero(elapsed_days > 0)
     noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
-    stability = after_step(cards.stability, rating)
+    stability = after_step(cards.stability, rating, learner.population.step_effect)
     stability[rows] = noise * _after_later_day(cards, rating, remembered, rows, learner)
     cards.stability = bounded(stability)
     # The app goes by the first review of each day.
@@ -157,7 +170,8 @@ def next_reviews(
     later = calendar.day_of_slot[np.minimum(slot, len(calendar.day_of_slot) - 1)]
     cards.day = np.where(today, cards.last_day, later)
     wait = _step_seconds(cards, rating, learner, rng)
-    cards.second = np.where(today, cards.answered + wait, _showing(cards.day, calendar, rng))
+    showing = calendar.showing(cards.day, cards.cohort, learner, rng)
+    cards.second = np.where(today, cards.answered + wait, showing)
     return cards
 
 
@@ -180,8 +194,7 @@ def _step_seconds(
     """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
     soon = (rating == _AGAIN) & (cards.state == LEARNING) & (learner.learning_steps > 1)
     wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(rating)))
-    clipped: FloatArray = np.clip(wait, _SHORTEST_STEP, _LONGEST_STEP)
-    return clipped
+    return wait.clip(_SHORTEST_STEP, _LONGEST_STEP)
 
 
 def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntArray:
@@ -191,8 +204,3 @@ def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntAr
     late = np.log1p(-rng.random(count)) / np.log1p(-promptness)
     whole: IntArray = np.floor(late).astype(np.int64)
     return whole
-
-
-def _showing(day: IntArray, calendar: Calendar, rng: np.random.Generator) -> FloatArray:
-    """Second at which a question comes up, somewhere in the hour of study of its day."""
-    return day * _DAY + calendar.start[day] + _SESSION * rng.random(len(day))

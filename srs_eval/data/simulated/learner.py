@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.data.simulated.memory import Memory
+from srs_eval.data.simulated.population import Pair, Population
 from srs_eval.data.simulated.scheduler import App, draw_app
 from srs_eval.nouns import FloatArray
 
@@ -22,6 +23,7 @@ _SCORED_SHARE = 5 / 6
 _KEPT_SHARE = 0.96
 _FEWEST_REVIEWS = 600
 _LATER_SHARE = 0.6
+_MOST_SESSION_ABILITY = 2.0
 
 _FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
 
@@ -32,6 +34,8 @@ class Learner:
 
     Attributes
     ----------
+    population : Population
+        What they were drawn from, with the effects that are the same for all.
     later_reviews : int
         Reviews made on a later day than the card's review before.
     life_days : int
@@ -42,8 +46,8 @@ class Learner:
         How they remember.
     level : float
         What is added to their log-odds of recall, always.
-    slow_ability, daily_ability : float
-        Spread of the log-odds of recall over weeks, and from day to day.
+    slow_ability, daily_ability, session_ability : float
+        Spread of the log-odds of recall over weeks, from day to day, and within a session.
     trend : float
         Change of log-odds of recall over the whole life.
     card_stability, card_growth, card_difficulty : float
@@ -54,14 +58,21 @@ class Learner:
         Log-odds of pressing Hard or Easy after a middling recall.
     learning_steps, relearning_steps : int
         Repetitions on the same day after a new card, and after forgetting.
-    attendance, promptness : float
-        Share of days with any study, and share of due cards done on such a day.
+    study_chances : pair of float
+        Chance to study on the day after one with study, and after one without.
+    promptness : float
+        Share of due cards done on a day with study.
+    sitting_share : float
+        Share of days with a second sitting.
+    decks : int
+        How many decks their cards are in.
     leech_lapses : int
         A card forgotten this often is given up.
     answer_ms : float
         Median time to answer, in milliseconds.
     """
 
+    population: Population
     later_reviews: int
     life_days: int
     app: App
@@ -69,6 +80,7 @@ class Learner:
     level: float
     slow_ability: float
     daily_ability: float
+    session_ability: float
     trend: float
     card_stability: float
     card_growth: float
@@ -78,8 +90,10 @@ class Learner:
     easy_habit: float
     learning_steps: int
     relearning_steps: int
-    attendance: float
+    study_chances: Pair
     promptness: float
+    sitting_share: float
+    decks: int
     leech_lapses: int
     answer_ms: float
 
@@ -121,39 +135,59 @@ def draw_later_reviews(
     return min(reviews, math.ceil(_LATER_SHARE * max_reviews))
 
 
-def draw_learner(later_reviews: int, rng: np.random.Generator) -> Learner:
+def draw_learner(later_reviews: int, population: Population, rng: np.random.Generator) -> Learner:
     """Draw a person who makes so many reviews on later days.
 
     Longer logs take longer lives, with much room around that.
     """
-    life_days = 400 * (later_reviews / 15000) ** 0.35 * np.exp(0.5 * rng.standard_normal())
+    life_days = (
+        population.life_days * (later_reviews / 15000) ** 0.35 * np.exp(0.5 * rng.standard_normal())
+    )
     passes_only = rng.random() < 0.2
+    level, level_spread, least_level = population.level
+    # What version 1 does not have is drawn apart, so that its numbers stay as they were.
+    (other,) = rng.spawn(1)
     return Learner(
+        population=population,
         later_reviews=later_reviews,
         life_days=int(np.clip(life_days, 45, 4000)),
         app=draw_app(rng),
-        memory=draw_memory(rng),
+        memory=draw_memory(population, rng),
         # Who fails much more than the app promises gives up before they have a long log.
-        level=max(-0.2, rng.normal(0.4, 0.8)),
-        slow_ability=0.3 * np.exp(0.3 * rng.standard_normal()),
-        daily_ability=0.3 * np.exp(0.3 * rng.standard_normal()),
-        trend=0.6 * rng.standard_normal(),
-        card_stability=0.9 * np.exp(0.2 * rng.standard_normal()),
-        card_growth=0.4 * np.exp(0.2 * rng.standard_normal()),
+        level=max(least_level, rng.normal(level, level_spread)),
+        slow_ability=_scattered(population.slow, rng),
+        daily_ability=_scattered(population.daily, rng),
+        session_ability=min(_scattered(population.session, other), _MOST_SESSION_ABILITY),
+        trend=population.trend * rng.standard_normal(),
+        card_stability=_scattered((population.card_stability, 0.2), rng),
+        card_growth=_scattered((0.4, 0.2), rng),
         card_difficulty=1.8,
-        first_level=rng.normal(1.0, 0.8),
-        hard_habit=-np.inf if passes_only else rng.normal(-2.3, 1.0),
-        easy_habit=-np.inf if passes_only else rng.normal(-3.2, 1.2),
-        learning_steps=int(rng.integers(1, 4)),
-        relearning_steps=int(rng.integers(0, 3)),
-        attendance=float(rng.uniform(0.7, 1.0)),
+        first_level=rng.normal(population.first_level, 0.8),
+        hard_habit=-np.inf if passes_only else rng.normal(population.hard, 1.0),
+        easy_habit=-np.inf if passes_only else rng.normal(population.easy, 1.2),
+        learning_steps=_one_of(population.learning_steps, rng),
+        relearning_steps=_one_of(population.relearning_steps, rng),
+        study_chances=population.study_chances(rng),
         promptness=float(rng.uniform(0.4, 1.0)),
+        sitting_share=float(other.uniform(*population.sitting_share)),
+        decks=int(other.geometric(1 / population.decks)),
         leech_lapses=int(rng.integers(6, 17)),
-        answer_ms=6000 * np.exp(0.5 * rng.standard_normal()),
+        answer_ms=_scattered(population.answer_ms, rng),
     )
 
 
-def draw_memory(rng: np.random.Generator) -> Memory:
+def _scattered(spread: Pair, rng: np.random.Generator) -> float:
+    """Draw a number with the given median and standard deviation of its logarithm."""
+    median, deviation = spread
+    return float(median * np.exp(deviation * rng.standard_normal()))
+
+
+def _one_of(choices: tuple[int, ...], rng: np.random.Generator) -> int:
+    """Draw one of some equally likely numbers."""
+    return choices[rng.integers(0, len(choices))]
+
+
+def draw_memory(population: Population, rng: np.random.Generator) -> Memory:
     """Draw how a person remembers, around the published medians of FSRS-6."""
     level = np.exp(0.5 * rng.standard_normal())
     first = _FIRST_STABILITY * level * np.exp(0.3 * rng.standard_normal(4))
@@ -167,8 +201,8 @@ def draw_memory(rng: np.random.Generator) -> Memory:
         relapse=1.6 * level * np.exp(0.3 * rng.standard_normal()),
         relapse_power=float(np.clip(rng.normal(0.26, 0.06), 0.1, 0.5)),
         relapse_spacing=float(np.clip(rng.normal(1.4, 0.4), 0.3, 2.5)),
-        shape=float(rng.uniform(0.6, 1.0)),
-        guess=float(rng.uniform(0.002, 0.05)),
+        shape=float(rng.uniform(*population.shape)),
+        guess=float(rng.uniform(*population.guess)),
         slip=0.005 * np.exp(0.8 * rng.standard_normal()),
         step_level=rng.normal(2.7, 0.8),
     )

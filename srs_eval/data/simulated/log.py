@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from srs_eval.data.simulated.answers import draw_duration, draw_rating, recall_probability
+from srs_eval.data.simulated.answers import draw_duration, draw_rating, recall_of
 from srs_eval.data.simulated.calendar import Calendar, draw_calendar
 from srs_eval.data.simulated.cards import NEVER, Cards, learn, new_cards, next_reviews
 from srs_eval.data.simulated.learner import Learner
@@ -32,6 +32,7 @@ class Answers:
     duration_ms: FloatArray
     state: IntArray
     truth: FloatArray
+    deck: IntArray
 
 
 def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
@@ -67,10 +68,11 @@ def _study(
     """Follow cards through the whole life, one wave of answers for each k."""
     waves = []
     while len(cards.card):
-        truth, remembered = recall_probability(cards, learner, calendar)
-        recalled = rng.random(len(truth)) < truth
-        rating = draw_rating(cards, recalled, remembered, learner, rng)
-        duration_ms = draw_duration(rating, learner, rng)
+        moment = calendar.moment(cards.day, cards.second)
+        recall = recall_of(cards, moment, learner, calendar)
+        recalled = rng.random(len(cards.card)) < recall.truth
+        rating = draw_rating(cards, recalled, recall.odds, learner, rng)
+        duration_ms = draw_duration(cards, rating, recall.ease, moment, learner, calendar, rng)
         first = cards.last_day == NEVER
         waves.append(
             Answers(
@@ -82,10 +84,11 @@ def _study(
                 elapsed_seconds=np.where(first, -1, np.floor(cards.second - cards.answered)),
                 duration_ms=duration_ms,
                 state=cards.state,
-                truth=truth,
+                truth=recall.truth,
+                deck=calendar.deck_of_cohort[cards.cohort],
             )
         )
-        learn(cards, rating, remembered, learner, rng)
+        learn(cards, rating, recall.remembered, learner, rng)
         cards = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
     return waves
 
@@ -96,12 +99,28 @@ def _in_order(waves: list[Answers], later_reviews: int) -> Answers:
         field.name: np.concatenate([getattr(wave, field.name) for wave in waves])
         for field in fields(Answers)
     }
-    # Two cards may come up in the same instant; the card number then decides.
-    order = np.lexsort((column["card"], column["second"]))
+    order = np.argsort(column["second"])
+    if (np.diff(column["second"][order]) == 0).any():
+        # Two cards may come up in the same instant; the card number then decides.
+        order = np.lexsort((column["card"], column["second"]))
     needed = np.searchsorted(np.cumsum(column["elapsed_days"][order] > 0), later_reviews)
     kept = order[: needed + 1]
     column = {name: values[kept] for name, values in column.items()}
-    _, first, code = np.unique(column["card"], return_index=True, return_inverse=True)
-    column["card"] = np.argsort(np.argsort(first))[code]
+    column["card"] = _by_appearance(column["card"])
     column["day"] = column["day"] - column["day"][0]
     return Answers(**column)
+
+
+def _by_appearance(card: IntArray) -> IntArray:
+    """Return card numbers from 0 in order of first review.
+
+    Examples
+    --------
+    >>> _by_appearance(np.array([7, 2, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    first = np.full(card.max() + 1, len(card))
+    first[card[::-1]] = np.arange(len(card))[::-1]
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return number[card]

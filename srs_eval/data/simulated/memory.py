@@ -77,7 +77,7 @@ def log_odds(probability: FloatArray) -> FloatArray:
     >>> log_odds(np.array([0.5])).tolist()
     [0.0]
     """
-    inside = np.clip(probability, 1e-6, 1 - 1e-6)
+    inside = probability.clip(1e-6, 1 - 1e-6)
     result: FloatArray = np.log(inside / (1 - inside))
     return result
 
@@ -125,9 +125,10 @@ def after_forgetting(
     return bounded(np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability))
 
 
-def after_step(stability: FloatArray, rating: IntArray) -> FloatArray:
-    """Stability after a repetition on the same day: a little more, or a good deal less."""
-    return bounded(stability * np.where(rating > _AGAIN, 1.12, 0.75))
+def after_step(stability: FloatArray, rating: IntArray, effect: tuple[float, float]) -> FloatArray:
+    """Stability after a repetition on the same day, by the factors of recall and forgetting."""
+    recalled, forgotten = effect
+    return bounded(stability * np.where(rating > _AGAIN, recalled, forgotten))
 
 
 def bounded(stability: FloatArray) -> FloatArray:
@@ -138,4 +139,4 @@ def bounded(stability: FloatArray) -> FloatArray:
     >>> bounded(np.array([0.0, 1e9])).tolist()
     [0.02, 36500.0]
     """
-    return np.clip(stability, _LEAST_STABILITY, _MOST_STABILITY)
+    return stability.clip(_LEAST_STABILITY, _MOST_STABILITY)

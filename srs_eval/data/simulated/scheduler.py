@@ -69,7 +69,7 @@ class App:
         believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
         moved = difficulty - _DIFFICULTY_STEP * (rating - _GOOD)
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
-        return np.clip(believed, _LEAST_STABILITY, _MOST_STABILITY), np.clip(moved, 1, 10)
+        return believed.clip(_LEAST_STABILITY, _MOST_STABILITY), moved.clip(1, 10)
 
     def interval(self, stability: FloatArray, fuzz: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
@@ -81,7 +81,7 @@ class App:
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
         spread = np.where(interval > 2.5, interval * (0.95 + 0.1 * fuzz), interval)
-        return np.clip(np.round(spread), 1, _LONGEST_INTERVAL).astype(np.int64)
+        return spread.round().clip(1, _LONGEST_INTERVAL).astype(np.int64)
 
 
 def draw_app(rng: np.random.Generator) -> App:

@@ -1,7 +1,6 @@
 """The LSTM: one pass against one prefix at a time, how it is trained, and honest failures."""
 
 import math
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -195,60 +194,6 @@ def test_a_forgetting_curve_falls_and_meets_the_prediction_and_0_9() -> None:
     ).all()
 
 
-def test_a_fit_depends_on_its_random_numbers_and_on_nothing_else() -> None:
-    reviews = small_log()
-    rows = later_rows(reviews)
-    torch_state = torch.get_rng_state()
-    first = LstmPublished().fit(reviews, rows, np.random.default_rng(1))
-    assert torch.equal(torch.get_rng_state(), torch_state)
-    torch.rand(3)
-    assert LstmPublished().fit(reviews, rows, np.random.default_rng(1)) == first
-    assert LstmPublished().fit(reviews, rows, np.random.default_rng(2)) != first
-
-
-def test_a_fit_reads_nothing_after_its_last_row() -> None:
-    reviews = small_log()
-    rows = later_rows(reviews)[:60]
-    changed = reviews.rating.copy()
-    changed[rows[-1] + 1 :] = 5 - changed[rows[-1] + 1 :]
-    other = reviews_from_columns(
-        user="ada", source="test", card=reviews.card, rating=changed, day=reviews.day
-    )
-    algorithm = LstmPublished(batch_size=20)
-    fitted = [algorithm.fit(log, rows, np.random.default_rng(0)) for log in (reviews, other)]
-    assert fitted[0] == fitted[1]
-
-
-def test_a_prediction_does_not_depend_on_what_else_is_predicted() -> None:
-    reviews = small_log()
-    rows = later_rows(reviews)
-    together = SINES.predict(reviews, rows)
-    alone = [SINES.predict(reviews, rows[i : i + 1])[0] for i in range(0, len(rows), 10)]
-    assert alone == pytest.approx(together[::10], abs=1e-12)
-    assert SINES.predict(reviews, rows[::-1]) == pytest.approx(together[::-1], abs=1e-12)
-
-
-def test_a_model_survives_the_way_to_another_process() -> None:
-    reviews = small_log()
-    copy = pickle.loads(pickle.dumps(SINES))
-    assert np.array_equal(
-        copy.predict(reviews, later_rows(reviews)), SINES.predict(reviews, later_rows(reviews))
-    )
-
-
-def test_training_learns_which_cards_are_always_forgotten() -> None:
-    reviews = small_log(200)
-    rating = np.where(reviews.card % 2 == 0, 3, 1)
-    reviews = reviews_from_columns(
-        user="ada", source="test", card=reviews.card, rating=rating, day=reviews.day
-    )
-    rows = later_rows(reviews)
-    model = LstmPublished(epochs=20, batch_size=128).fit(reviews, rows, np.random.default_rng(0))
-    p = model.predict(reviews, rows)
-    assert p[reviews.recalled[rows]].mean() > 0.9
-    assert p[~reviews.recalled[rows]].mean() < 0.1
-
-
 def test_without_a_training_review_that_has_a_past_the_fit_is_skipped() -> None:
     reviews = small_log()
     first_reviews = np.flatnonzero(reviews.elapsed_days < 0)
@@ -280,15 +225,6 @@ def test_asking_for_a_missing_gpu_says_what_to_choose() -> None:
         LstmPublished(device="cuda")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
-def test_a_gpu_predicts_what_the_cpu_predicts() -> None:
-    reviews = small_log()
-    rows = later_rows(reviews)
-    model = LstmPublished(device="cuda").fit(reviews, rows, np.random.default_rng(0))
-    on_cpu = lstm_model(model.parameters)
-    assert model.predict(reviews, rows) == pytest.approx(on_cpu.predict(reviews, rows), abs=1e-5)
-
-
 def test_without_pytorch_the_error_says_what_to_install() -> None:
     code = (
         "import sys\n"
@@ -303,6 +239,7 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
     assert "pip install 'srs-eval[neural]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer() -> None:
     path = ROOT / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
     if not path.exists():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cases import rest_slow
 
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
 from srs_eval.algorithms.neural.gru import Gru
@@ -47,7 +49,8 @@ PUBLISHED: dict[str, type[NetworkAlgorithm]] = {
 ALGORITHMS = [algorithm() for algorithm in PUBLISHED.values()]
 NN17_FIRST = (1.0, 2.5, 4.5, 10.0, 1.0, 0.72, 0.07, 0.05, 1.26, 0.0, 0.67)
 
-each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+named = operator.attrgetter("name")
+each = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
 
 
 def sines(n: int) -> tuple[float, ...]:
@@ -212,6 +215,7 @@ def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm: NetworkAlgorithm)
     torch.rand(3)
     again = quick.fit(task.reviews, task.folds[0].train, np.random.default_rng(1))
     assert first == again
+    assert first != quick.fit(task.reviews, task.folds[0].train, np.random.default_rng(2))
 
 
 @each
@@ -237,12 +241,14 @@ def test_a_prediction_does_not_depend_on_what_else_is_predicted(
     together = model.predict(task.reviews, task.folds[0].test)
     alone = [model.predict(task.reviews, row[None])[0] for row in task.folds[0].test[::20]]
     assert alone == pytest.approx(together[::20], abs=1e-12)
+    backwards = model.predict(task.reviews, task.folds[0].test[::-1])
+    assert backwards == pytest.approx(together[::-1], abs=1e-12)
 
 
 @pytest.mark.parametrize(
     "algorithm",
     [a for a in ALGORITHMS if not isinstance(a, GruP | Nn17)],
-    ids=lambda algorithm: algorithm.name,
+    ids=named,
 )
 def test_forgetting_curves_fall(algorithm: NetworkAlgorithm) -> None:
     task = trial_task(same_day=algorithm.same_day)
@@ -303,7 +309,7 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm: NetworkAlgori
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-@each
+@pytest.mark.parametrize("algorithm", rest_slow(ALGORITHMS), ids=named)
 def test_a_network_learns_which_cards_are_always_forgotten(algorithm: NetworkAlgorithm) -> None:
     if isinstance(algorithm, Transformer):
         pytest.skip("a width of 2, and dropout")

@@ -11,7 +11,7 @@ from srs_eval.config import settings
 from srs_eval.config.building import build
 from srs_eval.evaluation.evaluate import EvaluateUser
 
-LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.05"]
+LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
 def test_weights_are_written_and_nobody_they_have_seen_is_scored(

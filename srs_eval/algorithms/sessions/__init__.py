@@ -1,0 +1,1 @@
+"""Models that learn from every answer, also within a session: what they read, and how."""

@@ -1,0 +1,215 @@
+"""A log with the residuals of a base model, as features of sessions read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.nouns import BoolArray, IntArray, Reviews
+
+Vector = NDArray[np.float64]
+
+# Answer times are cut off here, as collections do themselves at about a minute.
+_LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
+# Sums are kept for that many groups at most, although most of these may be empty.
+_MOST_GROUPS = 1 << 16
+# Cards at most so many places apart are neighbours; places and days after which one counts less.
+_PLACES, _FADING_PLACES, _FADING_DAYS = 15, 5.0, 3.0
+
+
+def _fade(group: IntArray, value: Vector, kept: float) -> Vector:
+    before = np.empty(len(group))
+    sums = np.zeros(group.max() + 1 if len(group) else 0)
+    for row in range(len(group)):
+        before[row] = sums[group[row]]
+        sums[group[row]] = kept * before[row] + value[row]
+    return before
+
+
+def _surround(
+    card: IntArray, day: IntArray, learned: BoolArray, residual: Vector, information: Vector
+) -> tuple[Vector, Vector]:
+    cards = card.max() + 1 if len(card) else 0
+    last_day = np.full(cards, -1)
+    last = np.zeros((cards, 2))
+    sums = np.zeros((2, len(card)))
+    by_place = np.exp(-np.arange(_PLACES + 1) / _FADING_PLACES)
+    by_age = 0.5 ** (np.arange(day[-1] + 1 if len(day) else 0) / _FADING_DAYS)
+    for row in range(len(card)):
+        if not learned[row]:
+            continue
+        own = card[row]
+        for other in range(max(0, own - _PLACES), min(cards, own + _PLACES + 1)):
+            if other != own and last_day[other] >= 0:
+                share = by_place[abs(other - own)] * by_age[day[row] - last_day[other]]
+                sums[0, row] += share * last[other, 0]
+                sums[1, row] += share * last[other, 1]
+        last_day[own] = day[row]
+        last[own, 0], last[own, 1] = residual[row], information[row]
+    return sums[0], sums[1]
+
+
+# Each step needs the one before, within groups of any order: no numpy function can do that.
+_faded: Callable[[IntArray, Vector, float], Vector] = numba.njit()(_fade)
+_surrounded: Callable[[IntArray, IntArray, BoolArray, Vector, Vector], tuple[Vector, Vector]] = (
+    numba.njit()(_surround)
+)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A log with the log-odds of a base model, and sums over the answers before each review.
+
+    A later-day review is one on a later day than the review before of its card. Cards and days
+    are numbered in the order of their first review, so that no number depends on what follows.
+
+    Attributes
+    ----------
+    reviews : Reviews
+        The log in time order.
+    z : float64 [n]
+        Log-odds of recall, as the base model predicts them; 0 where it cannot.
+    """
+
+    reviews: Reviews
+    z: Vector
+
+    def __len__(self) -> int:
+        """Count the reviews."""
+        return len(self.reviews)
+
+    @cached_property
+    def predicted(self) -> BoolArray:
+        """Whether the base model can predict each review."""
+        found: BoolArray = (self.reviews.elapsed > 0) & (self.previous >= 0)
+        return found
+
+    @cached_property
+    def later(self) -> BoolArray:
+        """Whether each review is a later-day review."""
+        found: BoolArray = self.predicted & (self.reviews.elapsed_days > 0)
+        return found
+
+    @cached_property
+    def information(self) -> Vector:
+        """Variance p (1 - p) of each outcome, 0 where nothing is predicted."""
+        p = expit(self.z)
+        return np.where(self.predicted, p * (1 - p), 0.0)
+
+    @cached_property
+    def residual(self) -> Vector:
+        """Outcome less predicted probability, 0 where nothing is predicted."""
+        return np.where(self.predicted, self.reviews.recalled - expit(self.z), 0.0)
+
+    @cached_property
+    def cards(self) -> CardRows:
+        """The rows of each card."""
+        return rows_by_card(self.reviews.card)
+
+    @cached_property
+    def previous(self) -> IntArray:
+        """Row of the card's review before each, -1 where there is none."""
+        return self.cards.previous()
+
+    @cached_property
+    def card(self) -> IntArray:
+        """Number of each review's card, in order of first appearance."""
+        first = self.cards.first()
+        return (np.cumsum(self.previous < 0) - 1)[first]
+
+    @cached_property
+    def day(self) -> IntArray:
+        """Days since the first day of the log."""
+        return self.reviews.day - self.reviews.day[:1]
+
+    @cached_property
+    def deck(self) -> IntArray:
+        """Number of each review's deck; without decks the collection is one."""
+        if self.reviews.deck is None:
+            return np.zeros(len(self), np.int64)
+        return np.unique(self.reviews.deck, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def last_day(self) -> IntArray:
+        """Day of the card's review before each, -1 where there is none."""
+        return np.where(self.previous < 0, -1, self.day[self.previous])
+
+    @cached_property
+    def log_seconds(self) -> Vector:
+        """Logarithm of each answer time in seconds, to which 0.3 is added."""
+        if self.reviews.duration_ms is None:
+            time = np.full(len(self), _USUAL_MS)
+        else:
+            time = np.nan_to_num(self.reviews.duration_ms, nan=_USUAL_MS)
+        seconds = np.clip(time.astype(np.float64), 0.0, _LONGEST_MS) / 1000
+        return np.asarray(np.log(seconds + 0.3))
+
+    def of_previous(self, values: NDArray[np.generic]) -> Vector:
+        """Return each value of the card's review before, 0 where there is none."""
+        return np.where(self.previous < 0, 0.0, values[self.previous].astype(np.float64))
+
+    def grouped(self, *columns: IntArray) -> IntArray:
+        """Return numbers of the groups of reviews that are alike in all columns."""
+        group = np.zeros(len(self), np.int64)
+        for column in columns:
+            group = group * (column.max(initial=0) + 2) + column + 1
+            if group.max(initial=0) > _MOST_GROUPS:
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+        return group
+
+    def faded(
+        self,
+        values: NDArray[np.generic],
+        group: IntArray,
+        kept: float = 1.0,
+        counted: BoolArray | None = None,
+    ) -> Vector:
+        """Sum the values before each review, of which each later one of the group keeps a share.
+
+        Parameters
+        ----------
+        values : [n]
+        group : int64 [n]
+            Numbers from `grouped`.
+        kept : float
+            Share that is left of a sum after each review of the group: 1 is the sum, and 0 the
+            latest value.
+        counted : bool [n], optional
+            Reviews that take part; at the others the result is 0.
+        """
+        if counted is None:
+            return _faded(group, values.astype(np.float64), kept)
+        found = np.zeros(len(self))
+        found[counted] = _faded(group[counted], values[counted].astype(np.float64), kept)
+        return found
+
+    def bias(self, half_life: float, group: IntArray, prior: float, counted: BoolArray) -> Vector:
+        """Return one step of Newton's method towards the bias of the base model in recent answers.
+
+        Parameters
+        ----------
+        half_life : float
+            Counted answers of the group after which an answer counts half; may be infinite.
+        group : int64 [n]
+        prior : float
+            Strength of the pull towards no bias.
+        counted : bool [n]
+            Which answers count.
+        """
+        kept = 0.5 ** (1 / half_life)
+        total = self.faded(self.residual, group, kept, counted)
+        return total / (self.faded(self.information, group, kept, counted) + prior)
+
+    def bias_of_neighbours(self, prior: float) -> Vector:
+        """Return such a step for cards that were introduced just before or after each card."""
+        total, information = _surrounded(
+            self.card, self.day, self.later, self.residual, self.information
+        )
+        return total / (information + prior)

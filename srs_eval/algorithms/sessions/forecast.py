@@ -1,0 +1,167 @@
+"""A forgetting curve, corrected by the card's history without what its session did to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, cast
+
+import numpy as np
+from scipy.special import expit
+
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.combined.stages import Stages, fitted_in_stages
+from srs_eval.algorithms.combined.wrapping import (
+    Wrapper,
+    as_part,
+    learned_by,
+    require_algorithm,
+)
+from srs_eval.algorithms.features.logistic import Logistic
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.options import require_above_zero
+from srs_eval.algorithms.schedulers.sbd import Sbd
+from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
+from srs_eval.algorithms.sessions.walk import Matrix, Prior, Vector, Walk, walk
+from srs_eval.engine.probability import uncertain
+from srs_eval.nouns import Algorithm, CurveModel, FloatArray, IntArray, Learned, Part, Reviews
+
+# What predictions use; the session's features are only there to learn these weights well.
+_SHOWN = {**LEVEL_OF_CARD, **CARD}
+
+
+def mixture() -> Algorithm:
+    """Return FSRS-7, logistic regression and SBD in fixed shares, as in ``algo=mixture``."""
+    ensemble = Ensemble(
+        {"fsrs7": Fsrs7(), "logistic": Logistic(), "sbd": Sbd()},
+        weights="fixed",
+        shares={"fsrs7": 0.5, "logistic": 0.25, "sbd": 0.25},
+    )
+    # Its declarations are properties, which mypy takes for less than attributes.
+    return cast(Algorithm, ensemble)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastModel:
+    """Fits of the base algorithm and the prior of the correction.
+
+    Attributes
+    ----------
+    stages : Stages
+        Fits of the base algorithm.
+    prior : Prior
+    parameters : tuple of float
+        Weights after the training reviews.
+    learned : Learned
+        Record of the last fit, and standard errors of the weights.
+    """
+
+    stages: Stages
+    prior: Prior
+    parameters: tuple[float, ...]
+    learned: Learned = field(default_factory=Learned)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict each of `rows` from what was known at the end of the card's previous review.
+
+        Reviews on the day of the card's previous review are predicted by the base model.
+        """
+        if not len(rows):
+            return np.empty(0)
+        walked = self._walk(reviews, rows)
+        return self._corrected(walked, rows, walked.answers.z[rows, None])[:, 0]
+
+    def _walk(self, reviews: Reviews, rows: IntArray) -> Walk:
+        return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+
+    def _corrected(self, walked: Walk, rows: IntArray, z: Matrix) -> Vector:
+        """Move log-odds [rows, k] by what the weights made of the card until its last review."""
+        # Training reviews before it have taught the base as well.
+        until = np.minimum(self.stages.begins[-1], rows)
+        known = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
+        weights = walked.weights.path[np.maximum(known - walked.first, 0)]
+        weights[~walked.answers.later[rows]] = 0.0
+        bias, slope = weights[:, 0], weights[:, 1]
+        moved = bias.copy()
+        for number, feature in enumerate(CARD.values(), start=len(LEVEL_OF_CARD)):
+            moved += weights[:, number] * feature(walked.answers)[rows]
+        # A curve that falls goes on falling.
+        corrected = z + np.maximum(slope, -1.0)[:, None] * (z - 2) + moved[:, None]
+        return uncertain(expit(corrected))
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastCurves(ForecastModel):
+    """The same of a base with a forgetting curve."""
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, the history staying as it is."""
+        if not len(rows):
+            return np.empty(np.shape(elapsed))
+        z = self.stages.log_odds_at(reviews, rows, elapsed)
+        return self._corrected(self._walk(reviews, rows), rows, z)
+
+
+@dataclass(frozen=True)
+class Forecast(Wrapper):
+    """A forgetting curve, fixed at the card's previous review, that knows the card's history.
+
+    Log-odds of another algorithm, by default of a fixed mixture of three, are moved by a weighted
+    sum of the card's answer times, last ratings and numbers of reviews. The weights follow every
+    later-day answer by an extended Kalman filter (as in `SessionFilter`; Fahrmeir, 1992,
+    https://doi.org/10.1080/01621459.1992.10475232) in which the features of the session are
+    nuisances: the filter has them while it learns, because a bad session is not thirty facts
+    about cards, and predictions have not. A prediction uses the weights there were when the
+    card's previous review ended, or the training reviews, if these are later. The correction does
+    not depend on elapsed time, so that a curve which falls goes on falling. Reads ratings,
+    elapsed time, days, decks and answer times; 30 parameters and the other's. No published row.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm.
+    width : float
+        Variance of the weights of a card's features before the first answer, above 0.
+    session_width, level_width : float
+        The same for the features of a session, and for a bias and the log-odds themselves.
+    drift : float
+        Share of the variance by which a weight may wander after each answer, 0 or more.
+
+    Raises
+    ------
+    ConfigError
+        If `base` is no algorithm, or an option is out of range.
+    """
+
+    # Features count same-day reviews, whatever the other algorithm reads.
+    same_day: ClassVar[bool] = True
+
+    base: Algorithm = field(default_factory=mixture)
+    width: float = 0.01
+    session_width: float = 0.01
+    level_width: float = 0.001
+    drift: float = 3e-4
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        require_algorithm("forecast", "base", self.base)
+        for name in ("width", "session_width", "level_width"):
+            require_above_zero("forecast", name, getattr(self, name))
+        require_above_zero("forecast", "drift", self.drift, or_zero=True)
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> ForecastModel:
+        """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
+        stages = fitted_in_stages(self.base, reviews, np.sort(rows), rng)
+        widths = (self.level_width, self.width, self.session_width)
+        sizes = (len(LEVEL_OF_CARD), len(CARD), len(SESSION))
+        width = np.repeat(np.array(widths, np.float64), sizes)
+        prior = Prior({**_SHOWN, **SESSION}, np.zeros(len(width)), width, float(self.drift))
+        weights = walk(stages, prior, reviews.take(np.arange(stages.begins[-1]))).weights
+        last = stages.models[-1]
+        learned = replace(
+            learned_by(last),
+            standard_errors=weights.standard_errors,
+            parts=as_part(last, Part("base", "base", n_train=len(rows))),
+        )
+        curves = all(isinstance(model, CurveModel) for model in stages.models)
+        kind = ForecastCurves if curves else ForecastModel
+        return kind(stages, prior, weights.mean, learned)

@@ -1,0 +1,196 @@
+"""Any algorithm, corrected from answer to answer by what the session says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit, logit
+
+from srs_eval.algorithms.combined.stages import Stages, fitted_in_stages
+from srs_eval.algorithms.combined.wrapping import (
+    Wrapper,
+    as_part,
+    learned_by,
+    require_algorithm,
+)
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
+from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
+from srs_eval.algorithms.sessions.walk import Prior, Vector, Walk, contributions, walk
+from srs_eval.engine.probability import uncertain
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
+
+
+@dataclass(frozen=True, slots=True)
+class SessionModel:
+    """Fits of the base algorithm and the prior of the filter, which predicts from a whole log.
+
+    Attributes
+    ----------
+    stages : Stages
+        Fits of the base algorithm.
+    prior : Prior
+    every : {"review", "day"}
+    trust : float
+    parameters : tuple of float
+        Weights after the training reviews, of which predictions make no use.
+    learned : Learned
+        Record of the last fit, and standard errors of the weights.
+    """
+
+    stages: Stages
+    prior: Prior
+    every: Literal["review", "day"]
+    trust: float
+    parameters: tuple[float, ...]
+    learned: Learned = field(default_factory=Learned)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict each of `rows`, having learned from all answers before it.
+
+        Reviews on the day of the card's previous review are predicted by the base model.
+        """
+        if not len(rows):
+            return np.empty(0)
+        walked = walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
+        p = expit(walked.answers.z)
+        p[walked.rows] = self._filtered(walked)
+        return uncertain(p[rows])
+
+    def _filtered(self, walked: Walk) -> Vector:
+        """Return the predictions of all later-day reviews."""
+        daily = self.every == "day"
+        begins = walked.begins_of_days() if daily else np.arange(len(walked.rows))
+        z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live[begins])
+        if self.trust == 1:
+            return np.asarray(expit(z))
+        share = expit(self._evidence(walked, z)[begins])
+        return np.asarray(share * expit(z) + (1 - share) * expit(walked.z))
+
+    def _evidence(self, walked: Walk, z: Vector) -> Vector:
+        """Return log-odds, before each answer, that the filter is better than its base.
+
+        At each new fit of the base, half of the evidence on the fit before is dropped.
+        """
+        start = float(logit(self.trust))
+        sign = np.where(walked.answers.reviews.recalled[walked.rows], -1.0, 1.0)
+        gain = np.logaddexp(0.0, sign * walked.z) - np.logaddexp(0.0, sign * z)
+        gain[: walked.first] = 0.0
+        found = np.empty(len(gain))
+        now = start
+        ends = np.searchsorted(walked.rows, [*self.stages.begins[1:], np.iinfo(np.int64).max])
+        begin = 0
+        for end in ends.tolist():
+            after = now + np.cumsum(gain[begin:end])
+            found[begin:end] = np.concatenate([[now], after[:-1]])[: end - begin]
+            now = start + ((after[-1] if len(after) else now) - start) / 2
+            begin = end
+        return found
+
+
+@dataclass(frozen=True)
+class SessionFilter(Wrapper):
+    """Another algorithm, corrected review by review by an extended Kalman filter on the session.
+
+    Log-odds of the other algorithm are moved by a weighted sum of features that are known when
+    the card is shown: how much better or worse recent answers were than predicted, in windows
+    from two answers to the whole day, by deck, and of cards that were introduced together; answer
+    times, history and interval of the card. The filter (Fahrmeir, 1992, *Posterior Mode
+    Estimation by Extended Kalman Filtering for Multivariate Dynamic Generalized Linear Models*,
+    https://doi.org/10.1080/01621459.1992.10475232) takes one step after each later-day answer.
+    Training reviews are predicted by fits to earlier ones, so that the filter learns from
+    predictions out of sample. What is predicted is a mixture of filter and other algorithm, in
+    the shares that the evidence so far gives them: over a whole log it cannot lose more than
+    -log(1 - trust) against the other algorithm while that is not fitted again. Reads ratings,
+    elapsed time, days, decks and answer times; 32 parameters and the other's. Its predictions are
+    of no use to plan a review, because they are made when it comes. No published row.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm.
+    features : {"full", "small"}
+        The 32 features, or 12 that do nearly as well.
+    extra : mapping of str to Feature
+        Further features, under names of one's own.
+    prior : mapping of str to float
+        Means of the weights before the first answer, by feature; 0 for those not named.
+    width : float
+        Variance of the weights before the first answer, above 0.
+    level_width : float
+        The same for the weights of a bias and of the log-odds themselves.
+    drift : float
+        Share of the variance by which a weight may wander after each answer, 0 or more.
+    trust : float
+        Share of the filter before any evidence, above 0; 1: the filter alone.
+    every : {"review", "day"}
+        Whether weights change with each answer, or from day to day. Features always follow.
+
+    Raises
+    ------
+    ConfigError
+        If `base` is no algorithm, or an option is out of range.
+    """
+
+    # Features count same-day reviews, whatever the other algorithm reads.
+    same_day: ClassVar[bool] = True
+    when: ClassVar[When] = "at_review"
+
+    base: Algorithm = field(default_factory=Fsrs7)
+    features: str = "full"
+    extra: Mapping[str, Feature] = field(default_factory=dict)
+    prior: Mapping[str, float] = field(default_factory=dict)
+    width: float = 0.015
+    level_width: float = 0.02
+    drift: float = 3e-4
+    trust: float = 0.1
+    every: Literal["review", "day"] = "review"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        require_algorithm("session_filter", "base", self.base)
+        require_choice("session_filter", "features", self.features, tuple(SETS))
+        require_choice("session_filter", "every", self.every, ("review", "day"))
+        for name in ("width", "level_width", "trust"):
+            require_above_zero("session_filter", name, getattr(self, name))
+        require_above_zero("session_filter", "drift", self.drift, or_zero=True)
+        if self.trust > 1:
+            raise ConfigError(f"session_filter: trust={self.trust} must be at most 1")
+        known = SETS[self.features]
+        if taken := sorted(set(known) & set(self.extra)):
+            raise ConfigError(f"session_filter: extra: names are taken: {', '.join(taken)}")
+        if strange := sorted(set(self.prior) - set(known) - set(self.extra)):
+            raise ConfigError(f"session_filter: prior: no such feature: {', '.join(strange)}")
+        for name, feature in self.extra.items():
+            if not isinstance(feature, Feature):
+                raise ConfigError(
+                    f"session_filter: extra.{name}={feature} is no feature; write "
+                    f"extra.{name}={{_target_: package.module.Class}}, a subclass of "
+                    "srs_eval.algorithms.sessions.features.Feature"
+                )
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
+        """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
+        stages = fitted_in_stages(self.base, reviews, np.sort(rows), rng)
+        prior = self._prior()
+        walked = walk(stages, prior, reviews.take(np.arange(stages.begins[-1])))
+        last = stages.models[-1]
+        learned = replace(
+            learned_by(last),
+            standard_errors=walked.weights.standard_errors,
+            parts=as_part(last, Part("base", "base", n_train=len(rows))),
+            contributions=contributions(walked, prior),
+        )
+        weights = walked.weights.mean
+        return SessionModel(stages, prior, self.every, float(self.trust), weights, learned)
+
+    def _prior(self) -> Prior:
+        features = {**SETS[self.features], **self.extra}
+        level = [feature.group == LEVEL for feature in features.values()]
+        mean = np.array([float(self.prior.get(name, 0.0)) for name in features])
+        width = np.where(level, float(self.level_width), float(self.width))
+        return Prior(features, mean, width, float(self.drift))

@@ -1,0 +1,136 @@
+"""A pass over a log that learns the weights of features from answer to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srs_eval.algorithms.combined.stages import Stages
+from srs_eval.algorithms.sessions.answers import Answers
+from srs_eval.algorithms.sessions.features import Feature
+from srs_eval.algorithms.sessions.kalman import Weights, learn_weights
+from srs_eval.errors import FitError
+from srs_eval.nouns import Contribution, FloatArray, IntArray, Reviews
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Features, and what is known of their weights before the first answer.
+
+    Attributes
+    ----------
+    features : mapping of str to Feature
+    mean, width : float64 [features]
+        Means and variances.
+    drift : float
+        Share of the widths that is added to the variances after each answer.
+    """
+
+    features: Mapping[str, Feature]
+    mean: Vector
+    width: Vector
+    drift: float
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Later-day reviews of a log, their features, and the weights as they were learned.
+
+    Attributes
+    ----------
+    answers : Answers
+    rows : int64 [m]
+        Rows of the later-day reviews.
+    features : float64 [m, features]
+    weights : Weights
+    first : int
+        Entry of the first review that is learned from: before it there is no prediction out of
+        sample.
+    """
+
+    answers: Answers
+    rows: IntArray
+    features: Matrix
+    weights: Weights
+    first: int
+
+    @cached_property
+    def z(self) -> Vector:
+        """Log-odds of the base model."""
+        return self.answers.z[self.rows]
+
+    @cached_property
+    def live(self) -> Matrix:
+        """Weights before each answer."""
+        return self.weights.path[np.maximum(np.arange(len(self.rows)) - self.first, 0)]
+
+    def begins_of_days(self) -> IntArray:
+        """Return for each review the entry of the first review of its day."""
+        day = self.answers.day[self.rows]
+        return np.searchsorted(day, day)
+
+
+def walk(stages: Stages, prior: Prior, reviews: Reviews) -> Walk:
+    """Compute the features of a log and learn their weights.
+
+    Raises
+    ------
+    FitError
+        If a feature does not return one finite number for each review.
+    """
+    answers = Answers(reviews, stages.log_odds(reviews))
+    rows = np.flatnonzero(answers.later)
+    features = np.empty((len(rows), len(prior.features)))
+    for number, (name, feature) in enumerate(prior.features.items()):
+        features[:, number] = _checked(name, feature(answers), len(reviews))[rows]
+    first = int(np.searchsorted(rows, stages.begins[0]))
+    learned = rows[first:]
+    weights = learn_weights(
+        features[first:],
+        answers.z[learned],
+        reviews.recalled[learned],
+        prior.mean,
+        prior.width,
+        prior.drift,
+    )
+    return Walk(answers, rows, features, weights, first)
+
+
+def _checked(name: str, values: FloatArray, reviews: int) -> FloatArray:
+    if np.shape(values) != (reviews,) or not np.isfinite(values).all():
+        raise FitError(
+            f"feature {name}: found an array of shape {np.shape(values)}, expected one finite "
+            f"number for each of {reviews} reviews"
+        )
+    return values
+
+
+def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
+    """Return how much log loss each group of features saves, level apart.
+
+    Each answer is predicted with the weights before it, once with and once without what the
+    features of the group add. Standard errors allow for correlation within days.
+    """
+    groups = [feature.group for feature in prior.features.values()]
+    learned = slice(walked.first, None)
+    sign = np.where(walked.answers.reviews.recalled[walked.rows[learned]], -1.0, 1.0)
+    terms = (walked.features * walked.live)[learned]
+    z = walked.z[learned] + terms.sum(axis=1)
+    day = walked.answers.day[walked.rows[learned]]
+    found = []
+    for group in dict.fromkeys(groups):
+        own = terms[:, [other == group for other in groups]].sum(axis=1)
+        saved = np.logaddexp(0.0, sign * (z - own)) - np.logaddexp(0.0, sign * z)
+        if not len(saved):
+            return ()
+        by_day = np.bincount(day, saved - saved.mean())
+        error = float(np.sqrt(np.sum(by_day**2)) / len(saved))
+        found.append(Contribution(group, float(saved.mean()), error))
+    return tuple(found)

@@ -1,0 +1,453 @@
+"""Features of a session and the filter that weighs them, against plain loops over the log."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from srs_eval.algorithms.baselines import Constant
+from srs_eval.algorithms.combined.stages import fitted_in_stages
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.sessions.answers import Answers
+from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
+from srs_eval.algorithms.sessions.forecast import Forecast
+from srs_eval.algorithms.sessions.kalman import learn_weights
+from srs_eval.algorithms.sessions.session_filter import SessionFilter
+from srs_eval.algorithms.sessions.walk import walk
+from srs_eval.checks import CheckFailed, check_blind_to_the_future
+from srs_eval.checks.toy_log import trial_task
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.tables import fits_table, read_fits
+
+TASK = trial_task(same_day=True)
+REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    rng = np.random.default_rng(4)
+    deck = REVIEWS.card % 3
+    reviews = replace(REVIEWS, deck=deck)
+    z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
+    return Answers(reviews, z)
+
+
+def fitted(algorithm, reviews=REVIEWS, rows=FOLD.train):
+    return algorithm.fit(reviews, rows, np.random.default_rng(0))
+
+
+class Plain:
+    """The features of a review, each from a list of the reviews before it."""
+
+    def __init__(self, answers, row):
+        log, p = answers.reviews, expit(answers.z)
+        seconds = np.minimum(log.duration_ms, 120_000) / 1000
+        cards = list(dict.fromkeys(log.card.tolist()))
+        self.log = [
+            {
+                "card": cards.index(log.card[k]),
+                "day": log.day[k],
+                "deck": log.deck[k],
+                "recalled": log.recalled[k],
+                "rating": log.rating[k],
+                "days": log.elapsed_days[k],
+                "later": log.elapsed_days[k] > 0,
+                "predicted": log.elapsed[k] > 0,
+                "r": log.recalled[k] - p[k],
+                "v": p[k] * (1 - p[k]),
+                "time": math.log(seconds[k] + 0.3),
+            }
+            for k in range(row + 1)
+        ]
+        self.now = self.log.pop()
+        self.now["z"] = answers.z[row]
+        self.of_card = [k for k in self.log if k["card"] == self.now["card"]]
+        self.later_of_card = [k for k in self.of_card if k["later"]]
+        self.today = [k for k in self.log if k["day"] == self.now["day"]]
+        for k in self.log:
+            before = [j for j in self.log if j["card"] == k["card"]]
+            place = next(n for n, j in enumerate(before) if j is k)
+            k["last_day"] = before[place - 1]["day"] if place else None
+        self.now["last_day"] = self.of_card[-1]["day"]
+
+    def bias(self, some, half_life=math.inf, prior=1.0):
+        weights = [0.5 ** (age / half_life) for age in range(len(some))][::-1]
+        total = sum(w * k["r"] for w, k in zip(weights, some, strict=True))
+        return total / (sum(w * k["v"] for w, k in zip(weights, some, strict=True)) + prior)
+
+    def later(self, **alike):
+        return [
+            k
+            for k in self.log
+            if k["later"] and all(k[name] == value for name, value in alike.items())
+        ]
+
+    def neighbours(self):
+        total = information = 0.0
+        for other in {k["card"] for k in self.later()} - {self.now["card"]}:
+            places = abs(other - self.now["card"])
+            if places <= 15:
+                k = self.later(card=other)[-1]
+                w = math.exp(-places / 5) * 0.5 ** ((self.now["day"] - k["day"]) / 3)
+                total, information = total + w * k["r"], information + w * k["v"]
+        return total / (information + 0.5)
+
+    def in_a_row(self, recalled):
+        count = 0
+        for k in self.later(day=self.now["day"]):
+            count = count + 1 if k["recalled"] == recalled else 0
+        return count
+
+    def mean_of_user(self, count):
+        mean = 2.0
+        for k in self.log[:count]:
+            mean = 0.966 * mean + 0.034 * k["time"]
+        return mean
+
+    def mean_of_card(self):
+        mean = self.of_card[0]["time"]
+        for k in self.of_card[1:]:
+            mean = 0.7 * mean + 0.3 * k["time"]
+        return mean
+
+    def since_later(self):
+        ends = [n for n, k in enumerate(self.of_card) if k["later"]]
+        return self.of_card[(ends[-1] if ends else 0) + 1 :]
+
+    def everything(self):
+        now, last = self.now, self.of_card[-1]
+        place = next(n for n, k in enumerate(self.log) if k is last)
+        days = sorted({k["day"] for k in self.log} | {now["day"]})
+        again = sum(not k["recalled"] for k in self.today)
+        fails = sum(not k["recalled"] for k in self.since_later())
+        n, later = len(self.of_card), len(self.later_of_card)
+        interval = self.later_of_card[-1]["days"] if later else 0
+        ratio = math.log1p(now["days"]) - math.log1p(interval)
+        today = {"day": now["day"]}
+        return {
+            "bias": 1.0,
+            "slope": now["z"],
+            "recent": self.bias(self.later(), 7, 0.3),
+            **{f"recent_{h}": self.bias(self.later(), h) for h in (2, 5, 15, 50, 200)},
+            "today": self.bias(self.later(**today)),
+            "recent_all_15": self.bias([k for k in self.log if k["predicted"]], 15),
+            "deck_30": self.bias(self.later(deck=now["deck"]), 30),
+            "deck_today": self.bias(self.later(deck=now["deck"], **today)),
+            "neighbours": self.neighbours(),
+            "same_interval": self.bias(self.later(days=now["days"], **today)),
+            "same_last_day": self.bias(self.later(last_day=now["last_day"], **today)),
+            "fails": math.log1p(self.in_a_row(recalled=False)),
+            "passes": math.log1p(self.in_a_row(recalled=True)) / 2,
+            "tempo": self.log[-1]["time"] - self.mean_of_user(len(self.log)),
+            "agains": (again + 0.5) / (len(self.today) + 2) - 0.2,
+            "pause": math.log(days[-1] - days[-2]) if len(days) > 1 else 0.0,
+            "last_time": last["time"] - self.mean_of_user(place + 1),
+            "mean_time": self.mean_of_card() - 2,
+            "change_of_time": last["time"] - self.mean_of_card(),
+            "last_again": last["rating"] == 1,
+            "last_hard": last["rating"] == 2,
+            "last_easy": last["rating"] == 4,
+            "again_before_last": n > 1 and self.of_card[-2]["rating"] == 1,
+            "reviews": math.log1p(n) - 1.5,
+            "later_reviews": math.log1p(later) - 1,
+            "same_day_reviews": math.log1p(len(self.since_later())),
+            "same_day_fails": math.log1p(fails),
+            "successes": math.log1p(later) - math.log1p(fails) - math.log1p(n) / 2 - 0.25,
+            "interval": math.log1p(now["days"]) / 2 - 1,
+            "growth_of_interval": min(max(ratio, -3.0), 3.0),
+        }
+
+
+def test_features_are_those_of_a_plain_loop(answers):
+    features = {**SETS["full"], **SETS["small"]}
+    found = {name: feature(answers) for name, feature in features.items()}
+    rows = np.flatnonzero(answers.later)
+    assert len(rows) > 300
+    for row in rows[::7]:
+        expected = Plain(answers, int(row)).everything()
+        assert set(expected) == set(found)
+        for name, value in expected.items():
+            assert found[name][row] == pytest.approx(float(value), abs=1e-9), (name, row)
+
+
+def test_no_feature_moves_by_what_is_not_known_when_the_card_is_shown(answers):
+    # Not even by rounding: each is computed from the rows before it, in their order.
+    middle = int(np.flatnonzero(answers.later)[150])
+    known = Answers(answers.reviews.take(np.arange(middle + 1)), answers.z[: middle + 1])
+    other = replace(
+        known.reviews,
+        rating=np.r_[known.reviews.rating[:-1], 5 - known.reviews.rating[-1]],
+        duration_ms=np.r_[known.reviews.duration_ms[:-1], 59_000.0],
+        elapsed_seconds=np.r_[known.reviews.elapsed_seconds[:-1], 1.0],
+    )
+    for name, feature in {**SETS["full"], **SETS["small"]}.items():
+        whole = feature(answers)[middle]
+        assert whole == feature(known)[-1] == feature(Answers(other, known.z))[-1], name
+
+
+def test_names_of_cards_and_decks_do_not_matter(answers):
+    log = answers.reviews
+    names = np.random.default_rng(1).permutation(10**6)
+    renamed = replace(log, card=names[log.card], deck=names[log.deck])
+    for name, feature in {**SETS["full"], **SETS["small"]}.items():
+        np.testing.assert_array_equal(
+            feature(Answers(renamed, answers.z)), feature(answers), err_msg=name
+        )
+
+
+def test_weights_are_those_of_the_filter():
+    rng = np.random.default_rng(2)
+    x, z, y = rng.normal(size=(200, 3)), rng.normal(size=200), rng.random(200) < 0.7
+    mean, width, drift = np.array([0.1, 0.0, -0.2]), np.array([0.02, 0.3, 0.01]), 0.01
+    found = learn_weights(x, z, y, mean, width, drift)
+    w, covariance = mean, np.diag(width)
+    for k in range(200):
+        np.testing.assert_allclose(found.path[k], w, atol=1e-10)
+        p = expit(z[k] + w @ x[k])
+        # One Newton step of the posterior, whose precision grows by the answer's information.
+        precision = np.linalg.inv(covariance) + max(p * (1 - p), 0.02) * np.outer(x[k], x[k])
+        after = np.linalg.inv(precision)
+        w = w + after @ x[k] * (y[k] - p)
+        covariance = after + drift * np.diag(width)
+    np.testing.assert_allclose(found.covariance, covariance, atol=1e-10)
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(np.diag(covariance)))
+
+
+def test_training_rows_are_predicted_by_fits_to_earlier_ones():
+    seen = []
+
+    @dataclass(frozen=True)
+    class Recorded:
+        last: int
+        parameters = ()
+
+        def predict(self, reviews, rows):
+            seen.append((self.last, rows))
+            assert len(reviews) <= len(REVIEWS)
+            return np.full(len(rows), 0.5)
+
+    class Recording(Constant):
+        same_day = True
+
+        def fit(self, reviews, rows, rng):
+            if len(rows) < 40:
+                raise FitSkipped("too few training reviews")
+            return Recorded(int(rows[-1]))
+
+    stages = fitted_in_stages(Recording(), REVIEWS, FOLD.train, np.random.default_rng(0))
+    assert len(stages.models) > 2
+    stages.log_odds(REVIEWS)
+    for last, rows in seen:
+        # What comes before the first fit is predicted by it, and not learned from.
+        assert (rows[rows >= stages.begins[0]] > last).all()
+    predicted = np.concatenate([rows for _, rows in seen])
+    np.testing.assert_array_equal(predicted, np.flatnonzero(REVIEWS.elapsed > 0))
+
+
+@pytest.mark.parametrize("every", ["review", "day"])
+def test_predictions_are_those_of_the_weights_at_the_time(every):
+    model = fitted(SessionFilter(Hlr(), features="small", trust=1, every=every))
+    walked = walk(model.stages, model.prior, REVIEWS)
+    expected = []
+    for k, row in enumerate(walked.rows):
+        same_day = walked.answers.day[walked.rows] == walked.answers.day[row]
+        known = k if every == "review" else int(np.flatnonzero(same_day)[0])
+        w = walked.weights.path[max(known - walked.first, 0)]
+        expected.append(expit(walked.z[k] + walked.features[k] @ w))
+    found = model.predict(REVIEWS, walked.rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_whatever_happens_the_safeguard_limits_the_loss():
+    # Outcomes that are worst for the filter: whatever it thinks less likely than its base does.
+    reviews = REVIEWS
+    algorithm = SessionFilter(Constant(0.7), features="small", trust=0.1, width=1.0)
+    model = fitted(algorithm)
+    stages = replace(model.stages, models=model.stages.models[:1], begins=(0,))
+    model = replace(model, stages=stages)
+    free = replace(model, trust=1.0)
+    rows = np.flatnonzero(Answers(reviews, np.zeros(len(reviews))).later)
+    for row in rows:
+        recalled = free.predict(reviews, np.array([row]))[0] < 0.7
+        rating = reviews.rating.copy()
+        rating[row] = 3 if recalled else 1
+        reviews = replace(reviews, rating=rating)
+
+    def loss(p):
+        return -np.log(np.where(reviews.recalled[rows], p, 1 - p)).sum()
+
+    base = loss(np.full(len(rows), 0.7))
+    assert loss(free.predict(reviews, rows)) > base + 10
+    assert loss(model.predict(reviews, rows)) < base - math.log(1 - 0.1) + 1e-9
+
+
+def test_a_session_that_goes_badly_is_noticed():
+    rng = np.random.default_rng(0)
+    days, per_day = 60, 40
+    bad = rng.random(days) < 0.3
+    p = np.repeat(np.where(bad, 0.4, 0.95), per_day)
+    cards = np.tile(np.arange(per_day), days)
+    day = np.repeat(np.arange(days), per_day)
+    new = day == 0
+    reviews = replace(
+        REVIEWS.take(np.zeros(days * per_day, np.int64)),
+        card=cards,
+        day=day,
+        rating=np.where(rng.random(len(p)) < p, 3, 1),
+        elapsed_days=np.where(new, -1, 1),
+        elapsed=np.where(new, 0.0, 1.0),
+        row=np.arange(len(p)),
+        duration_ms=np.full(len(p), 5000.0),
+    )
+    train, test = np.arange(per_day, 1200), np.arange(1200, len(p))
+
+    def loss(algorithm):
+        p = fitted(algorithm, reviews, train).predict(reviews, test)
+        return -np.log(np.where(reviews.recalled[test], p, 1 - p)).mean()
+
+    base = Constant(0.785)
+    assert loss(SessionFilter(base)) < loss(base) - 0.05
+    assert loss(SessionFilter(base, features="small")) < loss(base) - 0.05
+
+
+@dataclass(frozen=True)
+class EvenCard(Feature):
+    """A feature as a plug-in writes it: recent answers on cards with the same last digit."""
+
+    group = "digit"
+
+    def __call__(self, answers):
+        digit = answers.grouped(answers.reviews.card % 2)
+        return answers.bias(10, digit, 1.0, answers.later)
+
+
+def test_a_plug_in_adds_a_feature():
+    algorithm = SessionFilter(Hlr(), features="small", extra={"digit": EvenCard()})
+    model = fitted(algorithm)
+    assert len(model.parameters) == len(SETS["small"]) + 1
+    assert [found.name for found in model.learned.contributions][-1] == "digit"
+    assert not np.array_equal(
+        model.predict(REVIEWS, FOLD.test),
+        fitted(SessionFilter(Hlr(), features="small")).predict(REVIEWS, FOLD.test),
+    )
+    check_blind_to_the_future(algorithm)
+
+
+class OwnRating(Feature):
+    def __call__(self, answers):
+        return answers.reviews.recalled.astype(float)
+
+
+class TooShort(Feature):
+    def __call__(self, answers):
+        return np.zeros(3)
+
+
+def test_a_feature_that_knows_the_outcome_is_found():
+    with pytest.raises(CheckFailed):
+        check_blind_to_the_future(SessionFilter(Hlr(), extra={"own": OwnRating()}))
+
+
+def test_what_is_no_feature_is_refused():
+    with pytest.raises(FitError, match="short"):
+        fitted(SessionFilter(Hlr(), extra={"short": TooShort()}))
+    for wrong in (
+        {"extra": {"mine": Hlr()}},
+        {"extra": {"recent_5": TooShort()}},
+        {"prior": {"no such": 1.0}},
+        {"features": "tiny"},
+        {"base": "fsrs7"},
+        {"trust": 1.5},
+        {"drift": -1.0},
+        {"every": "week"},
+    ):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            SessionFilter(**wrong)
+
+
+def test_weights_errors_and_contributions_are_kept(logs_of):
+    source = logs_of("a")
+    algorithm = SessionFilter(Hlr(), prior={"bias": 0.2})
+    evaluated = EvaluateUser(source, algorithm, SrsBenchmark(), 0, curves=0)("a")
+    fit = evaluated.fits[-1]
+    assert len(fit.parameters) == len(fit.standard_errors) == len(SETS["full"])
+    assert (np.array(fit.standard_errors) > 0).all()
+    assert fit.parts[0].name == "base"
+    groups = {feature.group for feature in SETS["full"].values()}
+    assert {found.name for found in fit.contributions} == groups
+    assert read_fits(fits_table([fit])) == (fit,)
+    # Other models do not have the column.
+    assert "contributions" not in fits_table([replace(fit, contributions=())]).column_names
+
+
+def test_without_columns_that_few_logs_have():
+    bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
+    p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
+    assert ((p > 0) & (p < 1)).all()
+
+
+def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
+    model = fitted(Forecast(Hlr(), width=0.5))
+    walked = walk(model.stages, model.prior, REVIEWS)
+    names = list(model.prior.features)
+    assert names[2:] == [*CARD, *SESSION]
+    expected = []
+    for row in FOLD.test:
+        k = int(np.flatnonzero(walked.rows == row)[0])
+        previous = int(np.flatnonzero(REVIEWS.card[:row] == REVIEWS.card[row])[-1])
+        begin = max(previous, int(FOLD.train[-1])) + 1
+        w = walked.weights.path[int((walked.rows < begin).sum()) - walked.first]
+        x = np.where([name in SESSION for name in names], 0.0, walked.features[k])
+        expected.append(expit(walked.z[k] + x @ w))
+    found = model.predict(REVIEWS, FOLD.test)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert abs(logit(found) - walked.answers.z[FOLD.test]).max() > 0.05
+
+
+def test_a_forecast_does_not_know_the_answers_since_the_cards_previous_review():
+    model = fitted(Forecast(Hlr(), width=0.5))
+    for row in FOLD.test[10:60:10]:
+        previous = int(np.flatnonzero(REVIEWS.card[:row] == REVIEWS.card[row])[-1])
+        since = np.arange(max(previous, int(FOLD.train[-1])) + 1, row)
+        rating = REVIEWS.rating.copy()
+        rating[since] = np.where(rating[since] > 1, 1, 4)
+        time = REVIEWS.duration_ms.copy()
+        time[since] *= 5
+        other = replace(REVIEWS, rating=rating, duration_ms=time)
+        rows = np.array([row])
+        assert model.predict(REVIEWS, rows) == model.predict(other, rows)
+        if len(since):
+            earlier = rating.copy()
+            earlier[: previous - 20] = np.where(earlier[: previous - 20] > 1, 1, 4)
+            assert model.predict(replace(other, rating=earlier), rows) != model.predict(other, rows)
+
+
+def test_the_curve_of_a_forecast_falls():
+    model = fitted(Forecast(Hlr(), width=1.0, level_width=1.0))
+    days = np.geomspace(0.1, 1000, 30)
+    elapsed = np.tile(days, (len(FOLD.test), 1))
+    curve = model.predict_at(REVIEWS, FOLD.test, elapsed)
+    assert (np.diff(curve, axis=1) <= 1e-12).all()
+    assert not hasattr(fitted(Forecast(SessionFilter(Hlr()))), "predict_at")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "expected"),
+    [
+        (SessionFilter(), 0.4259),
+        (SessionFilter(features="small", width=0.03, level_width=0.03), 0.4264),
+        (Forecast(), 0.4267),
+    ],
+)
+def test_loss_of_a_real_user(josh_log, logs_of, algorithm, expected):
+    evaluate = EvaluateUser(logs_of(josh_log), algorithm, SrsBenchmarkEqualised(), 0, curves=0)
+    predictions = evaluate(josh_log.user).predictions
+    assert LogLoss()(predictions) == pytest.approx(expected, abs=5e-4)
+    assert logit(predictions.p).std() > 0

@@ -1,0 +1,127 @@
+"""What every algorithm promises, whichever way it is fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srs_eval.checks import (
+    check_algorithm,
+    check_deterministic,
+    check_fit_ignores_test_rows,
+    check_inputs_not_mutated,
+    check_nothing_outlives_a_fit,
+)
+from srs_eval.checks.toy_log import trial_task
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import Algorithm
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+_FOLDER = Path(__file__).parents[1] / "conf/algo"
+NAMES = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+# Variants: arguments whose value in the file is not the default of the class.
+PRESETS = {
+    "anki_sm2": {"fit"},
+    "boosted_trees_monotone": {"monotone"},
+    "fsrs45_default": {"fit"},
+    "fsrs45_pretrain": {"fit"},
+    "fsrs7_withdrawn": {"fit"},
+    "mixture": {"weights"},
+    "session_filter_small": {"features", "width", "level_width"},
+}
+
+
+def config_of(name: str) -> Any:
+    """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
+    from omegaconf import OmegaConf
+
+    config = OmegaConf.load(_FOLDER / f"{name}.yaml")
+    if ".neural." in config["_target_"] and find_spec("torch") is None:
+        pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
+    return config
+
+
+def built(config: Any) -> Algorithm:
+    """Build the algorithm of a configuration."""
+    import hydra.utils
+
+    algorithm: Algorithm = hydra.utils.instantiate(config, _convert_="all")
+    return algorithm
+
+
+def other_ways_to_fit(name: str) -> Iterator[Algorithm]:
+    """Yield an algorithm with every value of its option `fit` but the configured one."""
+    import hydra.utils
+
+    config = config_of(name)
+    if "fit" in config and name not in PRESETS:
+        for method in hydra.utils.get_class(config["_target_"]).methods:
+            if method != config["fit"]:
+                yield built({**config, "fit": method})
+
+
+def honest(algorithm: Algorithm) -> None:
+    """Expect that an algorithm passes the honesty checks."""
+    check_algorithm(algorithm)
+
+
+def learns_honestly(algorithm: Algorithm) -> None:
+    """Expect that a fit passes the honesty checks of fits, whatever its model is used for."""
+    for check in (
+        check_fit_ignores_test_rows,
+        check_deterministic,
+        check_nothing_outlives_a_fit,
+        check_inputs_not_mutated,
+    ):
+        check(algorithm)
+
+
+def runs_under_public_protocols(algorithm: Algorithm) -> None:
+    """Expect probabilities and finite parameters in days and in seconds."""
+    for protocol in (SrsBenchmark(), SrsBenchmarkSecs()):
+        task = protocol(trial_task(same_day=True).reviews, same_day=algorithm.same_day)
+        for fold in task.folds:
+            model = algorithm.fit(task.reviews, fold.train, np.random.default_rng(0))
+            p = model.predict(task.reviews, fold.test)
+            assert ((p > 0) & (p < 1)).all()
+            assert np.isfinite(model.parameters).all()
+
+
+def survives_equal_outcomes(algorithm: Algorithm) -> None:
+    """Expect probabilities for a user whose every review ended the same."""
+    task = trial_task(same_day=algorithm.same_day)
+    for rating in (1, 3):
+        reviews = dataclasses.replace(task.reviews, rating=np.full(len(task.reviews), rating))
+        model = algorithm.fit(reviews, task.folds[0].train, np.random.default_rng(0))
+        p = model.predict(reviews, task.folds[0].test)
+        assert ((p > 0) & (p < 1)).all()
+
+
+def predicts_without_training_or_explains(algorithm: Algorithm) -> None:
+    """Expect predictions without training reviews, or the reason why there are none."""
+    task = trial_task(same_day=algorithm.same_day)
+    nothing = np.array([], np.int64)
+    try:
+        model = algorithm.fit(task.reviews, nothing, np.random.default_rng(0))
+    except FitSkipped as skipped:
+        reason = str(skipped)
+    else:
+        reason = "training review, none needed"
+        assert np.isfinite(model.predict(task.reviews, task.folds[0].test)).all()
+    assert "training review" in reason
+
+
+_OF_ANY_FIT = (
+    runs_under_public_protocols,
+    survives_equal_outcomes,
+    predicts_without_training_or_explains,
+)
+PROMISES = (honest, *_OF_ANY_FIT)
+PROMISES_OF_A_FIT = (learns_honestly, *_OF_ANY_FIT)
