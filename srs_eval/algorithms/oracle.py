@@ -10,7 +10,7 @@ import numpy as np
 from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Oracle(Traits):
     docs/synthetic.md.
     """
 
+    when: ClassVar[When] = "at_review"
     sees_truth: ClassVar[bool] = True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
