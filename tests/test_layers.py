@@ -24,6 +24,7 @@ MAY_IMPORT_LATE = {
     "commands/export.py",
     "data/hub.py",
     "experiment/job.py",
+    "experiment/jobs.py",
     "metrics/result.py",
     "mlflow_plugins/dataset_source.py",
     "results/result.py",
