@@ -68,7 +68,7 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
         if f.default is not MISSING and f.type in ("str", "int", "int | None", "bool", "float")
     }
     summary = Summary(
-        **changed,
+        **changed | {"when": "at_review"},
         metrics={"log_loss": row},
         thresholds=({"threshold": 0.9, "tp": np.nan},),
         left_out={"manual": 2},
