@@ -125,7 +125,7 @@ def test_weights_are_learned_from_reviews_the_members_were_not_fitted_to():
     given = [logit(fitted(member, rows=early).predict(REVIEWS, late)) for member in (Fsrs6(),)]
     given.append(np.full(len(late), logit(REVIEWS.recalled[early].mean())))
     equal = np.full(2, 0.5)
-    expected = best_weights(np.column_stack(given), REVIEWS.recalled[late], equal)
+    expected = best_weights(np.column_stack(given), REVIEWS.recalled[late], equal, pull=1.0)
     np.testing.assert_allclose(fitted(Ensemble(members)).parameters, expected, atol=1e-6)
 
 

@@ -43,8 +43,9 @@ Matrix = NDArray[np.float64]
 # Of the training reviews, in time order, what decides the weights, and at least how many.
 _LATEST = 0.25
 _FEWEST = 30
-# Pull of fitted weights towards the given ones, against the summed log loss of these reviews.
-_PULL = 300.0
+# Pull of fitted weights, against the summed log loss of these reviews: towards shares that were
+# given for a reason, and towards equal parts.
+_TO_SHARES, _TO_EQUAL = 300.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class Ensemble:
     Critique and an Annotated Bibliography*, Statistical Science 1,
     https://doi.org/10.1214/ss/1177013825. Fitted weights sum to 1 and none is negative; they
     are those that predict the latest quarter of the training reviews best when all algorithms
-    are fitted to the others, drawn strongly towards the given shares; then all are fitted to
+    are fitted to the others, drawn strongly towards the given shares, or a little
+    towards equal parts; then all are fitted to
     everything. Each algorithm is shown what it would be shown alone. Reads what the algorithms
     read; as many parameters as there are algorithms, and theirs. No published row.
 
@@ -237,10 +239,12 @@ class Ensemble:
             except FitSkipped as skipped:
                 return shares, f"weights were kept ({skipped})"
             given.append(log_odds(model.predict(*as_seen_by(member, reviews, rows[begin:]))))
-        return best_weights(np.column_stack(given), reviews.recalled[rows[begin:]], shares), ""
+        pull = _TO_SHARES if self.shares else _TO_EQUAL
+        recalled = reviews.recalled[rows[begin:]]
+        return best_weights(np.column_stack(given), recalled, shares, pull), ""
 
 
-def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float = _PULL) -> Vector:
+def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float) -> Vector:
     """Find the weights of which the mean of log-odds has the lowest log loss.
 
     To the summed loss, half the pull times the squared distance to the shares is added.
