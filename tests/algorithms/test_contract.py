@@ -7,7 +7,7 @@ from contract import NAMES, PRESETS, PROMISES, built, config_of
 from omegaconf import DictConfig
 
 # One of each family; the slow tests check all.
-REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "dash", "session_filter_small"}
+REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "dash"}
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
