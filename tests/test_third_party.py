@@ -167,7 +167,7 @@ def test_tab_completion_offers_them(site: Site, group: str) -> None:
 @pytest.mark.slow
 def test_a_glob_takes_them(site: Site) -> None:
     others = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
-    words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg])", "hydra.sweep.dir=all"]
+    words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg,mixture])", "hydra.sweep.dir=all"]
     done = site(*words, *SMALL, *QUIET)
     assert done.status == 0, done.err
     folders = sorted(path.name for path in (site.elsewhere / "all").iterdir() if path.is_dir())
@@ -439,7 +439,7 @@ def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught
     pytest_ = [str(installed / "python"), "-P", "-m", "pytest", "-q", "-W", "error"]
     pytest_ += ["-p", "no:cacheprovider"]
     assert "5 passed" in run(pytest_, theirs)
-    for name in ("offenders.py", "test_checks.py"):
+    for name in ("cases.py", "offenders.py", "test_checks.py"):
         shutil.copy(Path(__file__).with_name(name), tmp_path / name)
     told = run([*pytest_, "-o", "markers=slow: run with -m slow"], tmp_path)
     assert int(told.split(" passed")[0].split()[-1]) > 2 * len(CAUGHT)
