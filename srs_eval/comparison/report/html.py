@@ -38,7 +38,7 @@ _STYLE = """
 }
 body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
   color: var(--text); background: var(--page);
-  max-width: 1080px; margin: 0 auto; padding: 24px 32px 64px; }
+  max-width: 1240px; margin: 0 auto; padding: 24px 24px 64px; }
 h1 { font-size: 26px; margin: 0 0 4px; }
 h2 { font-size: 20px; margin: 44px 0 8px; padding-bottom: 4px;
   border-bottom: 1px solid var(--line); }
@@ -50,7 +50,7 @@ nav a { margin-right: 18px; }
 a { color: var(--link); text-decoration: none; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 8px; text-align: right; vertical-align: top; white-space: nowrap; }
+th, td { padding: 4px 7px; text-align: right; vertical-align: top; white-space: nowrap; }
 th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
 td { border-bottom: 1px solid var(--thin); }
 td.text, th.text { text-align: left; }
