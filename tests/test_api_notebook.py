@@ -47,6 +47,7 @@ def test_the_code_of_the_page_runs(tmp_path):
     assert len(done.stdout.split(",")) == 21
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
     nbformat = pytest.importorskip("nbformat", reason="needs the extra test")

@@ -89,6 +89,7 @@ def test_every_scored_review_is_predicted_once(sweep: Path) -> None:
     assert set(rows["fold"]) == set(range(5))
 
 
+@pytest.mark.slow
 def test_a_real_log_gives_the_published_numbers(
     real_logs: Path,
     tmp_path: Path,

@@ -91,7 +91,11 @@ def test_a_curve_needs_one_of_every_member():
     assert hasattr(fitted(Ensemble({"a": Hlr(), "b": Average()})), "predict_at")
     mixed = Ensemble({"a": Hlr(), "b": MovingAverage()})
     assert not hasattr(fitted(mixed), "predict_at")
-    check_algorithm(mixed)
+
+
+@pytest.mark.slow
+def test_an_ensemble_of_models_of_different_times_is_honest():
+    check_algorithm(Ensemble({"a": Hlr(), "b": MovingAverage()}))
 
 
 def test_the_best_weights_are_best():

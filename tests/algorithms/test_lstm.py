@@ -105,6 +105,7 @@ def test_a_fit_improves_on_its_start(algorithm):
     assert loss[0] < loss[1]
 
 
+@pytest.mark.slow
 def test_only_drawn_weights_depend_on_random_numbers():
     reviews, rows, _ = trial()
     seeds = (np.random.default_rng(seed) for seed in (0, 1, 0, 1))

@@ -192,6 +192,7 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(
             assert found.numpy() == pytest.approx(wanted.numpy(), abs=1e-8 * scale + 1e-12)
 
 
+@pytest.mark.slow
 @each
 def test_every_parameter_is_trained(algorithm: NetworkAlgorithm) -> None:
     task = trial_task(same_day=algorithm.same_day)
