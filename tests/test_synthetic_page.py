@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,12 @@ def test_version_2_is_near_real_logs(
 
 
 @pytest.mark.slow
-def test_the_table_is_made_by_its_script() -> None:
+def test_the_table_is_made_by_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("make_synthetic", DOCS / "make_synthetic.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, script)
     spec.loader.exec_module(script)
     users = script.SyntheticUsers(users=2, seed=script.SEED, version=2)
     column = script.column(list(script.studied(users)))
