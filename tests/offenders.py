@@ -799,6 +799,22 @@ class TimesTheAnswersOfTheDayAndSaysTheDayBefore(OfTheWholeLog):
         return 0.1 + 0.8 / (1 + today / 10_000)
 
 
+class CountsTheRowsSinceThePreviousReview(OfTheWholeLog):
+    def column(self, reviews):
+        previous = rows_by_card(reviews.card).previous()
+        since = np.where(previous < 0, 0, reviews.row - reviews.row[previous])
+        return 0.9 - 0.0001 * np.log1p(since)
+
+
+class ItsCurveFollowsTheSession(Honest):
+    """Predictions are those of a curve fixed at the previous review; other times are not."""
+
+    def curve(self, reviews, rows, elapsed):
+        so_far = recalled_until(reviews, np.arange(len(reviews)))[rows, None]
+        other = np.abs(elapsed - reviews.elapsed[rows, None]) > 1e-9
+        return forgetting(elapsed) - 0.05 * other * so_far
+
+
 class WhispersTheSession(OfTheWholeLog):
     when: ClassVar[str] = "day_before"
 
@@ -1109,6 +1125,8 @@ CAUGHT = [
     (CountsTheReviewsOfTheSession, check_time_of_prediction, "removed"),
     (CountsTheReviewsOfTheSessionTheDayBefore, check_time_of_prediction, "removed"),
     (LearnsUntilTheReviewAndSaysTheDayBefore, check_time_of_prediction, "day_before"),
+    (CountsTheRowsSinceThePreviousReview, check_time_of_prediction, "previous_review"),
+    (ItsCurveFollowsTheSession, check_time_of_prediction, "previous_review"),
     (TimesTheAnswersOfTheDayAndSaysTheDayBefore, check_time_of_prediction, "day_before"),
     (WhispersTheSession, check_time_of_prediction, "same side"),
     (ReadsTheTruth, check_truth_is_not_read, "reviews.truth"),

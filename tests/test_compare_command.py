@@ -61,6 +61,13 @@ def test_a_sweep_is_compared_from_its_folder(
     assert found["leaders"] == {"previous_review": "avg", "at_review": "moving_avg"}
 
 
+def test_a_time_at_which_no_run_predicts_is_refused(sweep: Path, capsys) -> None:
+    assert command([str(sweep), "when=day_before", "tracking=none"]) == 2
+    told = capsys.readouterr().err
+    assert "previous_review (2)" in told
+    assert "at_review (1)" in told
+
+
 def test_a_sweep_with_a_report_writes_the_same_comparison(sweep: Path, tmp_path: Path) -> None:
     assert {path.name for path in (sweep / "comparison").iterdir()} == FILES
     assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0

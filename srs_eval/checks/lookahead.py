@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from srs_eval.cards import rows_by_card
@@ -140,13 +142,19 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
             for log, rows in (
                 (bad, seen),
                 (good, seen),
-                (renamed(reviews.take(kept)), np.flatnonzero(np.isin(kept, seen))),
+                (_without(reviews, kept), np.flatnonzero(np.isin(kept, seen))),
             )
         )
         expect_same(algorithm, low, high, seen[-1:], told)
         expect_same(algorithm, low, alone, seen[-1:], told)
         sides.add(high - low)
+        sides.add(_expect_same_curve(algorithm, model, (bad, good), seen[-1:], rng, told))
     sides.expect_none(algorithm, told)
+
+
+def _without(reviews: Reviews, kept: IntArray) -> Reviews:
+    """Return the log of the reviews that are kept, as if there had been no others."""
+    return renamed(replace(reviews.take(kept), row=np.arange(len(kept))))
 
 
 _PEEKED = (
@@ -206,6 +214,7 @@ def _expect_same_curve(
     futures: tuple[Reviews, Reviews],
     seen: IntArray,
     rng: np.random.Generator,
+    told: str = _PEEKED,
 ) -> FloatArray:
     """Return by how much the curve of the last row is higher in the better future."""
     curve = curve_of(model)
@@ -215,6 +224,6 @@ def _expect_same_curve(
     elapsed = other_times(futures[0], rows, rng)
     bad, good = (curve(future, rows, elapsed) for future in futures)
     there = np.repeat(rows[:, None], elapsed.shape[1], axis=1)
-    expect_same(algorithm, bad, good, there, _PEEKED)
+    expect_same(algorithm, bad, good, there, told)
     higher: FloatArray = (good - bad)[-1]
     return higher

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -116,6 +117,10 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     yardsticks = read_published(published) if published else []
     if "when" in request.options:
         when = when_named(request.options["when"])
+        found = Counter(run.when for run in (*runs, *yardsticks))
+        if found and when not in found:
+            times = ", ".join(f"{time} ({count})" for time, count in found.items())
+            raise ConfigError(f"when={when}: no run predicts then; there are runs of {times}")
         runs = [run for run in runs if run.when == when]
         yardsticks = [run for run in yardsticks if run.when == when]
     left_out += without

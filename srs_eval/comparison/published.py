@@ -120,7 +120,7 @@ def _of_lines(file: Path) -> Iterator[Run]:
         for name in names
     }
     users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
-    when = [row[_WHEN] for row in rows if _WHEN in row]
+    when = [row.get(_WHEN) for row in rows]
     yield _run(file.stem, file, users, sizes, values, when)
 
 
@@ -130,11 +130,12 @@ def _run(
     users: list[User],
     sizes: list[int],
     scores: dict[str, np.ndarray],
-    when: Sequence[str],
+    when: Sequence[str | None],
 ) -> Run:
     if len(set(users)) < len(users):
         raise ConfigError(f"{file}: {name} has more than one score of the same user")
     name = one_line(name)
+    stated = [value for value in when if value is not None]
     return Run(
         name=name,
         place=file,
@@ -146,7 +147,7 @@ def _run(
             "data": "published",
             "protocol": "",
             "users": len(users),
-            "when": _stated(file, name, when) if when else _known(name),
+            "when": _stated(file, name, stated) if stated else _known(name),
         },
     )
 

@@ -170,7 +170,7 @@ def _show(plan: Plan, result: Result, against: AgainstBaseline | None) -> None:
     say(result_text(result, plan.experiment.panel, brief=not is_single))
     if against is not None and is_single:
         say()
-        say(percent_text(against))
+        say(percent_text(against, result.facts.when))
 
 
 @dataclass

@@ -79,7 +79,7 @@ def _reviews(result: Result) -> str:
     return f"scored {result.facts.reviews:,}{read} reviews"
 
 
-def percent_text(against: AgainstBaseline) -> str:
+def percent_text(against: AgainstBaseline, when: str) -> str:
     """Format the comparison of a run with its baseline."""
     named = f"against {against.baseline.name} ({against.baseline.place})"
     if not against.n_users:
@@ -88,8 +88,11 @@ def percent_text(against: AgainstBaseline) -> str:
         (percent.metric, f"{percent.difference:+.1f} %", interval(percent.lo, percent.hi, 1))
         for percent in against.percents
     ]
-    caption = f"{named}, {against.n_users:,} of {against.of_users:,} users\n\n"
-    return caption + table(rows, ["metric", "difference", "99 %"])
+    caption = f"{named}, {against.n_users:,} of {against.of_users:,} users\n"
+    earlier = against.baseline.when
+    if when != earlier:
+        caption += f"predicted {IN_WORDS[when]}, the baseline {IN_WORDS[earlier]}\n"
+    return caption + "\n" + table(rows, ["metric", "difference", "99 %"])
 
 
 def _notes(notes: Sequence[str]) -> list[str]:

@@ -49,8 +49,10 @@ def when_of(algorithm: object) -> When:
     >>> when_of(SimpleNamespace(when="day_before")), when_of(SimpleNamespace(online=True))
     ('day_before', 'at_review')
     """
-    declared: dict[object, When] = {True: "at_review", False: "previous_review"}
-    earlier = declared.get(getattr(algorithm, "online", None))
+    online = getattr(algorithm, "online", None)
+    earlier: When | None = None
+    if isinstance(online, bool):
+        earlier = "at_review" if online else "previous_review"
     when = getattr(algorithm, "when", earlier)
     if when not in WHEN:
         raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")

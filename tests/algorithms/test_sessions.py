@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.algorithms.combined.stages import fitted_in_stages
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, Feature
@@ -428,9 +429,38 @@ def test_a_forecast_does_not_know_the_answers_since_the_cards_previous_review():
             assert model.predict(replace(other, rating=earlier), rows) != model.predict(other, rows)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, 1.4, -0.1])
+@pytest.mark.parametrize("kind", [SessionFilter, Forecast])
+def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
+    class Wrong(Constant):
+        def fit(self, reviews, rows, rng):
+            return Wrong()
+
+        def predict(self, reviews, rows):
+            return np.where(rows % 2, 0.9, wrong)
+
+    with pytest.raises(FitError):
+        fitted(kind(base=Wrong()))
+
+
+def test_the_curve_of_a_forecast_is_fixed_at_the_cards_previous_review():
+    model = fitted(Forecast(base=Fsrs7(fit="default")))
+    rows = np.flatnonzero(REVIEWS.elapsed_days == 0)[-1:]
+    assert rows[0] > FOLD.train[-1]
+    moved = REVIEWS.take(np.arange(int(rows[0]) + 1))
+    for name, later in (("elapsed", 5.0), ("elapsed_days", 5), ("day", moved.day[-1] + 5)):
+        column = getattr(moved, name).copy()
+        column[-1] = later
+        moved = replace(moved, **{name: column})
+    grid = np.array([[0.01, 0.3, 1.0, 5.0, 30.0]])
+    np.testing.assert_array_equal(
+        model.predict_at(moved, rows, grid), model.predict_at(REVIEWS, rows, grid)
+    )
+
+
 def test_the_curve_of_a_forecast_falls():
     model = fitted(Forecast(Hlr(), width=1.0, level_width=1.0))
-    days = np.geomspace(0.1, 1000, 30)
+    days = np.geomspace(0.5, 1000, 30)
     elapsed = np.tile(days, (len(FOLD.test), 1))
     curve = model.predict_at(REVIEWS, FOLD.test, elapsed)
     assert (np.diff(curve, axis=1) <= 1e-12).all()

@@ -227,6 +227,8 @@ def test_published_scores_can_say_when_they_were_predicted(tmp_path):
     )
     found = {run.name: run.when for run in read_published(tmp_path)}
     assert found == {"mine": "at_review", "a": "previous_review", "b": "day_before"}
+    path.write_text("\n".join(json.dumps(row | {"when": None}) for row in rows))
+    assert {run.when for run in read_published(path)} == {"unknown"}
     path.write_text("\n".join(json.dumps(row | {"when": "later"}) for row in rows))
     with pytest.raises(ConfigError, match="previous_review"):
         read_published(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.algorithms.combined.wrapping import Vector, as_seen_by, curve_of, fitted, log_odds
-from srs_eval.errors import FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
 
 _SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
@@ -45,14 +45,20 @@ class Stages:
 
         Each is predicted by the latest fit to reviews before it, and from the log up to the end
         of its segment.
+
+        Raises
+        ------
+        FitError
+            If a prediction is no probability.
         """
         z = np.zeros(len(reviews))
         for model, begin, end in self.segments(reviews):
             rows = begin + np.flatnonzero(reviews.elapsed[begin:end] > 0)
             if len(rows):
                 known = reviews if end == len(reviews) else reviews.take(np.arange(end))
-                z[rows] = log_odds(model.predict(*as_seen_by(self.algorithm, known, rows)))
-        return np.nan_to_num(z)
+                p = model.predict(*as_seen_by(self.algorithm, known, rows))
+                z[rows] = log_odds(_checked(p))
+        return z
 
     def log_odds_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Return log-odds of recall at other elapsed times, of models with a forgetting curve."""
@@ -61,8 +67,18 @@ class Stages:
             some = (rows >= begin) & (rows < end)
             if some.any():
                 seen = as_seen_by(self.algorithm, reviews, rows[some])
-                z[some] = log_odds(curve_of(model, *seen, elapsed[some]))
+                z[some] = log_odds(_checked(curve_of(model, *seen, elapsed[some])))
         return z
+
+
+def _checked(p: FloatArray) -> FloatArray:
+    wrong = ~((p >= 0) & (p <= 1))
+    if wrong.any():
+        raise FitError(
+            f"base: {wrong.sum():,} of {wrong.size:,} predictions are no probabilities, the first "
+            f"of them {p[wrong][0]}"
+        )
+    return p
 
 
 def fitted_in_stages(

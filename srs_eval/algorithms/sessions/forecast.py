@@ -29,6 +29,10 @@ from srs_eval.nouns import Algorithm, CurveModel, FloatArray, IntArray, Learned,
 _SHOWN = {**LEVEL_OF_CARD, **CARD}
 
 
+# Days for which learning steps go on, of which weights of later-day answers know nothing.
+_SAME_DAY = 0.5
+
+
 def mixture() -> Algorithm:
     """Return FSRS-7, logistic regression and SBD in fixed shares, as in ``algo=mixture``."""
     ensemble = Ensemble(
@@ -63,30 +67,30 @@ class ForecastModel:
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict each of `rows` from what was known at the end of the card's previous review.
 
-        Reviews on the day of the card's previous review are predicted by the base model.
+        Less than half a day after it, predictions are those of the base model.
         """
         if not len(rows):
             return np.empty(0)
         walked = self._walk(reviews, rows)
-        return self._corrected(walked, rows, walked.answers.z[rows, None])[:, 0]
+        elapsed, z = reviews.elapsed[rows, None], walked.answers.z[rows, None]
+        return self._corrected(walked, rows, elapsed, z)[:, 0]
 
     def _walk(self, reviews: Reviews, rows: IntArray) -> Walk:
         return walk(self.stages, self.prior, reviews.take(np.arange(int(rows.max()) + 1)))
 
-    def _corrected(self, walked: Walk, rows: IntArray, z: Matrix) -> Vector:
+    def _corrected(self, walked: Walk, rows: IntArray, elapsed: FloatArray, z: Matrix) -> Vector:
         """Move log-odds [rows, k] by what the weights made of the card until its last review."""
         # Training reviews before it have taught the base as well.
         until = np.minimum(self.stages.begins[-1], rows)
         known = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
         weights = walked.weights.path[np.maximum(known - walked.first, 0)]
-        weights[~walked.answers.later[rows]] = 0.0
         bias, slope = weights[:, 0], weights[:, 1]
         moved = bias.copy()
         for number, feature in enumerate(CARD.values(), start=len(LEVEL_OF_CARD)):
             moved += weights[:, number] * feature(walked.answers)[rows]
         # A curve that falls goes on falling.
         corrected = z + np.maximum(slope, -1.0)[:, None] * (z - 2) + moved[:, None]
-        return uncertain(expit(corrected))
+        return uncertain(expit(np.where(elapsed < _SAME_DAY, z, corrected)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class ForecastCurves(ForecastModel):
         if not len(rows):
             return np.empty(np.shape(elapsed))
         z = self.stages.log_odds_at(reviews, rows, elapsed)
-        return self._corrected(self._walk(reviews, rows), rows, z)
+        return self._corrected(self._walk(reviews, rows), rows, elapsed, z)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,8 @@ class Forecast(Wrapper):
     nuisances: the filter has them while it learns, because a bad session is not thirty facts
     about cards, and predictions have not. A prediction uses the weights there were when the
     card's previous review ended, or the training reviews, if these are later. The correction does
-    not depend on elapsed time, so that a curve which falls goes on falling. Reads ratings,
+    begins half a day after that review, and from then on does not depend on elapsed time, so that
+    a curve which falls goes on falling. Reads ratings,
     elapsed time, days, decks and answer times; 30 parameters and the other's. No published row.
 
     Parameters

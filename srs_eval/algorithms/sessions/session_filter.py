@@ -104,8 +104,9 @@ class SessionFilter(Wrapper):
     https://doi.org/10.1080/01621459.1992.10475232) takes one step after each later-day answer.
     Training reviews are predicted by fits to earlier ones, so that the filter learns from
     predictions out of sample. What is predicted is a mixture of filter and other algorithm, in
-    the shares that the evidence so far gives them: over a whole log it cannot lose more than
-    -log(1 - trust) against the other algorithm while that is not fitted again. Reads ratings,
+    the shares that the evidence so far gives them: with ``every="review"`` and one fit of the
+    other algorithm, it cannot lose more than -log(1 - trust) in total against that fit, and each
+    further fit can add as much. Reads ratings,
     elapsed time, days, decks and answer times; 32 parameters and the other's. Its predictions are
     of no use to plan a review, because they are made when it comes. No published row.
 
