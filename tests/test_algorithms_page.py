@@ -38,6 +38,7 @@ def test_every_algorithm_says_what_it_must(option):
     assert option.facts.missing == []
 
 
+@pytest.mark.slow
 @needs_everything
 def test_the_page_is_what_the_program_makes():
     page = made.PAGE.read_text(encoding="utf-8")

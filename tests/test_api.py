@@ -64,6 +64,7 @@ def log(users=("ann", "ben"), cards=40, reviews=8):
 NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered_at"}
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_command(tmp_path):
     from srs_eval.commands.run import command
 
@@ -105,6 +106,7 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == str(by_frame.export("json"))
 
 
+@pytest.mark.slow
 def test_hydra_and_mlflow_are_not_imported(tmp_path):
     code = """
 import sys, srs_eval as se
@@ -121,6 +123,7 @@ assert not loaded, loaded
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_what_is_misspelt_is_told_as_by_the_command():
     from srs_eval.config import settings
 

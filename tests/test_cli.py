@@ -144,6 +144,7 @@ def test_what_runs_nothing_imports_nothing_heavy(tmp_path: Path, words: list[str
     assert done.stderr.endswith("[]"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_for_a_pipe_is_plain_and_imports_nothing_it_does_not_use(tmp_path: Path) -> None:
     words = ["algo=hlr", *SMALL, *QUIET, "hydra.run.dir=out"]
     driver = (
@@ -168,6 +169,7 @@ def test_a_question_mark_lists_the_options_of_a_group_with_what_they_are(here: H
     assert list(here.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_flags_of_hydra_still_work(here: Here) -> None:
     assert "size_scale: 0.02" in here("--cfg", "job", *SMALL).out
     assert here("--info", "searchpath").status == 0
@@ -176,6 +178,7 @@ def test_flags_of_hydra_still_work(here: Here) -> None:
     assert "parameters: null" in here("algo=fsrs6", "--cfg", "job", "--package", "algo").out
 
 
+@pytest.mark.slow
 def test_tab_completion_offers_groups_and_options(tmp_path: Path) -> None:
     line = "srs-eval algo=f"
     env = {"COMP_LINE": line, "COMP_POINT": str(len(line))}
@@ -270,6 +273,7 @@ def test_the_same_seed_gives_the_same_files(here: Here, run: Finished, compute: 
         assert first == second, name
 
 
+@pytest.mark.slow
 def test_another_seed_changes_what_is_random_only(here: Here, run: Finished) -> None:
     assert here("algo=hlr", *WORDS, "seed=2", "hydra.run.dir=other").status == 0
     one, two = (columns_of(folder / "scores.parquet") for folder in (run.folder, Path("other")))
@@ -291,6 +295,7 @@ def test_overrides_may_stand_before_and_after_flags(here: Here) -> None:
     assert (here.folder / "out" / "1_avg" / "summary.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_path_is_taken_as_it_is_written(here: Here) -> None:
     file = here.folder / "Jörg's, log (1) [x].csv"
     file.write_text("card,rating,time\n", encoding="utf-8")
@@ -322,6 +327,7 @@ def test_several_algorithms_end_with_a_table_of_jobs_and_a_leaderboard(sweep: Fi
     assert len(sweeps) == 1
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_a_finished_one(here: Here, run: Finished) -> None:
     run.copied_to(here.folder / "before")
     done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=same", "baseline=before")
@@ -395,6 +401,7 @@ def test_a_single_run_with_a_failing_fit_exits_with_one(here: Here, plugin: str)
     assert outcome_of(here.folder / "out")["status"] == "failed"
 
 
+@pytest.mark.slow
 def test_a_defect_in_a_plugin_shows_its_traceback_and_the_other_jobs_run(
     here: Here, plugin: str
 ) -> None:

@@ -54,6 +54,7 @@ def test_what_was_once_not_understood_is_told(place: Path, words: tuple[str, ...
     assert {path.name for path in place.iterdir()} <= before | {"out"}
 
 
+@pytest.mark.slow
 def test_options_that_cannot_be_read_do_not_keep_others_from_being_listed(place: Path) -> None:
     ended = attempt(["--config-dir=options", "algo=?"])
     assert ended.kind == "accepted", ended.text

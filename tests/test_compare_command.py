@@ -68,6 +68,7 @@ def test_a_time_at_which_no_run_predicts_is_refused(sweep: Path, capsys) -> None
     assert "at_review (1)" in told
 
 
+@pytest.mark.slow
 def test_a_sweep_with_a_report_writes_the_same_comparison(sweep: Path, tmp_path: Path) -> None:
     assert {path.name for path in (sweep / "comparison").iterdir()} == FILES
     assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
@@ -78,6 +79,7 @@ def test_a_sweep_with_a_report_writes_the_same_comparison(sweep: Path, tmp_path:
     assert found["leaderboard"] == again["leaderboard"]
 
 
+@pytest.mark.slow
 def test_runs_are_chosen_by_when_they_predict_under_either_name(
     sweep: Path, tmp_path: Path
 ) -> None:

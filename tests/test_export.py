@@ -517,6 +517,7 @@ def test_old_versions_go_to_anki_with_a_warning(kind: str) -> None:
     assert any("turns them into FSRS-6 itself" in note for note in made.notes)
 
 
+@pytest.mark.slow
 def test_an_algorithm_without_parameters_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

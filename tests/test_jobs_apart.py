@@ -20,6 +20,7 @@ def here(tmp_path, monkeypatch, capsys):
     return Here(tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_cards_learned_in_a_job_are_unknown_in_the_next(here, monkeypatch):
     # The run outside a sweep is in this process, where other tests may have filled the table.
     monkeypatch.setattr(offenders, "_LAPSES", {})

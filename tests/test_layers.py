@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import importlinter.cli
+import pytest
 
 PACKAGE = Path(__file__).parents[1] / "srs_eval"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -97,6 +98,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert {name for name in loaded if name.startswith("srs_eval.")} == set()
 
 
+@pytest.mark.slow
 def test_what_answers_a_call_for_help_loads_nothing_heavy():
     assert loaded_by("srs_eval.commands.run") & HEAVY == set()
     assert loaded_by("srs_eval.commands.compare") & HEAVY == set()

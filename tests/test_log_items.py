@@ -83,6 +83,7 @@ def values(items):
     return {item.name: item.value for item in of_kind(Value, items)}
 
 
+@pytest.mark.slow
 def test_settings_and_tags_are_known_before_anything_is_fitted(run):
     plan, _, before, _ = run(MovingAverage(), 1)
     params = {item.name: item.value for item in of_kind(Param, before)}
@@ -98,11 +99,13 @@ def test_settings_and_tags_are_known_before_anything_is_fitted(run):
     assert all(isinstance(value, str) for value in tags.values())
 
 
+@pytest.mark.slow
 def test_runs_of_a_sweep_can_be_found_together(run):
     plan, *_ = run(Average(), 1, sweep_folder=Path("some/sweep"))
     assert plan.about.tags["sweep_id"] == sweep_id(Path("some/sweep"))
 
 
+@pytest.mark.slow
 def test_every_metric_is_a_number_in_a_section(run):
     plan, result, _, after = run(Average(), 1, 2, 3, 4, 5)
     found = values(after)
@@ -130,6 +133,7 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
     )
 
 
+@pytest.mark.slow
 def test_the_description_can_be_read(run):
     _, result, _, after = run(MovingAverage(), 1)
     (text,) = of_kind(Description, after)

@@ -120,6 +120,7 @@ def finished(here: Here) -> Path:
     return here.folder / "out"
 
 
+@pytest.mark.slow
 def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
     here: Here, finished: Path
 ) -> None:

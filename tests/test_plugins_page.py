@@ -83,6 +83,7 @@ def test_the_page_is_short() -> None:
     assert len(PAGE.read_text(encoding="utf-8").split()) <= 1300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [text for language, name, text in blocks() if language == "python" and not name]
 )

@@ -195,6 +195,7 @@ def expect_all_theirs(folder: Path, package: str, version: str) -> None:
     assert "test/log_loss" in notes
 
 
+@pytest.mark.slow
 def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +315,7 @@ def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
     assert "p=0.1" in empty_site("algo=?").out
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
     write(site.elsewhere, {"own/algo/mine.yaml": "p: 0.3\n", "own/algo/avg.yaml": "p: 0.4\n"})
     for option, p in (("mine", 0.3), ("avg", 0.4)):
@@ -362,6 +364,7 @@ def test_a_package_within_another_has_options_and_neither_is_imported(empty_site
     assert "'bold.other', and there is no package of that name with a folder conf" in said
 
 
+@pytest.mark.slow
 def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-broken", OPTIONS, init="raise RuntimeError('broken')")
     assert "mine" in empty_site("--help").out

@@ -219,6 +219,7 @@ def test_a_sweep_says_how_to_open_the_ui_once_at_its_end(study: Study) -> None:
     assert "compareRunsMode=CHART" in end
 
 
+@pytest.mark.slow
 def test_a_failed_job_is_a_failed_run_that_can_be_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -137,6 +137,7 @@ def test_refits_go_on_where_the_fit_before_ended(make_log):
     assert before.parameters[:2] != after.parameters[:2]
 
 
+@pytest.mark.slow
 def test_it_says_of_itself_what_the_other_algorithm_says():
     blend = Blend(Hlr())
     assert (blend.same_day, blend.when, blend.sees_truth) == (False, "day_before", False)

@@ -66,6 +66,7 @@ WHOLE_DAYS = st.tuples(st.integers(1, 60).map(float), st.booleans())
 FRACTIONS = st.tuples(st.floats(0.001, 60), st.booleans())
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     data=st.data(),

@@ -144,6 +144,7 @@ def trained_by_pytorch(task, rows):
     return (mean + spread * moved).detach().numpy()
 
 
+@pytest.mark.slow
 def test_the_public_trainer_is_pytorchs(monkeypatch):
     # Several batches for this little log, the last of them smaller.
     recipe = dataclasses.replace(Logistic.recipe, batch=100)

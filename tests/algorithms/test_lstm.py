@@ -117,6 +117,7 @@ def test_only_drawn_weights_depend_on_random_numbers():
     assert a != b
 
 
+@pytest.mark.slow
 def test_a_stronger_pull_stays_closer_to_the_start():
     reviews, rows, _ = trial()
     rng = np.random.default_rng(0)

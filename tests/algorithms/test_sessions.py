@@ -202,6 +202,7 @@ def test_names_of_cards_and_decks_do_not_matter(answers):
         )
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_the_filter():
     rng = np.random.default_rng(2)
     x, z, y = rng.normal(size=(200, 3)), rng.normal(size=200), rng.random(200) < 0.7
@@ -328,6 +329,7 @@ class EvenCard(Feature):
         return answers.bias(10, digit, 1.0, answers.later)
 
 
+@pytest.mark.slow
 def test_a_plug_in_adds_a_feature():
     algorithm = SessionFilter(Hlr(), features="small", extra={"digit": EvenCard()})
     model = fitted(algorithm)

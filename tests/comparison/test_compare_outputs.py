@@ -194,6 +194,7 @@ def test_the_metric_says_which_way_is_better(make_scores):
     assert "higher is better" in text
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_path):

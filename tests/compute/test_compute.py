@@ -64,6 +64,7 @@ def assert_numbers_are_the_same(algorithms, users):
                 np.testing.assert_array_equal(here.predictions.curves.p, there.predictions.curves.p)
 
 
+@pytest.mark.slow
 def test_processes_give_the_very_numbers_of_one_process():
     assert_numbers_are_the_same((Average(), Fsrs6()), [1, 2])
 
@@ -126,6 +127,7 @@ def test_a_fault_of_the_program_is_not_hidden(compute):
         results(compute, Raises(2), [1, 2, 3])
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_it_sends_blocks_nobody():
     arriving = Processes(workers=2).map(
         DiesWhileSending(2),

@@ -1,6 +1,7 @@
 """Which rows of Anki's review table are reviews."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ def test_every_row_is_kept_or_counted_once(rows):
     assert len(selection.rows) + sum(selection.left_out.values()) == len(rows)
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, max_size=30))
 def test_the_rule_agrees_with_a_loop_over_the_rows(rows):
     histories = {}

@@ -297,6 +297,7 @@ def test_damaged_notes_of_pandas_do_not_matter(tmp_path: Path) -> None:
     assert len(read(tmp_path / "log.parquet")) == 3
 
 
+@pytest.mark.slow
 def test_pages_are_compared_with_their_checksums(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     write_table(path, pa.table({name: np.repeat(values, 500) for name, values in BASE.items()}))

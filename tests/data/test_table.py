@@ -78,6 +78,7 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
     }
 
 
+@pytest.mark.slow
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )

@@ -82,6 +82,7 @@ def days(moments, *, time_zone="UTC", day_start_hour=4.0):
     return day_numbers(instants, time_zone=time_zone, day_start_hour=day_start_hour).tolist()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)), min_size=1),

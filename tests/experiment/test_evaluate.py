@@ -30,6 +30,7 @@ def experiment(logs_of):
     return partial(Experiment, source=logs_of(1, 2), protocol=SrsBenchmark(), panel=PANEL)
 
 
+@pytest.mark.slow
 def test_python_and_the_command_write_the_same_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["algo=fsrs6", "algo.fit=default", *SMALL, *QUIET, "hydra.run.dir=out"]

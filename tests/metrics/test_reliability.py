@@ -33,6 +33,7 @@ def test_the_number_is_smooth_ece(weyl):
     assert curve.n == 2000
 
 
+@pytest.mark.slow
 def test_the_band_surrounds_the_curve_and_narrows_with_data(weyl):
     small, large = (reliability_of(counted(*weyl(n, 0.05)), seed=1) for n in (300, 30_000))
     middle = np.searchsorted(large.p_grid, 0.8)
@@ -53,6 +54,7 @@ def test_density_integrates_to_one(weyl):
     assert curve.density.min() >= 0
 
 
+@pytest.mark.slow
 def test_the_half_width_matches_resampling_the_reviews():
     rng = np.random.default_rng(0)
     p = rng.beta(9, 1.2, 3000)
@@ -83,6 +85,7 @@ def test_nothing_makes_an_undefined_curve():
     assert curve.n == 0
 
 
+@pytest.mark.slow
 def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(weyl):
     rng = np.random.default_rng(2)
     p = rng.beta(9, 1.2, 3000)

@@ -112,6 +112,7 @@ def test_a_model_of_few_predictions_gets_one_dot_for_each():
     assert not [c for c in axes.collections if type(c).__name__ == "PolyCollection"]
 
 
+@pytest.mark.slow
 def test_the_strip_gives_both_outcomes_the_same_area_and_counts_them():
     axes, _ = drawn(*beta(1000))
     (strip,) = axes.child_axes

@@ -66,6 +66,7 @@ GROUPS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.fixed_dictionaries(dict.fromkeys((1, 2, 3, 4), GROUPS)), st.integers(0, 9))
 def test_any_log_loses_what_the_loop_takes_from_it(groups, seed):
     rows = [

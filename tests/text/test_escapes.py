@@ -261,6 +261,7 @@ def elements(text):
     return parser.found
 
 
+@pytest.mark.slow
 def test_the_page_has_no_elements_from_names(verdict_on):
     name = " ".join(PAYLOADS.values())
     text = page(verdict_on(name), command=name)
@@ -284,6 +285,7 @@ def drawn(name, verdict):
     yield users_figure({"log_loss": scores}, title=name)
 
 
+@pytest.mark.slow
 def test_figures_show_names_as_they_are(verdict_on, tmp_path):
     name = " ".join(PAYLOADS.values())
     of_matplotlib = {"svg", "g", "defs", "path", "use", "clipPath", "rect", "style", "metadata"}

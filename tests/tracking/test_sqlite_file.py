@@ -247,6 +247,7 @@ def test_a_file_system_without_hard_links_will_do(
     assert_one_run(database)
 
 
+@pytest.mark.slow
 def test_a_creation_that_fails_leaves_nothing(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +271,7 @@ def locked(database: Path) -> Iterator[sqlite3.Connection]:
         yield other
 
 
+@pytest.mark.slow
 def test_a_locked_database_is_waited_for(used: Path) -> None:
     tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=60)
     tracker.start(RunInfo("run"))
@@ -283,6 +285,7 @@ def test_a_locked_database_is_waited_for(used: Path) -> None:
     tracker.finish("finished")
 
 
+@pytest.mark.slow
 def test_a_database_that_stays_locked_is_told_in_two_lines(
     used: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

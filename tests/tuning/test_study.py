@@ -51,6 +51,7 @@ def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
     assert SearchStudy(tmp_path / "parts", SPACE, OPTIONS).study.trials[-1].number == 24
 
 
+@pytest.mark.slow
 def test_another_seed_proposes_other_trials(tmp_path: Path) -> None:
     one = run(tmp_path / "one", until=5)
     other = run(tmp_path / "other", until=5, options=SearchOptions(seed=1))

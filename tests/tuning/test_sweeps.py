@@ -257,6 +257,7 @@ def test_a_pruned_trial_is_neither_finished_nor_failed_in_the_tracker(here: Here
     assert ends == {"": "FINISHED", "pruned": "KILLED"}
 
 
+@pytest.mark.slow
 def test_a_grid_needs_no_optuna(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)  # importing it fails
     words = ["-m", "algo=avg", *BRIEF, "tracking=none", "hydra.sweep.dir=out"]

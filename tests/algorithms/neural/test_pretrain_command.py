@@ -14,6 +14,7 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 LOGS = ["data=synthetic", "data.users=3", "data.size_scale=0.02"]
 
 
+@pytest.mark.slow
 def test_weights_are_written_and_nobody_they_have_seen_is_scored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +123,7 @@ class Levelled(Shy):
         return self
 
 
+@pytest.mark.slow
 def test_a_strangers_algorithm_that_has_what_the_protocol_says_is_pretrained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

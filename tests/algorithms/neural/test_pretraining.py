@@ -80,6 +80,7 @@ def test_a_pretrained_network_is_as_honest_as_others(algorithm: Any) -> None:
     check_algorithm(learned, trial_task(same_day=algorithm.same_day, seed=9))
 
 
+@pytest.mark.slow
 def test_where_there_is_little_to_learn_from_pretraining_helps() -> None:
     task = trial_task(same_day=False, seed=9)
     few, test = task.folds[0].train[:10], task.folds[0].test
