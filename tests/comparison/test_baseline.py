@@ -13,7 +13,9 @@ import pytest
 from srs_eval.comparison.baseline import IN_PERCENT, first_alike, in_percent
 from srs_eval.comparison.compare import compare
 from srs_eval.experiment.jobs import JobOutcome, forget_outcomes, write_outcome
+from srs_eval.experiment.report import percent_text
 from srs_eval.metrics.panel import default_panel
+from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.run import Run, load_run
 
 MakeRun = Callable[..., Path]
@@ -141,3 +143,12 @@ def test_what_is_no_finished_job_of_this_sweep_is_no_baseline(
 def test_the_scores_in_percent_are_those_whose_zero_is_perfect() -> None:
     better = {metric.name: metric.better for metric in default_panel()}
     assert {better[name] for name in IN_PERCENT} == {"lower"}
+
+
+def test_a_baseline_of_another_time_is_remarked(make_run):
+    against = in_percent(load_run(make_run("mine")), load_run(make_run("avg")))
+    earlier = against.baseline.when
+    same, other = (percent_text(against, when) for when in (earlier, "at_review"))
+    assert earlier != "at_review"
+    assert IN_WORDS["at_review"] in other
+    assert "predicted" not in same

@@ -141,6 +141,11 @@ class Answers:
         """Day of the card's review before each, -1 where there is none."""
         return np.where(self.previous < 0, -1, self.day[self.previous])
 
+    @property
+    def interval(self) -> IntArray:
+        """Days since the card's review before each."""
+        return self.reviews.elapsed_days
+
     @cached_property
     def log_seconds(self) -> Vector:
         """Logarithm of each answer time in seconds, to which 0.3 is added."""

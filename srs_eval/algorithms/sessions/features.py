@@ -68,10 +68,7 @@ class Recent(Feature):
 
     def __call__(self, answers: Answers) -> Vector:
         """Return the bias at each review."""
-        columns = [
-            answers.reviews.elapsed_days if name == "interval" else getattr(answers, name)
-            for name in self.within
-        ]
+        columns = [getattr(answers, name) for name in self.within]
         counted = answers.predicted if self.same_day else answers.later
         return answers.bias(self.half_life, answers.grouped(*columns), self.prior, counted)
 
