@@ -14,17 +14,10 @@ _QUICKLY_SORTED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class CardRows:
-    """The rows of a log card by card: find them once, and count along the cards at will.
+    """The rows of a log card by card: find them once, and count along the cards at will."""
 
-    Attributes
-    ----------
-    order : int64 [n]
-        Row numbers, those of a card together and in time order.
-    begins, lengths : int64 [cards]
-        Where each card begins in `order`, and how many rows it has.
-    """
-
-    order: IntArray
+    order: IntArray  # [n]: Row numbers, those of a card together and in time order
+    # [cards]: Where each card begins in `order`, and how many rows it has
     begins: IntArray
     lengths: IntArray
 

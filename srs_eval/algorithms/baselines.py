@@ -14,17 +14,10 @@ from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
 
 @dataclass(frozen=True, slots=True)
 class FlatModel:
-    """One probability for every review, however long ago the last one was.
+    """One probability for every review, however long ago the last one was."""
 
-    Attributes
-    ----------
-    p : float
-        The probability. A 0 or 1 is predicted as the nearest number inside (0, 1).
-    learned : Learned
-        Whether it took the place of another model, and why.
-    """
-
-    p: float
+    p: float  # The probability. A 0 or 1 is predicted as the nearest number inside (0, 1)
+    # Whether it took the place of another model, and why
     learned: Learned = field(default_factory=Learned)
 
     @property
@@ -56,13 +49,7 @@ class Average(Traits):
     """
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
-        """Average the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are none.
-        """
+        """Average the outcomes of `rows`."""
         if len(rows) == 0:
             raise FitSkipped("avg: there are no training reviews to average")
         return FlatModel(float(np.mean(reviews.recalled[rows])))
@@ -79,11 +66,6 @@ class Constant(Traits):
     ----------
     p : float
         Probability of recall, above 0 and below 1.
-
-    Raises
-    ------
-    ConfigError
-        If `p` is no such number.
     """
 
     p: float = 0.9

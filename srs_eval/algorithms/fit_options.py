@@ -40,12 +40,6 @@ class FitOptions(Traits, ABC):
     prior_weight : float, optional
         Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
         the class. Weights have mean 1, so that it means the same whatever the recency.
-
-    Raises
-    ------
-    ConfigError
-        If an option is not one of its choices or would have no effect, or parameters are out
-        of bounds.
     """
 
     name: ClassVar[str]

@@ -102,15 +102,7 @@ class Fitted(FitOptions):
         return start, ""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the loss is not finite, naming the user.
-        """
+        """Learn from the outcomes of `rows`."""
         return self._learn(reviews, rows, rng, None)
 
     def refit(
@@ -144,13 +136,6 @@ class Fitted(FitOptions):
             The other fit: the centre of the prior, and the start.
         weight : float
             Strength of the pull, as a multiple of the prior of `fit`.
-
-        Raises
-        ------
-        ConfigError
-            If the fit has no prior.
-        FitError
-            If the loss is not finite, naming the user.
         """
         if not self.can_fit_near:
             raise ConfigError(

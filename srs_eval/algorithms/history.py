@@ -20,27 +20,13 @@ HELD = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A log card by card: the reviews of a card stand together, in time order.
+    """A log card by card: the reviews of a card stand together, in time order."""
 
-    Attributes
-    ----------
-    reviews : Reviews
-        The log in time order; its row numbers are what `rows` are everywhere.
-    cards : CardRows
-        The rows of each card.
-    place : int64 [n]
-        Where each row stands, card by card.
-    nth : int64 [n]
-        Earlier reviews of the card, by row.
-    clock : float64 [n]
-        Days since the card's first review, by place.
-    """
-
-    reviews: Reviews
-    cards: CardRows
-    place: IntArray
-    nth: IntArray
-    clock: Vector
+    reviews: Reviews  # The log in time order; its row numbers are what `rows` are everywhere
+    cards: CardRows  # The rows of each card
+    place: IntArray  # [n]: Where each row stands, card by card
+    nth: IntArray  # [n]: Earlier reviews of the card, by row
+    clock: Vector  # [n]: Days since the card's first review, by place
 
     def of_places(self, column: NDArray[np.generic]) -> Vector:
         """Return a column of the log, card by card."""
@@ -78,28 +64,15 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Some predicted reviews, each with every earlier review of its card.
+    """Some predicted reviews, each with every earlier review of its card."""
 
-    Attributes
-    ----------
-    rows : slice
-        Which of the predicted reviews these are.
-    counts, starts : int64 [rows]
-        How many earlier reviews each has, and where they begin below.
-    owner : int64 [pairs]
-        Whose earlier review it is: 0 for the first of these rows.
-    place : int64 [pairs]
-        Where the earlier review stands, card by card.
-    age : float64 [pairs]
-        Days from the earlier review to the predicted one.
-    """
-
-    rows: slice
+    rows: slice  # Which of the predicted reviews these are
+    # [rows]: How many earlier reviews each has, and where they begin below
     counts: IntArray
     starts: IntArray
-    owner: IntArray
-    place: IntArray
-    age: Vector
+    owner: IntArray  # [pairs]: Whose earlier review it is: 0 for the first of these rows
+    place: IntArray  # [pairs]: Where the earlier review stands, card by card
+    age: Vector  # [pairs]: Days from the earlier review to the predicted one
 
     def sums(self, values: NDArray[np.generic]) -> Vector:
         """Sum over the earlier reviews of each row, 0 where there are none."""

@@ -34,18 +34,10 @@ _followed: _Sequential = numba.njit()(_follow)
 
 @dataclass(frozen=True, slots=True)
 class MovingAverageModel:
-    """Where the moving average stands after the training reviews.
+    """Where the moving average stands after the training reviews."""
 
-    Attributes
-    ----------
-    level : float
-        Log-odds of recall.
-    rate : float
-        How far one answer moves it.
-    """
-
-    level: float
-    rate: float
+    level: float  # Log-odds of recall
+    rate: float  # How far one answer moves it
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -80,11 +72,6 @@ class MovingAverage(Traits):
         Log-odds at the user's first scored review.
     rate : float
         Positive.
-
-    Raises
-    ------
-    ConfigError
-        If a number is not finite or `rate` is not positive.
     """
 
     when: ClassVar[When] = "at_review"

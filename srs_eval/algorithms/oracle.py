@@ -41,13 +41,7 @@ class Oracle(Traits):
     sees_truth: ClassVar[bool] = True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
-        """Learn nothing.
-
-        Raises
-        ------
-        FitSkipped
-            If the true probabilities are not known.
-        """
+        """Learn nothing."""
         _truth(reviews)
         return OracleModel()
 

@@ -132,13 +132,7 @@ def named(algorithm: Algorithm) -> str:
 
 
 def expect_learned_values(algorithm: Algorithm, model: MemoryModel) -> FloatArray:
-    """Return the parameters of a model as runs record them; empty if it has none.
-
-    Raises
-    ------
-    CheckFailed
-        If they are not a sequence of numbers.
-    """
+    """Return the parameters of a model as runs record them; empty if it has none."""
     try:
         values = [float(value) for value in getattr(model, "parameters", ())]
     except (TypeError, ValueError) as error:

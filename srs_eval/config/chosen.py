@@ -39,11 +39,6 @@ def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         Such as ``algo`` and ``fsrs6``.
     given : mapping of str to object
         Arguments; names with dots reach inside.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such option or argument, or the value of an argument is missing.
     """
     refuse(unknown_options(group, [name]))
     known = arguments(group)[name]
@@ -79,11 +74,6 @@ def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, di
     Returns
     -------
     mapping of group to mapping of argument to value
-
-    Raises
-    ------
-    ConfigError
-        If no option has an argument, or several have it.
     """
     known = {group: arguments(group)[name] for group, name in chosen.items()}
     found: dict[str, dict[str, Any]] = {group: {} for group in chosen}

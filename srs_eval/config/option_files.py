@@ -148,13 +148,7 @@ def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
 
 
 def composed_option(group: str, name: str) -> DictConfig:
-    """Load an option with those of its group that it builds on, as Hydra composes them.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or builds on anything else.
-    """
+    """Load an option with those of its group that it builds on, as Hydra composes them."""
     files = _files(group, ())
     file = files[name]
     if fault := _fault(file):

@@ -26,13 +26,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def rebuilt_source(options: Mapping[str, Any]) -> Source:
-    """Build a reader of review logs.
-
-    Raises
-    ------
-    ConfigError
-        If the reader in `options` cannot be imported.
-    """
+    """Build a reader of review logs."""
     return cast(Source, _build(options, Source))
 
 
@@ -57,11 +51,6 @@ def rebuilt_model(
         Fitted parameters of the parts of a combined model.
     whole_days : bool
         Whether the model was fitted on whole days.
-
-    Raises
-    ------
-    ConfigError
-        If the algorithm cannot be imported, or does not accept parameters.
     """
     kind = _BUILDER.find(str(options.get(TARGET)), Algorithm)
     if hasattr(kind, "assembled"):

@@ -41,21 +41,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """Writes operations on vectors into the body of a function.
+    """Writes operations on vectors into the body of a function."""
 
-    Attributes
-    ----------
-    lanes : int
-        Entries of a vector; 1 for plain numbers.
-    precision : {"float", "double"}
-        Of every entry.
-    body : Body
-        Where the lines go; several writers may share one.
-    """
-
-    lanes: int
-    precision: Precision
-    body: Body = field(default_factory=Body)
+    lanes: int  # Entries of a vector; 1 for plain numbers
+    precision: Precision  # {"float", "double"}: Of every entry
+    body: Body = field(default_factory=Body)  # Where the lines go; several writers may share one
 
     @property
     def real(self) -> str:
@@ -163,11 +153,6 @@ class Assembly:
         -------
         dict
             Names of everything that is known afterwards.
-
-        Raises
-        ------
-        ValueError
-            If an output rests on a leaf that is not known.
         """
         outputs = list(outputs)
         names = dict(known)

@@ -15,15 +15,9 @@ _AGAIN, _GOOD = 1.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class BinaryRatings:
-    """Equations that read only whether an answer was a pass.
+    """Equations that read only whether an answer was a pass."""
 
-    Attributes
-    ----------
-    model : Equations
-        What they are made of; it sees ratings 1 (Again) and 3 (Good).
-    """
-
-    model: Equations
+    model: Equations  # What they are made of; it sees ratings 1 (Again) and 3 (Good)
 
     @property
     def state_names(self) -> tuple[str, ...]:

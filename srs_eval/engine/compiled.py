@@ -42,12 +42,6 @@ def compiled(equations: Equations) -> CompiledModel:
     """Return the fast functions of a model, made when they are first called.
 
     Equal equations share them, and so do instances of a class that has no attributes.
-
-    Raises
-    ------
-    TypeError
-        If the equations have attributes but do not compare by them: they would be
-        compiled anew for every fit.
     """
     kind = type(equations)
     if kind.__hash__ is not object.__hash__ and kind.__hash__ is not None:

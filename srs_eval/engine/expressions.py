@@ -56,28 +56,15 @@ def _both_ways(operation: str) -> tuple[Callable[..., Expression], Callable[...,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """One quantity of a formula; operators on it make further ones.
-
-    Attributes
-    ----------
-    number : int
-        Position in the graph: operands come before what is made of them.
-    operation : str
-        How it is computed, or one of `LEAVES`.
-    operands : tuple of Expression
-        What it is computed of.
-    value : float or str
-        The number of a constant, the index of a parameter or state, the name of a fact.
-    kind : str
-        Whether it is fixed for ever, for one set of parameters, or varies by review.
-    """
+    """One quantity of a formula; operators on it make further ones."""
 
     graph: Graph
-    number: int
-    operation: str
-    operands: tuple[Expression, ...]
+    number: int  # Position in the graph: operands come before what is made of them
+    operation: str  # How it is computed, or one of `LEAVES`
+    operands: tuple[Expression, ...]  # What it is computed of
+    # The number of a constant, the index of a parameter or state, the name of a fact
     value: float | int | str
-    kind: Kind
+    kind: Kind  # Whether it is fixed for ever, for one set of parameters, or varies by review
 
     __add__, __radd__ = _both_ways("add")
     __sub__, __rsub__ = _both_ways("subtract")

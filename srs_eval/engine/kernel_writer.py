@@ -33,27 +33,13 @@ Chain = Sequence[Mapping[int, Expression]]
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A kernel in the compiler's language.
+    """A kernel in the compiler's language."""
 
-    Attributes
-    ----------
-    text : str
-        The whole module; its function is called ``kernel``.
-    precision : {"float", "double"}
-        Of the reviews and of the arithmetic on them.
-    scratch : int
-        Vectors of scratch memory it needs per review of the longest card, and
-    more_scratch : int
-        how many on top of that.
-    outputs : int
-        Vectors per place (of ``walk``) or numbers (of the others) it writes.
-    """
-
-    text: str
-    precision: Precision
-    outputs: int
-    scratch: int = 0
-    more_scratch: int = 0
+    text: str  # The whole module; its function is called ``kernel``
+    precision: Precision  # {"float", "double"}: Of the reviews and of the arithmetic on them
+    outputs: int  # Vectors per place (of ``walk``) or numbers (of the others) it writes
+    scratch: int = 0  # Vectors of scratch memory it needs per review of the longest card, and
+    more_scratch: int = 0  # how many on top of that
 
 
 class KernelWriter:

@@ -30,26 +30,13 @@ _UNBOUNDED = 1e30
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """Where a fit ended.
+    """Where a fit ended."""
 
-    Attributes
-    ----------
-    parameters : float64 [parameters]
-    value : float
-        Of the objective.
-    information : float64 [parameters, parameters]
-        Curvature of the objective there.
-    steps : int
-        How often the objective was evaluated.
-    converged : bool
-        Whether the last step gained less than the tolerance.
-    """
-
-    parameters: NDArray[np.float64]
-    value: float
-    information: NDArray[np.float64]
-    steps: int
-    converged: bool
+    parameters: NDArray[np.float64]  # [parameters]
+    value: float  # Of the objective
+    information: NDArray[np.float64]  # [parameters, parameters]: Curvature of the objective there
+    steps: int  # How often the objective was evaluated
+    converged: bool  # Whether the last step gained less than the tolerance
 
 
 def newton(
@@ -67,11 +54,6 @@ def newton(
     tolerance : float
         The fit ends when a step lowers the objective by less than this share of it, and, if
         the step was held short, so does a fresh one from there.
-
-    Raises
-    ------
-    FitError
-        If the objective is not a finite number at the start, or no step can be computed.
     """
     search = _Search(objective, start, space)
     while search.evaluated < most_steps:

@@ -31,18 +31,10 @@ class Curved(Sloped, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogCoordinates:
-    """A model whose first parameters are replaced by their logarithms.
+    """A model whose first parameters are replaced by their logarithms."""
 
-    Attributes
-    ----------
-    model : CompiledModel
-        The equations.
-    count : int
-        How many parameters are logarithms; their bounds must be above 0.
-    """
-
-    model: CompiledModel
-    count: int
+    model: CompiledModel  # The equations
+    count: int  # How many parameters are logarithms; their bounds must be above 0
 
     def encode(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coordinates of parameters."""
@@ -80,27 +72,15 @@ class LogCoordinates:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w.
+    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w."""
 
-    Attributes
-    ----------
-    model : CompiledModel | LogCoordinates
-        The equations.
-    packed : Packed
-        Reviews with their weights.
-    centre : float64 [parameters]
-        Where the penalty is 0.
-    penalty_matrix : float64 [parameters, parameters]
-        Symmetric; half the precision of a normal prior. 0 where parameters are free.
-    public : bool
-        Whether `gradient` takes the loss of the public trainer.
-    """
-
-    model: CompiledModel | LogCoordinates
-    packed: Packed
-    centre: NDArray[np.float64]
+    model: CompiledModel | LogCoordinates  # The equations
+    packed: Packed  # Reviews with their weights
+    centre: NDArray[np.float64]  # [parameters]: Where the penalty is 0
+    # [parameters, parameters]: Symmetric; half the precision of a normal prior. 0 where parameters
+    # are free
     penalty_matrix: NDArray[np.float64]
-    public: bool = False
+    public: bool = False  # Whether `gradient` takes the loss of the public trainer
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
         """Return the value and its gradient."""

@@ -66,13 +66,7 @@ class HandOver:
 
 
 def for_anki(fitted: Fitted) -> HandOver:
-    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own.
-
-    Raises
-    ------
-    ConfigError
-        If Anki does not read the algorithm's parameters.
-    """
+    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own."""
     fits = fitted.standalone()
     known = [_read_by_apps(fit, "anki") for fit in fits]
     lists = [", ".join(f"{n:.{_ANKI_DECIMALS}f}" for n in fit.fit.parameters) for fit in fits]
@@ -95,11 +89,6 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
     """Return what ``Scheduler.from_json`` of py-fsrs 6 reads.
 
     Where groups have parameters of their own, it is an object with a scheduler for each.
-
-    Raises
-    ------
-    ConfigError
-        If py-fsrs cannot be the same model.
     """
     fits = fitted.standalone()
     schedulers = [_py_fsrs_scheduler(fit) for fit in fits]
@@ -135,13 +124,7 @@ def _py_fsrs_scheduler(fitted: Fitted) -> dict[str, Any]:
 
 
 def for_anyone(fitted: Fitted) -> HandOver:
-    """Return the fit as plain JSON, whatever the algorithm is.
-
-    Raises
-    ------
-    ConfigError
-        If the algorithm keeps no parameters.
-    """
+    """Return the fit as plain JSON, whatever the algorithm is."""
     _require_parameters(fitted)
     for one in fitted.standalone():
         _require_number_of_parameters(one, "json")

@@ -30,19 +30,12 @@ LOG_BINS = 20
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A geometric scale: values between two powers of `base` are rounded to one value.
+    """A geometric scale: values between two powers of `base` are rounded to one value."""
 
-    Attributes
-    ----------
-    factor, base : float
-        A value in [base**k, base**(k + 1)) becomes round(factor * base**k, decimals).
-    decimals : int
-        Decimals kept; different powers may become equal, and then share their bin.
-    """
-
+    # A value in [base**k, base**(k + 1)) becomes round(factor * base**k, decimals)
     factor: float
     base: float
-    decimals: int = 0
+    decimals: int = 0  # Decimals kept; different powers may become equal, and then share their bin
 
     def rounded(self, values: ArrayLike) -> FloatArray:
         """Round values above 0 on this scale."""

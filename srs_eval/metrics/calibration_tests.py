@@ -15,22 +15,16 @@ from srs_eval.metrics.tally import Tally
 class CumulativeDifferences:
     """Extremes of the running sum of outcome minus prediction, in order of prediction.
 
-    Attributes
-    ----------
-    kuiper : float
-        Range of the running sum as a share of the reviews, in [0, 1]: the largest error, in
-        recalls per review of all, over any stretch of predictions (ECCE-R).
-    ks : float
-        Largest absolute value of the same: over any stretch that begins at 0 (ECCE-MAD).
-
     References
     ----------
     Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), arXiv:2205.09680; Tygert (2022),
     arXiv:2202.00100.
     """
 
+    # Range of the running sum as a share of the reviews, in [0, 1]: the largest error, in recalls
+    # per review of all, over any stretch of predictions (ECCE-R)
     kuiper: float
-    ks: float
+    ks: float  # Largest absolute value of the same: over any stretch that begins at 0 (ECCE-MAD)
 
 
 def cumulative_of(counted: Tally) -> CumulativeDifferences:

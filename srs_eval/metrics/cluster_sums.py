@@ -30,19 +30,11 @@ BLOCK, DENSE = 500, 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the table the sums of one kind stand.
-
-    Attributes
-    ----------
-    begin : int
-        Column of the first cell.
-    columns : int
-        Numbers in each cell.
-    """
+    """Where in the table the sums of one kind stand."""
 
     sums: Sums
-    begin: int
-    columns: int
+    begin: int  # Column of the first cell
+    columns: int  # Numbers in each cell
 
     @property
     def end(self) -> int:
@@ -59,16 +51,10 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Sums of some clusters, in the columns that are not 0 for all of them.
+    """Sums of some clusters, in the columns that are not 0 for all of them."""
 
-    Attributes
-    ----------
-    sums : float64 [clusters, used], or a sparse array where most of it is 0
-    columns : int64 [used], increasing
-    """
-
-    sums: FloatArray | csr_array
-    columns: IntArray
+    sums: FloatArray | csr_array  # [clusters, used], or a sparse array where most of it is 0
+    columns: IntArray  # [used], increasing
 
     @classmethod
     def of(cls, places: Sequence[_Place], totals: Sequence[Totals]) -> _Block:
@@ -91,26 +77,13 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """Sums for each cluster, from which the mergeable metrics of a panel are computed.
+    """Sums for each cluster, from which the mergeable metrics of a panel are computed."""
 
-    Attributes
-    ----------
-    panel : Panel
-        The metrics.
-    cells : PredictionCells
-        What the predictions are counted in.
-    places : tuple
-        What the columns of the table are.
-    blocks : tuple
-        Sums in each cell, of some clusters each.
-    curves : float64 [clusters, curve metrics, 2]
-        Sum and number of the defined scores of forgetting curves.
-    """
-
-    panel: Panel
-    cells: PredictionCells
-    places: tuple[_Place, ...]
-    blocks: tuple[_Block, ...]
+    panel: Panel  # The metrics
+    cells: PredictionCells  # What the predictions are counted in
+    places: tuple[_Place, ...]  # What the columns of the table are
+    blocks: tuple[_Block, ...]  # Sums in each cell, of some clusters each
+    # [clusters, curve metrics, 2]: Sum and number of the defined scores of forgetting curves
     curves: FloatArray
 
     def __len__(self) -> int:

@@ -84,17 +84,10 @@ class Corp:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyBand:
-    """Pointwise band of the calibration curve for true predictions.
+    """Pointwise band of the calibration curve for true predictions."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Predictions, joined where there are many.
-    lo, hi : float64 [m]
-        Quantiles of the curve there.
-    """
-
-    p: FloatArray
+    p: FloatArray  # [m], increasing: Predictions, joined where there are many
+    # [m]: Quantiles of the curve there
     lo: FloatArray
     hi: FloatArray
 

@@ -61,11 +61,6 @@ def reviews_of_curves(predictions: Predictions) -> IntArray:
     -------
     int64 [n_curves]
         Position of each curve's review in the predictions; empty if there are no curves.
-
-    Raises
-    ------
-    ScoreError
-        If a curve belongs to no review that was scored.
     """
     curves = predictions.curves
     if curves is None:

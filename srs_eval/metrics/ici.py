@@ -24,27 +24,13 @@ BLOCK = 2**17
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGaps:
-    """Distances between predictions and a smooth regression of outcomes on them.
+    """Distances between predictions and a smooth regression of outcomes on them."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Distinct predictions, joined where there are many.
-    observed : float64 [m]
-        Height of the regression there.
-    gap : float64 [m], increasing
-        Distances, in their own order.
-    reviews : float64 [m]
-        Reviews with a distance up to each of these.
-    mean : float
-        Mean distance over reviews: the integrated calibration index.
-    """
-
-    p: FloatArray
-    observed: FloatArray
-    gap: FloatArray
-    reviews: FloatArray
-    mean: float
+    p: FloatArray  # [m], increasing: Distinct predictions, joined where there are many
+    observed: FloatArray  # [m]: Height of the regression there
+    gap: FloatArray  # [m], increasing: Distances, in their own order
+    reviews: FloatArray  # [m]: Reviews with a distance up to each of these
+    mean: float  # Mean distance over reviews: the integrated calibration index
 
     def quantile(self, share: float) -> float:
         """Distance that a share of the reviews does not exceed, as numpy interpolates it."""

@@ -28,15 +28,9 @@ LARGEST_LOG_ODDS = -math.log(CLIP)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionCells:
-    """Counts outcomes, and adds up predictions, between some edges.
+    """Counts outcomes, and adds up predictions, between some edges."""
 
-    Attributes
-    ----------
-    edges : float64 [cells], increasing, the first 0
-        Where each cell begins.
-    """
-
-    edges: FloatArray
+    edges: FloatArray  # [cells], increasing, the first 0: Where each cell begins
 
     @classmethod
     def for_predictions(cls, counted: Tally) -> PredictionCells:

@@ -57,25 +57,14 @@ ELAPSED = ElapsedSums()
 
 @dataclass(frozen=True, slots=True)
 class RecallOverTime:
-    """Recall in bins of elapsed days.
+    """Recall in bins of elapsed days."""
 
-    Attributes
-    ----------
-    days : float64 [bins], increasing
-        Geometric mean of the elapsed days in each bin.
-    n, recalled : float64 [bins]
-        Reviews, and how many of them were recalled.
-    predicted : float64 [bins]
-        Mean prediction of the same reviews.
-    same_day : float
-        Reviews that are in no bin: on the day of the one before.
-    """
-
-    days: FloatArray
+    days: FloatArray  # [bins], increasing: Geometric mean of the elapsed days in each bin
+    # [bins]: Reviews, and how many of them were recalled
     n: FloatArray
     recalled: FloatArray
-    predicted: FloatArray
-    same_day: float
+    predicted: FloatArray  # [bins]: Mean prediction of the same reviews
+    same_day: float  # Reviews that are in no bin: on the day of the one before
 
     @property
     def observed(self) -> FloatArray:

@@ -49,18 +49,10 @@ def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class CosineField:
-    """Masses on evenly spaced nodes of [0, 1], ready to be smoothed at any bandwidth.
+    """Masses on evenly spaced nodes of [0, 1], ready to be smoothed at any bandwidth."""
 
-    Attributes
-    ----------
-    coefficients : float64 [..., nodes]
-        Sums of mass times cos(k pi x), for k from 0.
-    total_variation : float
-        Sum of the absolute masses: what no smoothing can exceed.
-    """
-
-    coefficients: FloatArray
-    total_variation: float
+    coefficients: FloatArray  # [..., nodes]: Sums of mass times cos(k pi x), for k from 0
+    total_variation: float  # Sum of the absolute masses: what no smoothing can exceed
 
     @classmethod
     def of(cls, masses: FloatArray) -> CosineField:

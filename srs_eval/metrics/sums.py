@@ -79,18 +79,10 @@ def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of the cells that hold reviews.
+    """Totals of the cells that hold reviews."""
 
-    Attributes
-    ----------
-    cell : int64 [used], increasing
-        Cells that hold reviews of any group.
-    values : float64 [groups, used, columns]
-        Sums of each group in each of these cells.
-    """
-
-    cell: IntArray
-    values: FloatArray
+    cell: IntArray  # [used], increasing: Cells that hold reviews of any group
+    values: FloatArray  # [groups, used, columns]: Sums of each group in each of these cells
 
 
 def add_up(

@@ -25,23 +25,15 @@ DOUBLE: Precision = np.dtype(np.float64)
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Unique predictions with outcome counts.
+    """Unique predictions with outcome counts."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing, in [0, 1]
-        Distinct predictions, or the mean prediction of each cell.
-    forgotten, recalled : float64 [m], at least 0
-        How many reviews with this prediction were forgotten, and how many recalled. Never
-        both 0.
-    precision : numpy dtype
-        Precision of the predictions; thresholds are rounded to it.
-    """
-
+    # [m], increasing, in [0, 1]: Distinct predictions, or the mean prediction of each cell
     p: FloatArray
+    # [m], at least 0: How many reviews with this prediction were forgotten, and how many recalled.
+    # Never both 0
     forgotten: FloatArray
     recalled: FloatArray
-    precision: Precision = DOUBLE
+    precision: Precision = DOUBLE  # Precision of the predictions; thresholds are rounded to it
 
     def __len__(self) -> int:
         """Count the distinct predictions."""

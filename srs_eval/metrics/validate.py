@@ -32,11 +32,6 @@ def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
     p : float [n]
     recalled : bool [n]
 
-    Raises
-    ------
-    ScoreError
-        If the lengths differ, or anything is NaN or out of range.
-
     Examples
     --------
     >>> paired([0.9, 0.4], [1, 0])
@@ -51,13 +46,7 @@ def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
 
 
 def check_predictions(predictions: Predictions) -> None:
-    """Raise an error that lists every problem of predictions that cannot be scored.
-
-    Raises
-    ------
-    ScoreError
-        If columns differ in length, or anything is NaN or out of range.
-    """
+    """Raise an error that lists every problem of predictions that cannot be scored."""
     columns = {name: getattr(predictions, name) for name in ("user", *PREDICTION_COLUMNS)}
     del columns["p"]
     present = {name: column for name, column in columns.items() if column is not None}
@@ -71,13 +60,7 @@ def check_predictions(predictions: Predictions) -> None:
 
 
 def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Convert numbers in any common container to an array; None becomes NaN.
-
-    Raises
-    ------
-    ScoreError
-        If they are not numbers.
-    """
+    """Convert numbers in any common container to an array; None becomes NaN."""
     try:
         array = np.asarray(values)
         if isinstance(values, np.ma.MaskedArray):

@@ -54,13 +54,7 @@ class CurvesOfCards:
         )
 
     def __call__(self, histories: pd.DataFrame, days: ArrayLike) -> pd.DataFrame:
-        """Predict each card's recall so many days after its last review.
-
-        Raises
-        ------
-        ReviewLogError
-            If the histories cannot be read, naming every problem.
-        """
+        """Predict each card's recall so many days after its last review."""
         asked = np.asarray(days, np.float64)
         problems = _problems(histories, asked, whole_days=self._whole_days)
         if problems:

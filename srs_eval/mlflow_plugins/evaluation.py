@@ -57,11 +57,6 @@ def evaluate(
         The model to evaluate.
     column : str, optional
         Column of what the model returns.
-
-    Raises
-    ------
-    ScoreError
-        If there are no outcomes, or what should be probabilities is something else.
     """
     unknown = sorted(set(config) - {*FACTS, *SETTINGS, *_OTHERS})
     if unknown:

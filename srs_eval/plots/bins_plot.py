@@ -36,27 +36,18 @@ _LETTERS = 56
 
 @dataclass(frozen=True, slots=True)
 class BinGaps:
-    """Mean prediction less observed recall in bins of interval and number of reviews.
+    """Mean prediction less observed recall in bins of interval and number of reviews."""
 
-    Attributes
-    ----------
-    intervals, reviews : tuple of str
-        Ranges of elapsed days [columns], and of numbers of reviews [rows].
-    n : float64 [rows, columns]
-        Reviews in each bin.
-    gap : float64 [rows, columns]
-        Mean prediction less observed recall; NaN where there are no reviews.
-    beyond_chance : bool [rows, columns]
-        Whether calibrated predictions would leave as large a gap in less than 5 % of the cases.
-    rmse, floor : float
-        RMSE(bins), over bins of lapses too, and what chance alone would leave of it.
-    """
-
+    # Ranges of elapsed days [columns], and of numbers of reviews [rows]
     intervals: tuple[str, ...]
     reviews: tuple[str, ...]
-    n: FloatArray
+    n: FloatArray  # [rows, columns]: Reviews in each bin
+    # [rows, columns]: Mean prediction less observed recall; NaN where there are no reviews
     gap: FloatArray
+    # [rows, columns]: Whether calibrated predictions would leave as large a gap in less than 5 % of
+    # the cases
     beyond_chance: BoolArray
+    # RMSE(bins), over bins of lapses too, and what chance alone would leave of it
     rmse: float
     floor: float
 

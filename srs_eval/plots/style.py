@@ -220,11 +220,6 @@ def save_figure(
     -------
     list of Path
         One per format, in the given order.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{stem}.{ending}" for ending in formats]

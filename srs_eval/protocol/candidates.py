@@ -27,20 +27,12 @@ _FIRST_OF_CARD = "the first of their card"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Histories on a protocol's clock, and what of them can be scored.
+    """Histories on a protocol's clock, and what of them can be scored."""
 
-    Attributes
-    ----------
-    reviews : Reviews
-        The histories as algorithms may see them.
-    targets : int64 [n]
-        Row numbers of the reviews that can be scored or learned from, in time order.
-    nth_review, lapses, last_rating, log_row : int64 [len(reviews)]
-        As in `Task`.
-    """
-
-    reviews: Reviews
+    reviews: Reviews  # The histories as algorithms may see them
+    # [n]: Row numbers of the reviews that can be scored or learned from, in time order
     targets: IntArray
+    # [len(reviews)]: As in `Task`
     nth_review: IntArray
     lapses: IntArray
     last_rating: IntArray
@@ -67,11 +59,6 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     same_day : bool
         Whether histories keep reviews on the day of the card's review before. The targets
         are the same either way.
-
-    Raises
-    ------
-    FitSkipped
-        If there are fewer than 6.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -112,13 +99,6 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     answer_time : bool
         Whether intervals end with the answer to be predicted, as published, or when it was
         asked for. The targets are the same either way.
-
-    Raises
-    ------
-    FitSkipped
-        If there are fewer than 6.
-    ReviewLogError
-        If the log has no seconds between answers.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0

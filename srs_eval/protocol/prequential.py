@@ -63,11 +63,6 @@ class Prequential:
         refitted less often instead.
     warm_start : bool
         Whether algorithms that can (`WarmStarting`) start each fit from the one before.
-
-    Raises
-    ------
-    ConfigError
-        If a number is not a whole number from 1.
     """
 
     version: ClassVar[str] = "1"
@@ -96,13 +91,7 @@ class Prequential:
         return self.most
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log.
-
-        Raises
-        ------
-        FitSkipped
-            If no review is left to be scored.
-        """
+        """Filter and split one user's log."""
         candidates = in_whole_days(reviews, same_day=same_day)
         count = len(candidates.targets)
         if count <= self.first:

@@ -31,11 +31,6 @@ class Validation:
         The protocol that the final score is of.
     share : float
         Share of the rows that is learned from, between 0 and 1.
-
-    Raises
-    ------
-    ConfigError
-        If `share` is not between 0 and 1, or `base` is itself a validation.
     """
 
     base: EvaluationProtocol = field(default_factory=SrsBenchmark)
@@ -68,13 +63,7 @@ class Validation:
         return 1
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter one user's log as the base does, cut it off, and split what is left.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 2 training rows come before the first test row.
-        """
+        """Filter one user's log as the base does, cut it off, and split what is left."""
         task = self.base(reviews, same_day=same_day)
         first_scored = min(int(fold.test[0]) for fold in task.folds if len(fold.test))
         parts: dict[bytes, IntArray] = {}

@@ -27,24 +27,13 @@ LOCK_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """An MLflow store, with nothing left that depends on the working directory.
+    """An MLflow store, with nothing left that depends on the working directory."""
 
-    Attributes
-    ----------
-    uri : str
-        Tracking URI for MLflow.
-    artifacts : str, optional
-        Where new experiments keep their files; None leaves it to the server.
-    database : Path, optional
-        The file of a sqlite store.
-    timeout : float
-        Seconds to wait for a database that another process has locked.
-    """
-
-    uri: str
+    uri: str  # Tracking URI for MLflow
+    # Where new experiments keep their files; None leaves it to the server
     artifacts: str | None = None
-    database: Path | None = None
-    timeout: float = LOCK_SECONDS
+    database: Path | None = None  # The file of a sqlite store
+    timeout: float = LOCK_SECONDS  # Seconds to wait for a database that another process has locked
 
     @property
     def is_server(self) -> bool:
@@ -88,11 +77,6 @@ def store_address(
         Seconds to wait for a database that another process has locked.
     folder : Path, optional
         What relative paths start from: the working directory unless given.
-
-    Raises
-    ------
-    ConfigError
-        If the URI is none that MLflow can keep runs in, or the timeout is negative.
     """
     if not timeout >= 0:
         raise ConfigError(f"tracking.timeout={timeout}: seconds, 0 or more")

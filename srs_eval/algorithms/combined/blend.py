@@ -94,23 +94,13 @@ _followed: _Sequential = numba.njit()(_follow)
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """How log-odds are moved, and how that follows answers.
+    """How log-odds are moved, and how that follows answers."""
 
-    Attributes
-    ----------
-    half_life : float
-        Answers after which an answer counts half.
-    prior : float
-        Strength of the pull towards leaving log-odds alone.
-    every : {"day", "review"}
-        Whether answers count from the day after, or from the next review.
-    state : tuple of float
-        Bias and slope, and the three entries of the information that answers brought.
-    """
-
-    half_life: float
-    prior: float
+    half_life: float  # Answers after which an answer counts half
+    prior: float  # Strength of the pull towards leaving log-odds alone
+    # {"day", "review"}: Whether answers count from the day after, or from the next review
     every: Literal["day", "review"]
+    # Bias and slope, and the three entries of the information that answers brought
     state: tuple[float, ...] = _UNTOUCHED
 
     def follow(
@@ -145,23 +135,12 @@ class Recalibration:
 
 @dataclass(frozen=True, slots=True)
 class BlendModel:
-    """A fitted model and where its recalibration stands after the training reviews.
+    """A fitted model and where its recalibration stands after the training reviews."""
 
-    Attributes
-    ----------
-    model : MemoryModel
-        What is recalibrated.
-    recalibration : Recalibration
-    until : int
-        Last row that was trained on, -1 if none.
-    learned : Learned
-        Record of the fit of the model.
-    """
-
-    model: MemoryModel
+    model: MemoryModel  # What is recalibrated
     recalibration: Recalibration
-    until: int
-    learned: Learned = field(default_factory=Learned)
+    until: int  # Last row that was trained on, -1 if none
+    learned: Learned = field(default_factory=Learned)  # Record of the fit of the model
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -233,11 +212,6 @@ class Blend(Wrapper):
         answers (training rows of that day apart), or from the next review.
     held_out : float
         Share of the training reviews with which recalibration begins; 0: it begins with the test.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm, or an option is out of range.
     """
 
     base: Algorithm

@@ -50,23 +50,13 @@ _TO_SHARES, _TO_EQUAL = 300.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class EnsembleModel:
-    """The weighted mean of the log-odds of several fitted models.
+    """The weighted mean of the log-odds of several fitted models."""
 
-    Attributes
-    ----------
-    algorithms : tuple of Algorithm
-        What the models were learned by, which says what each may see.
-    models : tuple of MemoryModel
-    parameters : tuple of float
-        Weights, which sum to 1.
-    learned : Learned
-        Records of the fits of the models.
-    """
-
+    # What the models were learned by, which says what each may see
     algorithms: tuple[Algorithm, ...]
     models: tuple[MemoryModel, ...]
-    parameters: tuple[float, ...]
-    learned: Learned = field(default_factory=Learned)
+    parameters: tuple[float, ...]  # Weights, which sum to 1
+    learned: Learned = field(default_factory=Learned)  # Records of the fits of the models
 
     def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
         """Predict recall at each of `rows` by all models, and average their log-odds."""
@@ -112,11 +102,6 @@ class Ensemble:
         reviews to learn them from they are the shares.
     shares : mapping of str to float
         Share of each member, above 0; they are scaled to a sum of 1. Empty: equal parts.
-
-    Raises
-    ------
-    ConfigError
-        If a member is no algorithm, or there is none, or shares do not belong to the members.
     """
 
     members: Mapping[str, Algorithm]

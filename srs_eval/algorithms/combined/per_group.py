@@ -49,22 +49,12 @@ def groups_of(reviews: Reviews, group: Group) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class PerGroupModel:
-    """A model of all reviews, and those of the groups that have enough of them.
+    """A model of all reviews, and those of the groups that have enough of them."""
 
-    Attributes
-    ----------
-    group : {"deck", "preset", "note_type", "template"}
-    whole : MemoryModel
-        Fitted to everything.
-    models : mapping of int to MemoryModel
-        By group.
-    learned : Learned
-        Whether groups differ, and the parameters of all models.
-    """
-
-    group: Group
-    whole: MemoryModel
-    models: Mapping[int, MemoryModel]
+    group: Group  # {"deck", "preset", "note_type", "template"}
+    whole: MemoryModel  # Fitted to everything
+    models: Mapping[int, MemoryModel]  # By group
+    # Whether groups differ, and the parameters of all models
     learned: Learned = field(default_factory=Learned)
 
     @property
@@ -133,11 +123,6 @@ class PerGroup(Wrapper):
     fewest : int, optional
         Training reviews that a group needs for a fit of its own, 1 or more. By default 50 with
         partial pooling, 400 without.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm or cannot be pooled, or an option is none of its choices.
     """
 
     base: Algorithm

@@ -41,21 +41,11 @@ class FitsNear(Algorithm, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """How much better groups are predicted by fits of their own, on held-out training reviews.
+    """How much better groups are predicted by fits of their own, on held-out training reviews."""
 
-    Attributes
-    ----------
-    weight : float
-        Strength of the pull with the lowest loss among those tried.
-    gain : float
-        Mean log loss of the pooled fit, less that of the groups' fits.
-    standard_error : float
-        Of the gain, with cards as independent units.
-    """
-
-    weight: float
-    gain: float
-    standard_error: float
+    weight: float  # Strength of the pull with the lowest loss among those tried
+    gain: float  # Mean log loss of the pooled fit, less that of the groups' fits
+    standard_error: float  # Of the gain, with cards as independent units
 
     @property
     def helps(self) -> bool:

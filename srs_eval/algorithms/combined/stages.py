@@ -16,21 +16,11 @@ _FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews.
+    """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews."""
 
-    Attributes
-    ----------
-    algorithm : Algorithm
-        What was fitted, which says what its models may see.
-    models : tuple of MemoryModel
-        The fits, each from the one before if the algorithm can.
-    begins : tuple of int
-        First row after the training reviews of each.
-    """
-
-    algorithm: Algorithm
-    models: tuple[MemoryModel, ...]
-    begins: tuple[int, ...]
+    algorithm: Algorithm  # What was fitted, which says what its models may see
+    models: tuple[MemoryModel, ...]  # The fits, each from the one before if the algorithm can
+    begins: tuple[int, ...]  # First row after the training reviews of each
 
     def segments(self, reviews: Reviews) -> tuple[tuple[MemoryModel, int, int], ...]:
         """Return each model with the first row it predicts and the row after the last one.
@@ -45,11 +35,6 @@ class Stages:
 
         Each is predicted by the latest fit to reviews before it, and from the log up to the end
         of its segment.
-
-        Raises
-        ------
-        FitError
-            If a prediction is no probability.
         """
         z = np.zeros(len(reviews))
         for model, begin, end in self.segments(reviews):
@@ -90,11 +75,6 @@ def fitted_in_stages(
     ----------
     rows : int64 [n]
         Training rows in time order.
-
-    Raises
-    ------
-    FitSkipped
-        If it cannot be fitted to all of them.
     """
     models: list[MemoryModel] = []
     begins: list[int] = []

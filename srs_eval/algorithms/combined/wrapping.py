@@ -58,13 +58,7 @@ class Wrapper:
 
 
 def require_algorithm(owner: str, option: str, value: object) -> None:
-    """Raise unless `value` is an algorithm.
-
-    Raises
-    ------
-    ConfigError
-        Saying how to write one.
-    """
+    """Raise unless `value` is an algorithm."""
     if undeclared(value) or not callable(getattr(value, "fit", None)):
         raise ConfigError(
             f"{owner}: {option}={value} is no algorithm; write "

@@ -59,18 +59,13 @@ class ActivationEquations:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """Activation at each of `rows`, as a function of the parameters.
-
-    Attributes
-    ----------
-    begins, lengths : int64 [cards]
-        Where each card begins, and how many of its reviews come before one of `rows`; by
-        falling length.
-    """
+    """Activation at each of `rows`, as a function of the parameters."""
 
     history: History
     rows: IntArray
     elapsed: FloatArray
+    # [cards]: Where each card begins, and how many of its reviews come before one of `rows`; by
+    # falling length
     begins: IntArray
     lengths: IntArray
 

@@ -70,12 +70,7 @@ def _threads() -> ThreadpoolController:
 
 @dataclass(frozen=True, slots=True)
 class BoostedTreesModel(HistoryModel):
-    """Trees grown on one user's reviews.
-
-    Attributes
-    ----------
-    trees : HistGradientBoostingClassifier
-    """
+    """Trees grown on one user's reviews."""
 
     trees: Any
 
@@ -122,11 +117,6 @@ class BoostedTrees(Traits):
         Training reviews in a leaf, at least.
     l2 : float
         What draws the values of leaves to 0.
-
-    Raises
-    ------
-    ConfigError
-        If an option is out of range.
     """
 
     monotone: bool = False
@@ -145,13 +135,7 @@ class BoostedTrees(Traits):
             require_whole("boosted_trees", option, getattr(self, option), least=least)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`; with too few to split, from their mean alone.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        """
+        """Learn from the outcomes of `rows`; with too few to split, from their mean alone."""
         if len(rows) == 0:
             raise FitSkipped("boosted_trees: there are no training reviews to learn from")
         rows = np.sort(rows)

@@ -26,18 +26,12 @@ _WITH_SAME_DAY = (-0.1766, 0.4483, -0.3618, 0.5953, -0.5104, 0.8609, -0.3643, 0.
 
 @dataclass(frozen=True, slots=True)
 class WindowCounts:
-    """Log-odds that are linear in logarithms of how often a card was seen, and recalled.
+    """Log-odds that are linear in logarithms of how often a card was seen, and recalled."""
 
-    Attributes
-    ----------
-    defaults : tuple of float
-        Weights of reviews and of passes in the last day, week, month and ever, and the bias.
-    time_constants : tuple of float
-        In days: in each window a review counts exp(-age / time constant). Infinite where
-        all count alike.
-    """
-
+    # Weights of reviews and of passes in the last day, week, month and ever, and the bias
     defaults: tuple[float, ...] = _DASH
+    # In days: in each window a review counts exp(-age / time constant). Infinite where all count
+    # alike
     time_constants: tuple[float, ...] = (math.inf,) * len(_WINDOWS)
 
     @property

@@ -34,15 +34,7 @@ class FittedLogOdds(FitOptions):
         return self.log_odds(whole_days=False).parameters
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the loss is not finite, naming the user.
-        """
+        """Learn from the outcomes of `rows`."""
         return self._learn(reviews, rows, None)
 
     def refit(

@@ -28,11 +28,6 @@ class Fsrs2Equations(ExponentialForgetting):
     """FSRS v2: exponential forgetting, and a difficulty that is drawn back to a mean.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 14 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
@@ -44,7 +39,7 @@ class Fsrs2Equations(ExponentialForgetting):
         spread=quarter_widths(_LOWER, _UPPER),
     )
 
-    shortest_stability: float = 0.01
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability and difficulty after the first review."""

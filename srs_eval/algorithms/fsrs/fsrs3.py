@@ -27,11 +27,6 @@ class Fsrs3Equations(ExponentialForgetting):
     """FSRS v3: the last version with exponential forgetting.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 13 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
@@ -48,7 +43,7 @@ class Fsrs3Equations(ExponentialForgetting):
     )
     # fmt: on
 
-    shortest_stability: float = 0.01
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability and difficulty after the first review."""

@@ -41,11 +41,6 @@ class Fsrs4Equations:
     """FSRS v4: power-law forgetting, and a first stability for each rating.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     decay: ClassVar[float] = 1.0
@@ -62,6 +57,7 @@ class Fsrs4Equations:
     )
     # fmt: on
 
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
     shortest_stability: float = _SHORTEST_STABILITY
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:

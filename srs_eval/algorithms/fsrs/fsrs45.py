@@ -41,11 +41,6 @@ class Fsrs45Equations(Fsrs4Equations):
     """FSRS-4.5: FSRS v4 with a flatter forgetting curve, and failures that never help.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     decay: ClassVar[float] = 0.5

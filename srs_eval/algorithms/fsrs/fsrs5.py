@@ -27,11 +27,6 @@ class Fsrs5Equations(DampedDifficulty):
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2024. Reads elapsed time and ratings, those of
     same-day reviews included; 19 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     # fmt: off
@@ -52,6 +47,7 @@ class Fsrs5Equations(DampedDifficulty):
     )
     # fmt: on
 
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
     shortest_stability: float = _SHORTEST_STABILITY
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:

@@ -28,12 +28,6 @@ class Fsrs6Equations(DampedDifficulty):
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2025. Reads elapsed time and ratings, those of
     same-day reviews included; 21 parameters.
-
-    Attributes
-    ----------
-    lowest_floored_rating : int
-        Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule
-        of 2026; until late 2025 it was 3 (Good).
     """
 
     # fmt: off
@@ -58,6 +52,8 @@ class Fsrs6Equations(DampedDifficulty):
     # fmt: on
 
     shortest_stability: float = field(default=_SHORTEST_STABILITY, init=False, repr=False)
+    # Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule of 2026;
+    # until late 2025 it was 3 (Good)
     lowest_floored_rating: int = HARD
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:

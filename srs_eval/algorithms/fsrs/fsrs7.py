@@ -42,11 +42,6 @@ class Fsrs7Equations:
 
     The mixture of both curves, which is what is predicted, moves the long stability and the
     difficulty; the short stability is moved by what its own curve says.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("long_stability", "short_stability", "difficulty")
@@ -80,7 +75,7 @@ class Fsrs7Equations:
     )
     # fmt: on
 
-    shortest_stability: float = _SHORTEST_STABILITY
+    shortest_stability: float = _SHORTEST_STABILITY  # In days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Both stabilities and the difficulty after the first review."""

@@ -158,14 +158,9 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]
 
 @dataclass(frozen=True, slots=True)
 class EbisuModel(CurveOnly):
-    """Ebisu's beliefs, which follow from each card's own reviews alone.
+    """Ebisu's beliefs, which follow from each card's own reviews alone."""
 
-    Attributes
-    ----------
-    learned : Learned
-        Its note counts the updates that could not be computed up to the last training row.
-    """
-
+    # Its note counts the updates that could not be computed up to the last training row
     learned: Learned = field(default_factory=Learned)
 
     @property

@@ -43,17 +43,10 @@ def recall(elapsed: FloatArray, days: Vector) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class HalfLifeModel(CurveOnly):
-    """Exponential forgetting with a half-life computed from counts of answers.
-
-    Attributes
-    ----------
-    log_half_life : function of right and wrong answers
-    parameters : tuple of float
-        What was learned for it, empty if nothing was.
-    """
+    """Exponential forgetting with a half-life computed from counts of answers."""
 
     log_half_life: LogHalfLife
-    parameters: tuple[float, ...] = ()
+    parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Predict recall at other elapsed times, the history staying as it is."""

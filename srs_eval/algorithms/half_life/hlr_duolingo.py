@@ -59,18 +59,10 @@ class Regression:
 
 @dataclass(frozen=True, slots=True)
 class SquaredLoss:
-    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|².
+    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|²."""
 
-    Attributes
-    ----------
-    inputs : float64 [reviews, 3]
-        Features.
-    elapsed, outcome, days : float64 [reviews]
-        Interval, observed share of recall, and the half-life that would explain it.
-    alpha, penalty : float
-    """
-
-    inputs: Matrix
+    inputs: Matrix  # [reviews, 3]: Features
+    # [reviews]: Interval, observed share of recall, and the half-life that would explain it
     elapsed: Vector
     outcome: Vector
     days: Vector
@@ -142,11 +134,6 @@ class HlrDuolingo(Traits):
         Weight of the half-life term, 0 or more.
     penalty : float
         Weight of the squared weights, 0 or more.
-
-    Raises
-    ------
-    ConfigError
-        If an option is none of these.
     """
 
     methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
@@ -165,15 +152,7 @@ class HlrDuolingo(Traits):
         object.__setattr__(self, "penalty", float(penalty))
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the descent leaves the numbers.
-        """
+        """Learn from the outcomes of `rows`."""
         if self.method == "default":
             return _model(np.zeros(_FEATURES))
         if len(rows) == 0:

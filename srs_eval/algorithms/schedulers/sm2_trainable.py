@@ -24,11 +24,6 @@ class Sm2TrainableEquations(ExponentialForgetting):
 
     `w[0]` and `w[1]` are the first two intervals, `w[2]` is the first ease; ratings move the
     ease along a parabola of width `w[3]`, summit `w[4]` (as an SM-2 grade) and height `w[5]`.
-
-    Attributes
-    ----------
-    shortest_interval : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("interval", "ease", "repetitions")
@@ -41,7 +36,7 @@ class Sm2TrainableEquations(ExponentialForgetting):
         spread=(25.0, 25.0, 2.2, 0.1, 1.0, 0.2),
     )
 
-    shortest_interval: float = _SHORTEST_INTERVAL
+    shortest_interval: float = _SHORTEST_INTERVAL  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """State after the card's first review: the first interval, whatever the rating."""

@@ -19,18 +19,10 @@ _LATEST = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 
 @dataclass(frozen=True, slots=True)
 class DayStart:
-    """Where days begin.
+    """Where days begin."""
 
-    Attributes
-    ----------
-    second : int
-        Second of the UTC day, from 0 to 86,399.
-    reason : str
-        How it was found.
-    """
-
-    second: int
-    reason: str
+    second: int  # Second of the UTC day, from 0 to 86,399
+    reason: str  # How it was found
 
     def __str__(self) -> str:
         """Write it the way it is printed."""
@@ -65,11 +57,6 @@ def day_start(
         Version of the scheduler.
     rollover_hour, utc_offset_minutes : int, optional
         Take the place of what is recorded.
-
-    Raises
-    ------
-    ReviewLogError
-        If an hour is given but no time zone is known, or something recorded is impossible.
     """
     west, zone = _west(source, settings, utc_offset_minutes)
     if rollover_hour is not None:

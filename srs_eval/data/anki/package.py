@@ -46,21 +46,11 @@ _FETCH_AGAIN = "Copy or download the file again, or export it again in Anki (Fil
 
 @dataclass(frozen=True, slots=True)
 class CollectionCopy:
-    """A copied collection.
+    """A copied collection."""
 
-    Attributes
-    ----------
-    database : Path
-        Its SQLite file.
-    member : str or None
-        Its name inside the package; None if it was not in a package.
-    has_meta : bool
-        Whether the package says its version, as packages do since Anki 2.1.50.
-    """
-
-    database: Path
-    member: str | None
-    has_meta: bool = False
+    database: Path  # Its SQLite file
+    member: str | None  # Its name inside the package; None if it was not in a package
+    has_meta: bool = False  # Whether the package says its version, as packages do since Anki 2.1.50
 
 
 @contextmanager
@@ -72,11 +62,6 @@ def collection_copy(path: Path) -> Iterator[CollectionCopy]:
     path : Path
         A collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
         ``.colpkg``). What counts is what is in the file, not how its name ends.
-
-    Raises
-    ------
-    ReviewLogError
-        If there is no such file, or it holds no collection that can be taken out.
     """
     with temporary_folder() as folder:
         try:

@@ -23,21 +23,11 @@ INVALID = "invalid values"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows that are reviews, their states, and how many other rows there are of which kind.
+    """Rows that are reviews, their states, and how many other rows there are of which kind."""
 
-    Attributes
-    ----------
-    rows : int64 [k]
-        Row numbers into the review table, ascending.
-    state : int64 [k]
-        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
-    left_out : mapping of str to int
-        Reasons that occur; with `rows` they account for every row.
-    """
-
-    rows: IntArray
-    state: IntArray
-    left_out: Mapping[str, int]
+    rows: IntArray  # [k]: Row numbers into the review table, ascending
+    state: IntArray  # [k]: 0 new, 1 learning, 2 review, 3 relearning, 4 filtered
+    left_out: Mapping[str, int]  # Reasons that occur; with `rows` they account for every row
 
 
 def select_reviews(revlog: Revlog, valid: BoolArray) -> Selection:

@@ -20,40 +20,27 @@ _AGAIN, _HARD, _EASY = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How one person remembers; the same for all of their cards.
+    """How one person remembers; the same for all of their cards."""
 
-    Attributes
-    ----------
-    first_stability : float64 [4]
-        Days until recall falls to 0.9, after a first Again, Hard, Good, Easy.
-    growth, saturation, spacing : float
-        How much a recall lengthens stability, how that falls off as stability grows, and
-        how it gains from waiting.
-    hard_share, easy_share : float
-        Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings.
-    relapse, relapse_power, relapse_spacing : float
-        Size of stability after forgetting, its power of the stability lost, and its gain
-        from waiting.
-    shape : float
-        Exponent of the stretched-exponential forgetting curve, below 1.
-    guess, slip : float
-        Chance to answer without remembering, and to fail although remembering.
-    step_level : float
-        Log-odds of recall ten minutes after an answer, for a stability of three days.
-    """
-
+    # [4]: Days until recall falls to 0.9, after a first Again, Hard, Good, Easy
     first_stability: FloatArray
+    # How much a recall lengthens stability, how that falls off as stability grows, and how it gains
+    # from waiting
     growth: float
     saturation: float
     spacing: float
+    # Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings
     hard_share: float
     easy_share: float
+    # Size of stability after forgetting, its power of the stability lost, and its gain from waiting
     relapse: float
     relapse_power: float
     relapse_spacing: float
-    shape: float
+    shape: float  # Exponent of the stretched-exponential forgetting curve, below 1
+    # Chance to answer without remembering, and to fail although remembering
     guess: float
     slip: float
+    # Log-odds of recall ten minutes after an answer, for a stability of three days
     step_level: float
 
 
