@@ -303,12 +303,7 @@ def fit(
 def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
     """Add one more review of each card after all others, which a model can be asked about.
 
-    Returns
-    -------
-    Reviews
-        The log with them.
-    rows : int64 [cards]
-        Their rows.
+    Returns the log and the rows of the reviews added.
     """
     _, last = np.unique(reviews.card[::-1], return_index=True)
     last = np.sort(len(reviews) - 1 - last)

@@ -142,20 +142,8 @@ def gathered(
 ) -> Inputs:
     """Build everything that is given by name, and check everything that is an object.
 
-    Parameters
-    ----------
-    given : mapping of group to str or object
-        None stands for the option that the command takes by default; an algorithm and data must
-        be given.
-    arguments : mapping of str to object
-        Arguments of the algorithm and of the data.
-    settings : mapping of str to object
-        What is in no group; None stands for the default of the command.
-
-    Raises
-    ------
-    ConfigError
-        If something cannot be built.
+    `given` has names and objects by group, where None stands for the option that the command takes
+    by default; `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
     given = {
         group: chosen.default_option(group) if value is None and group in _OPTIONAL else value

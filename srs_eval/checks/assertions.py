@@ -37,11 +37,7 @@ def expect_same(
 ) -> None:
     """Raise if predictions of the same rows differ; `advice` ends the message.
 
-    Parameters
-    ----------
-    tolerance : float, optional
-        Largest difference allowed; None for that of rounding in their precision, which
-        `SignTest` examines.
+    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines.
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))

@@ -36,11 +36,8 @@ _MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, F
 def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that nothing to learn from and nothing to predict are no accidents.
 
-    Raises
-    ------
-    CheckFailed
-        If `fit` without training rows neither gives a model that predicts nor raises
-        FitSkipped, or if `predict` without rows does not return an empty array.
+    `fit` without training rows must give a model that predicts, or raise FitSkipped; `predict`
+    without rows must return an empty array.
     """
     with _explained(algorithm, "without any row to predict", "Return an empty array"):
         model = fit(algorithm, reviews, fold.train)

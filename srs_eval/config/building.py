@@ -57,15 +57,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
 
 
 def build_option(group: str, name: str, content: Mapping[str, Any]) -> Any:
-    """Build the object of one group.
-
-    Parameters
-    ----------
-    group, name : str
-        Group, and option of it that was chosen.
-    content : mapping
-        Its resolved configuration.
-    """
+    """Build the object of one group from the resolved configuration of the chosen option."""
     if TARGET not in content:
         raise ConfigError(f"{group}={name}: its file has no {TARGET}, the class to build")
     try:

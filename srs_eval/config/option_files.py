@@ -89,15 +89,7 @@ def package_problems() -> list[str]:
 
 
 def shadowed_options(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
-    """Return a message for each option in use whose user file shadows a packaged one.
-
-    Parameters
-    ----------
-    choices : mapping of group to option
-        Options in use.
-    folders : sequence of Path
-        The user's folders of options.
-    """
+    """Return a message for each chosen option whose user file shadows a packaged one."""
     others = {"srs_eval": conf_folder()} | dict(packages())
     found = []
     for group, name in choices.items():

@@ -39,18 +39,8 @@ def rebuilt_model(
 ) -> MemoryModel:
     """Build a model from its parameters, without fitting.
 
-    A combined model is assembled from the models of its parts.
-
-    Parameters
-    ----------
-    options : mapping
-        The algorithm's resolved configuration.
-    parameters : sequence of float
-        Fitted parameters.
-    parts : sequence of Part
-        Fitted parameters of the parts of a combined model.
-    whole_days : bool
-        Whether the model was fitted on whole days.
+    A combined model is assembled from the models of its `parts`. `options` are the algorithm's
+    resolved configuration; `whole_days` is whether the model was fitted on whole days.
     """
     kind = _BUILDER.find(str(options.get(TARGET)), Algorithm)
     if hasattr(kind, "assembled"):

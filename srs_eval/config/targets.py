@@ -54,10 +54,7 @@ def anything(module: str) -> bool:
 class Builder:
     """Builds objects from options.
 
-    Parameters
-    ----------
-    may_import : callable
-        Whether a module may be imported, given its name; called before any import.
+    `may_import` is called with the name of a module before any import.
     """
 
     may_import: MayImport = anything
@@ -65,14 +62,9 @@ class Builder:
     def build(self, options: Mapping[str, Any], kind: type, key: str = "") -> Any:
         """Check all targets, then call them.
 
-        Parameters
-        ----------
-        options : mapping
-            The target and its arguments: plain values, lists, mappings, and further targets.
-        kind : type
-            The protocol or base class of the target.
-        key : str
-            Key of the options in the configuration, for messages.
+        `options` are the target and its arguments: plain values, lists, mappings, and further
+        targets; `kind` is its protocol or base class, and `key` its key in the configuration, for
+        messages.
         """
         self.check(options, kind, key=key)
         return _call(options)
@@ -123,17 +115,7 @@ class Builder:
 
 
 def require(given: object, kind: type, key: str) -> None:
-    """Check that an object has everything its place asks for.
-
-    Parameters
-    ----------
-    given : object
-        What a person gave in place of the name of an option.
-    kind : type
-        A protocol, or the class it must derive from.
-    key : str
-        The place, for messages.
-    """
+    """Check that an object given in place of an option's name has all that its kind asks for."""
     if isinstance(given, type):
         raise ConfigError(f"{key}: {given.__name__} is a class; give an instance of it")
     if getattr(kind, "_is_protocol", False):

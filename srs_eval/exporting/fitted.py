@@ -63,20 +63,10 @@ class Fitted:
 
 
 class RunFits:
-    """The fits of a run, and what should be known of them.
+    """The fits of a run, at least one, and what should be known of them.
 
-    Parameters
-    ----------
-    place : str
-        Folder of the run, or its label, for messages.
-    fits : sequence of Fit
-        All of them.
-    facts : Summary
-        What was run.
-    options : mapping
-        The algorithm's resolved configuration.
-    scores : Scores, optional
-        Scores of the users.
+    `place` is the run's folder or label, for messages; `options` are the algorithm's resolved
+    configuration.
     """
 
     def __init__(
@@ -97,13 +87,7 @@ class RunFits:
 
     @classmethod
     def read(cls, folder: Path) -> RunFits:
-        """Read the fits of a finished run.
-
-        Parameters
-        ----------
-        folder : Path
-            With the run's configuration, which Hydra writes.
-        """
+        """Read the fits of a finished run from its folder, configuration included."""
         _require_fits(folder)
         result = load(folder)
         options = _algorithm_options(folder)

@@ -106,13 +106,7 @@ def log_bins(p: ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class FactSums:
-    """Adds up reviews that are alike in interval, number of reviews and lapses.
-
-    Parameters
-    ----------
-    scales : BinScales
-        What is alike.
-    """
+    """Adds up reviews that are alike in interval, number of reviews and lapses, by some scales."""
 
     scales: BinScales = FSRS_OPTIMIZER
 

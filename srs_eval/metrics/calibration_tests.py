@@ -31,14 +31,6 @@ def cumulative_of(counted: Tally) -> CumulativeDifferences:
     """Sum outcome minus prediction, from the lowest prediction to the highest.
 
     Equal predictions are added at once, so that their order cannot matter.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> p, recalled = np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, True, True, False])
-    >>> found = cumulative_of(tally(p, recalled))
-    >>> round(found.kuiper, 6), round(found.ks, 6)
-    (0.15, 0.15)
     """
     n = counted.n
     if not n > 0:

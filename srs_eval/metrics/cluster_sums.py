@@ -101,16 +101,9 @@ class ClusterSums:
         *,
         block: int = BLOCK,
     ) -> ClusterSums:
-        """Add up each cluster.
+        """Add up each cluster of checked predictions, `block` of them at a time.
 
-        Parameters
-        ----------
-        predictions : Predictions
-            Checked before.
-        cluster : int64 [n]
-            Cluster of each review, from 0 to `clusters` - 1.
-        block : int
-            Clusters added up at a time.
+        `cluster` is the number of each review's cluster, below `clusters`.
         """
         curves = _curve_sums(panel, predictions, cluster, clusters)
         if (np.diff(cluster) < 0).any():
@@ -136,17 +129,10 @@ class ClusterSums:
         return cls(first.panel, first.cells, first.places, blocks, curves)
 
     def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
-        """Score resamples in which each cluster is there some number of times.
+        """Yield the mergeable metrics with intervals, of resamples with each cluster so many times.
 
-        Parameters
-        ----------
-        draws : iterable of float64 [resamples, clusters]
-
-        Yields
-        ------
-        dict of str to float
-            The mergeable metrics of each resample that have intervals; NaN where one is not
-            defined there.
+        `draws` are blocks of [resamples, clusters]. A metric is NaN where a resample does not
+        define it.
         """
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
         columns = self._used()
@@ -224,16 +210,9 @@ def is_mergeable(metric: Metric) -> bool:
 def merged_scores(
     metrics: Iterable[Metric], sketch: Sketch, curves: FloatArray
 ) -> dict[str, float]:
-    """Compute the mergeable ones of some metrics.
+    """Compute the mergeable ones of the metrics of a panel, from a sketch with all they need.
 
-    Parameters
-    ----------
-    metrics : iterable of Metric
-        Of a panel, with all its metrics of curves.
-    sketch : Sketch
-        With all that `needed` lists.
-    curves : float64 [curve metrics, 2]
-        Sum and number of the scores of forgetting curves.
+    `curves` has the sum and the number of the scores of forgetting curves, [curve metrics, 2].
     """
     scores = {}
     of_curves = iter(curves)

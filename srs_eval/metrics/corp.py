@@ -129,21 +129,8 @@ def corp_consistency_band(
 ) -> ConsistencyBand:
     """Compute a band that holds 95 % of the curves fitted to outcomes drawn from the predictions.
 
-    Time does not grow with the reviews. They are drawn independently of each other.
-
-    Parameters
-    ----------
-    counted : Tally
-        Counts that are not whole are rounded.
-    resamples : int
-        Number of draws, at least 1.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    ConsistencyBand
-        Empty where there are no reviews.
+    Time does not grow with the reviews, which are drawn independently of each other; counts that
+    are not whole are rounded.
     """
     cells = counted.at_most(BAND_CELLS)
     number = np.rint(cells.count).astype(np.int64)

@@ -58,21 +58,7 @@ def roc_of(
 ) -> RocCurve:
     """Compute the ROC curve of a tally, with the operating points of some thresholds.
 
-    Parameters
-    ----------
-    counted : Tally
-    thresholds : sequence of float
-        Predictions at which a scheduler acts.
-    points : int
-        At most this many points are kept, evenly along the false positive rate.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> counted = tally(np.array([0.9, 0.8, 0.4]), np.array([True, False, True]))
-    >>> curve = roc_of(counted, thresholds=[0.85])
-    >>> curve.fpr.tolist(), curve.tpr.tolist(), curve.at
-    ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0], ((0.85, 0.0, 0.5),))
+    At most `points` points are kept, evenly along the false positive rate.
     """
     hits = np.cumsum(np.append(0.0, counted.recalled[::-1]))
     alarms = np.cumsum(np.append(0.0, counted.forgotten[::-1]))

@@ -57,18 +57,7 @@ def gaps_of(counted: Tally) -> CalibrationGaps:
 
 
 def lowess(counted: Tally) -> FloatArray:
-    """Fit a local linear regression of outcomes on predictions.
-
-    Parameters
-    ----------
-    counted : Tally
-        At least one prediction.
-
-    Returns
-    -------
-    float64 [m]
-        Fitted share of recalls at each prediction.
-    """
+    """Fit a local linear regression of outcomes on predictions, [m] like the tally."""
     anchors = _anchors(counted.p)
     where = counted.p[anchors]
     radius = _radii(counted, where)

@@ -76,12 +76,8 @@ class RecallOverTime:
 def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:
     """Join cells to bins of about equally many reviews; no cell is split.
 
-    Parameters
-    ----------
-    totals : float64 [used, 5]
-        Totals of the columns of `ElapsedSums`, in order of the cells.
-    bins : int
-        At most this many, and no more than lets each hold about 20 reviews.
+    `totals` are those of `ElapsedSums`, in order of the cells. There are at most `bins` bins, and
+    no more than lets each hold about 20 reviews.
     """
     held = totals[totals[:, 0] > 0]
     number = float(held[:, 0].sum())

@@ -20,21 +20,7 @@ PIECE = 2**15
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
-    """Share each value between the two grid nodes around its prediction.
-
-    Parameters
-    ----------
-    p : float64 [n], in [0, 1]
-    values : float64 [n]
-        What to share out.
-    nodes : int
-        Nodes lie at 0, 1 / (nodes - 1), …, 1.
-
-    Returns
-    -------
-    float64 [nodes]
-        Sums to the sum of the values.
-    """
+    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1."""
     masses = np.zeros(nodes)
     # In pieces that stay in the cache: several times faster for millions of predictions.
     for begin in range(0, len(p), PIECE):

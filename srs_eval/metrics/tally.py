@@ -77,14 +77,10 @@ class Tally:
         return bool(self.forgotten.any() and self.recalled.any())
 
     def at_most(self, size: int) -> Tally:
-        """Join neighbouring predictions until there are few.
+        """Join neighbouring predictions until there are at most `size`.
 
-        Parameters
-        ----------
-        size : int
-            A tally of no more predictions than this is left as it is. Others are joined in
-            `size` equal cells of [0, 1] and their means kept, which moves no prediction by
-            more than 1 / `size`.
+        They are joined in `size` equal cells of [0, 1] and their means kept, which moves no
+        prediction by more than 1 / `size`.
         """
         if len(self) <= size:
             return self

@@ -70,15 +70,9 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
 def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Iterate over all pairs of an earlier and a later time, by earlier time.
 
-    Yields
-    ------
-    rise : float [n, later]
-        Recall at the later time minus recall at the earlier one; anything where one of
-        them is missing.
-    mass : float64 [n, later]
-        How often the pair is drawn, up to a factor of each curve; 0 where one is missing.
-    earlier : float64 [n, 1]
-        The earlier time, in days.
+    Yields recall at the later times minus that at the earlier one [n, later], anything where one is
+    missing; how often each pair is drawn, up to a factor of each curve, 0 where one is missing; and
+    the earlier time in days [n, 1].
     """
     for first in range(curves.p.shape[1] - 1):
         later = slice(first + 1, None)
@@ -126,17 +120,10 @@ def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> FloatArray:
-    """Predicted recall at a short interval minus that at a long one, for each curve.
+    """Predicted recall at a short interval minus that at a long one [n], for each curve.
 
-    Parameters
-    ----------
-    low, high : float
-        Which quantiles of the intervals are short and long.
-
-    Returns
-    -------
-    float64 [n], in [-1, 1]
-        NaN for a curve at fewer than two times.
+    `low` and `high` are the quantiles of the intervals that are short and long. NaN for a curve at
+    fewer than two times.
     """
     times = (curves.weight > 0).sum(axis=1)
     drops = np.full(len(times), np.nan)

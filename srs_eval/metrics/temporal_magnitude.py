@@ -20,24 +20,11 @@ _BLOCK = 1024
 
 
 def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
-    """Fit the nearest curves that never rise, by weighted least squares.
+    """Fit the nearest curves [n, k] that never rise, by weighted least squares.
 
-    Parameters
-    ----------
-    p : float [n, k]
-        Anything where the weight is 0.
-    weight : float [n, k], at least 0
-
-    Returns
-    -------
-    float64 [n, k]
-        Non-increasing along each row; only of use where the weight is above 0.
-
-    References
-    ----------
-    Robertson, Wright and Dykstra (1988), Order restricted statistical inference, theorem
-    1.4.4: the fit at i is the greatest over ends e >= i of the least over starts s <= i of
-    the mean from s to e.
+    Of use only where the weight is above 0. After Robertson, Wright and Dykstra (1988), Order
+    restricted statistical inference, theorem 1.4.4: the fit at i is the greatest over ends e >= i
+    of the least over starts s <= i of the mean from s to e.
     """
     n, k = p.shape
     mass = np.where(weight > 0, weight, 0).astype(np.float64)

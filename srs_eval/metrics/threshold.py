@@ -77,10 +77,7 @@ class ConfusionCounts:
 class ThresholdSums(OneCell):
     """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
 
-    Parameters
-    ----------
-    threshold : float, in [0, 1]
-        Rounded to the precision of the predictions.
+    The threshold is rounded to the precision of the predictions.
     """
 
     threshold: float
@@ -241,23 +238,12 @@ def _in_words(threshold: float) -> str:
 def threshold_rows(
     sketch: Sketch, metrics: Iterable[object], *, level: float = LEVEL
 ) -> tuple[dict[str, float], ...]:
-    """Return counts, rates, intervals and bias for each threshold of some metrics.
+    """Return counts, rates, intervals and bias for each threshold of some metrics, increasing.
 
-    Parameters
-    ----------
-    sketch : Sketch
-        With the sums the metrics need.
-    metrics : iterable of Metric
-    level : float
-        Of the intervals.
-
-    Returns
-    -------
-    tuple of dict
-        One for each threshold, increasing: ``threshold``; the counts ``tp``, ``fp``, ``fn``,
-        ``tn``; each of the eight statistics with ``_low`` and ``_high``, Wilson's
-        interval, which takes reviews as independent; ``bias`` and ``nearby``, the mean
-        prediction less share of recalls near the threshold, and how many reviews that are.
+    Keys are ``threshold``; the counts ``tp``, ``fp``, ``fn``, ``tn``; each of the eight statistics
+    with ``_low`` and ``_high``, Wilson's interval, which takes reviews as independent; ``bias`` and
+    ``nearby``, the mean prediction less share of recalls near the threshold, and how many reviews
+    that are.
     """
     found = {sums for sums in sums_of(metrics) if isinstance(sums, ThresholdSums)}
     return tuple(

@@ -35,13 +35,7 @@ _NOT_KNOWN = -1
 
 
 class CurvesOfCards:
-    """A rebuilt model that predicts forgetting curves of cards.
-
-    Parameters
-    ----------
-    content : mapping
-        What `srs_eval.tracking.mlflow_model.as_json` wrote.
-    """
+    """A model that predicts forgetting curves of cards, rebuilt from what `as_json` wrote."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._whole_days = bool(content["whole_days"])

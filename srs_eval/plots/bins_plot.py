@@ -103,15 +103,7 @@ def plot_bins(
 
 
 def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
-    """Draw the bins of RMSE(bins) of all predictions together: see `plot_bins`.
-
-    Parameters
-    ----------
-    reviews : Predictions or Totals
-        Scored reviews, or their totals of `FactSums`.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
-    """
+    """Draw the bins of RMSE(bins) of predictions, or of totals of `FactSums`: see `plot_bins`."""
     gaps = bin_gaps(reviews)
     with style.house_style():
         rows, columns = gaps.n.shape

@@ -37,24 +37,10 @@ def forgetting_figure(
 ) -> Figure | None:
     """Draw a sample of forgetting curves above recall over elapsed time, predicted and observed.
 
-    The two panels answer different questions. Above, one history at many elapsed times; below,
-    the reviews that happened, in which long intervals belong to well-known cards.
-
-    Parameters
-    ----------
-    totals : float64 [used, 5]
-        Totals of `ElapsedSums` of the scored reviews.
-    curves : Curves, optional
-        The sampled curves.
-    nth_review : int64 [curves], optional
-        Which review of its card each curve belongs to: it colours the curves.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
-
-    Returns
-    -------
-    Figure or None
-        None where the model has no forgetting curve or none was sampled.
+    The two panels answer different questions. Above, one history at many elapsed times; below, the
+    reviews that happened, in which long intervals belong to well-known cards. `totals` are those of
+    `ElapsedSums`; `nth_review`, the review that each curve belongs to, colours the curves. None
+    where the model has no forgetting curve or none was sampled.
     """
     if curves is None or not _usable(curves).any():
         return None

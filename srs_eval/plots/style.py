@@ -81,12 +81,8 @@ def house_style() -> Iterator[None]:
 def new_figure(width: float, height: float, *, hspace: float | None = None) -> Figure:
     """Make an empty figure on opaque white, so that it reads the same on any page.
 
-    Parameters
-    ----------
-    width, height : float
-        Inches. About 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
-    hspace : float, optional
-        Space between rows, as a share of their height.
+    Sizes are inches: about 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
+    `hspace` is a share of the height of a row.
     """
     engine = ConstrainedLayoutEngine(hspace=hspace)
     return ShownFigure(figsize=(width, height), layout=engine, facecolor="white")
@@ -170,19 +166,10 @@ def short_name(name: str) -> str:
 
 
 def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
-    """Mix a colour with white.
+    """Mix a colour with white, which strength 0 is: [n, 3].
 
-    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken,
-    and every SVG viewer agrees on them.
-
-    Parameters
-    ----------
-    strength : float [n], in [0, 1]
-        0 is white, 1 the colour itself.
-
-    Returns
-    -------
-    rgb : float64 [n, 3]
+    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken, and
+    every SVG viewer agrees on them.
     """
     share = np.clip(np.asarray(strength, np.float64), 0, 1)[:, None]
     return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
@@ -207,20 +194,7 @@ def counted(number: float, noun: str) -> str:
 def save_figure(
     figure: Figure, folder: Path, stem: str, *, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if absent.
-    stem : str
-        File name without its ending.
-
-    Returns
-    -------
-    list of Path
-        One per format, in the given order.
-    """
+    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{stem}.{ending}" for ending in formats]
     with house_style():

@@ -49,25 +49,10 @@ def fetch_runs(
     experiment: str | None = None,
     tags: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Path], list[str]]:
-    """Download the results of runs from a store.
+    """Download the results of runs from a store, each to a folder named after its id.
 
-    Parameters
-    ----------
-    uri : str, optional
-        The store: see `MlflowTracker`.
-    folder : Path
-        Folder of the downloads, with a folder for each run, named after its id.
-    experiment : str, optional
-        Only runs of this experiment.
-    tags : mapping of str to str
-        Only runs with all of these.
-
-    Returns
-    -------
-    folders : list of Path
-        One for each run with results, also if some of its fits have failed.
-    notes : list of str
-        One for each run that was left out because it has no results.
+    Only runs of `experiment`, if given, and with all `tags`. Returns a folder for each run with
+    results, also if some of its fits have failed, and a note for each run without results.
     """
     address = store_address(uri, None)
     with quiet_mlflow({**IMPATIENCE, **NO_BARS}):
