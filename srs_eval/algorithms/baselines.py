@@ -22,7 +22,6 @@ class FlatModel:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The probability."""
         return (self.p,)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -71,10 +70,8 @@ class Constant(Traits):
     p: float = 0.9
 
     def __post_init__(self) -> None:
-        """Check the probability."""
         if not (isinstance(self.p, int | float) and 0 < self.p < 1):
             raise ConfigError(f"constant: p={self.p} must be a number above 0 and below 1")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
-        """Return the constant without looking at anything."""
         return FlatModel(float(self.p))

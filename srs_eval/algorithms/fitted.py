@@ -82,27 +82,19 @@ class Fitted(FitOptions):
         return equations.parameters
 
     def widest_space(self) -> ParameterSpace:
-        """Return the bounds that given parameters must keep."""
         return self.space(self.equations(whole_days=False))
 
     def centre(
         self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
     ) -> tuple[Vector, str]:
-        """Improve on the start by what needs no fit of the whole model.
+        """Improve on the start by what needs no fit of the whole model: where training starts.
 
-        For methods other than ``newton`` and ``lbfgs``.
-
-        Returns
-        -------
-        centre : float64 [parameters]
-            Where training starts.
-        missing : str
-            What the log lacks for that, "" if nothing.
+        For methods other than ``newton`` and ``lbfgs``. Returns also what the log lacks for that,
+        or "".
         """
         return start, ""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`."""
         return self._learn(reviews, rows, rng, None)
 
     def refit(
@@ -112,7 +104,6 @@ class Fitted(FitOptions):
         rng: np.random.Generator,
         previous: MemoryModel,
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
         return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
 
     @property
@@ -128,14 +119,9 @@ class Fitted(FitOptions):
         model: MemoryModel,
         weight: float,
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, pulled towards the parameters of another fit.
+        """Learn from the outcomes of `rows`, starting at and pulled towards another fit, `model`.
 
-        Parameters
-        ----------
-        model : MemoryModel
-            The other fit: the centre of the prior, and the start.
-        weight : float
-            Strength of the pull, as a multiple of the prior of `fit`.
+        `weight` is the strength of the pull, as a multiple of the prior of `fit`.
         """
         if not self.can_fit_near:
             raise ConfigError(

@@ -40,10 +40,7 @@ class History:
     def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
         """Pair each row with the earlier reviews of its card, some rows at a time.
 
-        Parameters
-        ----------
-        elapsed : float [len(rows)]
-            Days since the card's previous review, which may be other than the log's.
+        `elapsed` are days since the card's previous review, which may be other than the log's.
         """
         earlier, now = self.nth[rows], self.now(rows, elapsed)
         ends = np.cumsum(earlier)
@@ -134,13 +131,7 @@ class HistoryModel(ABC):
         """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
 
     def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, if the model says nothing there.
-        """
+        """Predict recall at each of `rows`; NaN at a first review if there is no prediction."""
         return self.predict_after(history_of(reviews), rows, reviews.elapsed[rows])
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:

@@ -41,7 +41,6 @@ class MovingAverageModel:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The level after training."""
         return (self.level,)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -80,7 +79,6 @@ class MovingAverage(Traits):
     rate: float = 0.3
 
     def __post_init__(self) -> None:
-        """Check both numbers."""
         if not math.isfinite(self.start):
             raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
         if not 0 < self.rate < math.inf:

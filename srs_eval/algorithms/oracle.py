@@ -19,7 +19,6 @@ class OracleModel:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """None."""
         return ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -41,7 +40,6 @@ class Oracle(Traits):
     sees_truth: ClassVar[bool] = True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
-        """Learn nothing."""
         _truth(reviews)
         return OracleModel()
 

@@ -27,25 +27,11 @@ class CurveOnly(ABC):
 
     @abstractmethod
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, the history staying as it is.
+        """Predict recall at other elapsed times, [len(rows), k].
 
-        Parameters
-        ----------
-        elapsed : float [len(rows), k]
-            Days since the card's previous review.
-
-        Returns
-        -------
-        p : float64 [len(rows), k], in (0, 1)
-            NaN at a card's first review, if the model says nothing there.
+        NaN at a card's first review, if the model says nothing there.
         """
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, if the model says nothing there.
-        """
+        """Predict recall at each of `rows` from the card's reviews before it."""
         return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]

@@ -142,17 +142,9 @@ class Assembly:
         return self.value(f"fmul {_FAST} {self.real} {a}, {b}")
 
     def compute(self, outputs: Iterable[Expression], known: Mapping[int, str]) -> dict[int, str]:
-        """Write what computes `outputs`.
+        """Write what computes `outputs`, and return names of everything that is known afterwards.
 
-        Parameters
-        ----------
-        known : mapping
-            Names of what need not be computed, by the number of the expression.
-
-        Returns
-        -------
-        dict
-            Names of everything that is known afterwards.
+        `known` has the names of what need not be computed, by the number of the expression.
         """
         outputs = list(outputs)
         names = dict(known)

@@ -30,7 +30,6 @@ class BinaryRatings:
         return self.model.parameters
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """State after the card's first review."""
         return self.model.init(m, w, _binary(m, rating))
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -40,7 +39,6 @@ class BinaryRatings:
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """State after a further review."""
         return self.model.step(m, w, state, elapsed, _binary(m, rating), p)
 
 

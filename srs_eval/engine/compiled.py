@@ -102,20 +102,10 @@ class CompiledModel:
     def walk(
         self, w: FloatArray, packed: Packed
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict every review, and trace the state.
+        """Predict every review, packed in double precision, and trace the state.
 
-        Parameters
-        ----------
-        w : float64 [parameters]
-        packed : Packed
-            Reviews in double precision.
-
-        Returns
-        -------
-        p : float64 [places, LANES]
-            NaN at first reviews.
-        states : float64 [places, states, LANES]
-            After the review.
+        Returns p [places, LANES], NaN at first reviews, and states after each review [places,
+        states, LANES].
         """
         width = 1 + self.states
         places = len(packed.reviews)
@@ -127,10 +117,7 @@ class CompiledModel:
     def gradient(self, w: FloatArray, packed: Packed, *, public: bool = False) -> Gradient:
         """Sum the weighted log loss and its gradient over the packed reviews.
 
-        Parameters
-        ----------
-        public : bool
-            Whether the loss is that of the public trainer; see `Traced`.
+        With `public`, the loss is that of the public trainer; see `Traced`.
         """
         kernel = self._gradient(_precision(packed), public=public)
         out = np.zeros(kernel.code.outputs)

@@ -172,13 +172,7 @@ class Graph:
 
 
 def needed(outputs: Iterable[Expression], given: Iterable[int] = ()) -> list[Expression]:
-    """List what has to be computed for `outputs`, operands first.
-
-    Parameters
-    ----------
-    given : iterable of int
-        Numbers of expressions that are known, and need not be computed.
-    """
+    """List what must be computed for `outputs`, operands first, if numbers `given` are known."""
     seen = set(given)
     found: list[Expression] = []
     waiting = list(outputs)
@@ -306,29 +300,22 @@ class TracingMaths:
     graph: Graph
 
     def exp(self, value: Value) -> Expression:
-        """Return e to the power of `value`."""
         return self.graph.make("exp", value)
 
     def log(self, value: Value) -> Expression:
-        """Return the natural logarithm."""
         return self.graph.make("log", value)
 
     def where(self, condition: Value, yes: Value, no: Value) -> Expression:
-        """Choose between two values, both of which are computed."""
         return self.graph.make("select", condition, yes, no)
 
     def minimum(self, left: Value, right: Value) -> Expression:
-        """Return the smaller value."""
         return self.graph.make("minimum", left, right)
 
     def maximum(self, left: Value, right: Value) -> Expression:
-        """Return the larger value."""
         return self.graph.make("maximum", left, right)
 
     def clip(self, value: Value, low: Value, high: Value) -> Expression:
-        """Move `value` into ``[low, high]``."""
         return self.minimum(self.maximum(value, low), high)
 
     def rint(self, value: Value) -> Expression:
-        """Round to the nearest whole number, halves to the even one."""
         return self.graph.make("rint", value)

@@ -33,23 +33,14 @@ from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, parameter_der
 class FisherCode:
     """The kernel, and how to read what it writes.
 
-    Attributes
-    ----------
-    quantities : int
-        Number of quantities of the parameters that p is differentiated by.
-    columns : int
-        Rows and columns of the matrix of products: the quantities, the residual, filling.
-    tile : int
-        Rows and columns of a tile.
-
-    The kernel writes the loss, then the derivatives of the quantities by the parameters
-    (quantities by parameters), then the tiles of the lower triangle, row by row.
+    That is the loss, then the derivatives of the quantities by the parameters (quantities by
+    parameters), then the tiles of the lower triangle, row by row.
     """
 
     kernel: KernelCode
-    quantities: int
-    columns: int
-    tile: int
+    quantities: int  # of the parameters, that p is differentiated by
+    columns: int  # and rows of the matrix of products: the quantities, the residual, filling
+    tile: int  # rows and columns of a tile
 
 
 class _Forward:

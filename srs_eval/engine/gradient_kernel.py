@@ -87,10 +87,7 @@ class _Memory:
 def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = False) -> KernelCode:
     """Write the kernel; its numbers are the loss, then its derivatives by the parameters.
 
-    Parameters
-    ----------
-    public : bool
-        Whether the loss is that of the public trainer.
+    With `public`, the loss is that of the public trainer.
     """
     formulas = GradientFormulas(traced, public=public)
     chain = parameter_derivatives(traced, tuple(formulas.fixed))

@@ -49,11 +49,8 @@ def newton(
 ) -> Minimum:
     """Minimise an objective.
 
-    Parameters
-    ----------
-    tolerance : float
-        The fit ends when a step lowers the objective by less than this share of it, and, if
-        the step was held short, so does a fresh one from there.
+    The fit ends when a step lowers the objective by less than `tolerance` as a share of it, and, if
+    the step was held short, so does a fresh one from there.
     """
     search = _Search(objective, start, space)
     while search.evaluated < most_steps:
@@ -198,13 +195,8 @@ class _Box:
     ) -> tuple[NDArray[np.float64], float] | None:
         """Minimise the damped quadratic model of the objective around `w`.
 
-        Returns
-        -------
-        step : float64 [parameters]
-        predicted : float
-            By how much the quadratic model without damping falls.
-
-        None if the solver found no minimum.
+        Returns the step and by how much the quadratic model without damping falls; None if the
+        solver found no minimum.
         """
         # In units in which every parameter has a curvature of 1.
         scale = np.sqrt(np.maximum(information.diagonal(), 0.0))

@@ -83,12 +83,10 @@ class Objective:
     public: bool = False  # Whether `gradient` takes the loss of the public trainer
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
-        """Return the value and its gradient."""
         loss, gradient = self.model.gradient(w, self.packed, public=self.public)
         return Gradient(loss + self.penalty(w), gradient + 2 * self._pull(w))
 
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
-        """Return the value, its gradient, and its curvature in the sense of Fisher."""
         loss, gradient, information = self.model.fisher(w, self.packed)
         information = information + 2 * self.penalty_matrix
         return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
@@ -119,17 +117,9 @@ def standard_errors(
 ) -> NDArray[np.float64]:
     """Return the standard error of each parameter (Laplace's approximation).
 
-    A parameter that the data say nothing of has the prior's standard deviation.
-
-    Parameters
-    ----------
-    information : float64 [parameters, parameters]
-        Curvature of the objective at its minimum in the sense of Fisher, prior included.
-
-    Returns
-    -------
-    float64 [parameters]
-        NaN for a parameter at a bound, and where some combination changes nothing.
+    `information` is the curvature of the objective at its minimum in the sense of Fisher, prior
+    included. A parameter that the data say nothing of has the prior's standard deviation. NaN for a
+    parameter at a bound, and where some combination changes nothing.
     """
     free = (w > np.asarray(space.lower)) & (w < np.asarray(space.upper))
     errors = np.full(len(w), np.nan)

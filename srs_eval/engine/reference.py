@@ -78,18 +78,10 @@ def train(
     space: ParameterSpace,
     recipe: Recipe,
 ) -> NDArray[np.float64]:
-    """Train as the public benchmark does.
+    """Train as the public benchmark does, from `start`, the centre of the penalty.
 
-    Parameters
-    ----------
-    rows : int [n]
-        Training reviews, in time order; the recipe must train on one of them at least.
-    weight : float [n]
-        What each counts.
-    start : float64 [parameters]
-        Where training starts, and the centre of the penalty.
-    penalty_matrix : float64 [parameters, parameters]
-        Of the penalty, before the recipe's own weight.
+    The recipe must train on one of the rows, which are in time order, at least. It has a weight of
+    its own for the penalty.
     """
     cards = rows_by_card(reviews.card)
     kept = recipe.trains_on(reviews, rows, cards)
@@ -131,15 +123,7 @@ def descend(
 
 
 class Adam:
-    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine.
-
-    Parameters
-    ----------
-    size : int
-        Number of parameters.
-    steps : int
-        Steps until the rate is 0.
-    """
+    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine over `steps`."""
 
     def __init__(self, recipe: Recipe, size: int, steps: int) -> None:
         self._recipe = recipe

@@ -114,10 +114,7 @@ def parameter_derivatives(
 ) -> list[dict[int, Expression]]:
     """Differentiate quantities of the parameters alone by each parameter.
 
-    Returns
-    -------
-    list of dict
-        For each quantity its derivatives, by index of the parameter; zeros are left out.
+    The derivatives of each quantity are by index of the parameter; zeros are left out.
     """
     index = {expression.number: number for number, expression in enumerate(traced.parameters)}
     one = traced.graph.constant(1.0)

@@ -112,7 +112,6 @@ class FactSums:
 
     @property
     def cells(self) -> int:
-        """Number of bins."""
         scales = self.scales
         return scales.interval.count * scales.reviews.count * (scales.lapses.count + 1)
 
@@ -143,7 +142,6 @@ class LogBinSums(ResidualSums):
     cells: ClassVar[int] = LOG_BINS
 
     def cell(self, predictions: Predictions) -> IntArray:
-        """Find the bin of each prediction."""
         return log_bins(predictions.p)
 
 
@@ -181,7 +179,6 @@ class RmseBins(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return math.sqrt(_mean_square(sketch[self.needs[0]]))
 
 
@@ -205,7 +202,6 @@ class RmseBinsFloor(SketchMetric):
     needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return math.sqrt(_mean_variance(sketch[FactSums()]))
 
 
@@ -217,7 +213,6 @@ class RmseBinsDebiased(SketchMetric):
     needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = sketch[FactSums()]
         excess = _mean_square(totals) - _mean_variance(totals)
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan

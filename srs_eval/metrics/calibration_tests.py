@@ -60,7 +60,6 @@ class SpiegelhalterZ(SketchMetric):
     name, better, section = "spiegelhalter_z", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         counted, tilt = sketch.tally, 1 - 2 * sketch.tally.p
         variance = float((tilt * tilt * counted.p * (1 - counted.p)) @ counted.count)
         if not variance > 0:
@@ -75,7 +74,6 @@ class EcceKuiper(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(cumulative_of).kuiper
 
 
@@ -86,5 +84,4 @@ class EcceKs(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(cumulative_of).ks

@@ -87,7 +87,6 @@ class ClusterSums:
     curves: FloatArray
 
     def __len__(self) -> int:
-        """Count the clusters."""
         return len(self.curves)
 
     @classmethod

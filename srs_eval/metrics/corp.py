@@ -212,7 +212,6 @@ class CorpPart(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
     def __post_init__(self) -> None:
-        """Check the part and the score."""
         if self.part not in BETTER or self.score not in MOST:
             raise ConfigError(
                 f"corp has the parts {', '.join(BETTER)} of the scores {', '.join(MOST)}, "
@@ -231,7 +230,6 @@ class CorpPart(SketchMetric):
 
     @property
     def section(self) -> str:
-        """Section of the panel."""
         return SECTION[self.part]
 
     @property
@@ -242,7 +240,6 @@ class CorpPart(SketchMetric):
         return 0.0, 1.0 if self.score == "brier" else math.inf
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         parts: CorpParts = getattr(sketch.derived(corp), self.score)
         if self.part != "miscalibration":
             value: float = getattr(parts, self.part)

@@ -97,5 +97,4 @@ class Auc(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return auc_of(sketch.tally)

@@ -157,7 +157,6 @@ class Ici(SketchMetric):
     bounds = (0.0, math.inf)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(gaps_of).mean
 
 
@@ -176,7 +175,6 @@ class IciQuantile(SketchMetric):
     bounds = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        """Check the share."""
         if not 0 <= self.share <= 1:
             raise ConfigError(f"a quantile is at a share from 0 to 1, not {self.share}")
 
@@ -186,5 +184,4 @@ class IciQuantile(SketchMetric):
         return f"e{100 * self.share:g}".replace(".", "_")
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(gaps_of).quantile(self.share)

@@ -43,17 +43,14 @@ class PredictionCells:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return len(self.edges)
 
     def cell(self, predictions: Predictions) -> IntArray:
-        """Find the cell of each prediction."""
         p = predictions.p.astype(np.float64, copy=False)
         found: IntArray = np.searchsorted(self.edges, p, side="right") - 1
         return found
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Whether forgotten, whether recalled, and the prediction."""
         recalled = predictions.recalled
         return ~recalled, recalled, predictions.p.astype(np.float64, copy=False)
 

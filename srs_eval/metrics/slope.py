@@ -227,7 +227,6 @@ class CalibrationSlope(SketchMetric):
     name, better, section = "calibration_slope", "neither", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(line_of).slope
 
 
@@ -237,7 +236,6 @@ class CalibrationIntercept(SketchMetric):
     name, better, section = "calibration_intercept", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(line_of).intercept
 
 
@@ -256,7 +254,6 @@ class CalibrationInTheLarge(SketchMetric):
     name, better, section = "calibration_in_the_large", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         counted = sketch.tally
         if not counted.has_both_outcomes:
             return math.nan

@@ -109,5 +109,4 @@ class SmeceFloor(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return floor_of(sketch.tally)

@@ -36,7 +36,6 @@ class Tally:
     precision: Precision = DOUBLE  # Precision of the predictions; thresholds are rounded to it
 
     def __len__(self) -> int:
-        """Count the distinct predictions."""
         return len(self.p)
 
     @cached_property

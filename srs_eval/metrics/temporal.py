@@ -155,7 +155,6 @@ class Temporal(CurveMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the kind."""
         if self.kind not in VIOLATIONS:
             raise ConfigError(f"temporal check {self.kind!r} is not one of {', '.join(VIOLATIONS)}")
 
@@ -165,7 +164,6 @@ class Temporal(CurveMetric):
         return f"temporal_{self.kind}"
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return temporal_rates(curves, self.kind, atol=self.atol)
 
 
@@ -185,6 +183,5 @@ class TemporalCollapsed(CurveMetric):
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         drops = curve_drops(curves)
         return np.where(np.isnan(drops), np.nan, drops < self.drop)

@@ -137,7 +137,6 @@ class Confusion(SketchMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the statistic and the threshold."""
         if self.statistic not in STATISTICS:
             raise ConfigError(
                 f"confusion statistic {self.statistic!r} is not one of {', '.join(STATISTICS)}"
@@ -146,7 +145,6 @@ class Confusion(SketchMetric):
 
     @property
     def name(self) -> str:
-        """Statistic and threshold."""
         return f"confusion_{self.statistic}_at_{_in_words(self.threshold)}"
 
     @property
@@ -156,11 +154,9 @@ class Confusion(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        """Counts at the threshold."""
         return (ThresholdSums(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return _counts(sketch[self.needs[0]]).rate(self.statistic)
 
 
@@ -182,7 +178,6 @@ class ThresholdBias(SketchMetric):
     bounds = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the threshold."""
         _refuse_threshold(self.threshold)
 
     @property
@@ -192,11 +187,9 @@ class ThresholdBias(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        """Bias near the threshold."""
         return (ThresholdSums(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         bias, near = sketch[self.needs[0]][0, 4:].tolist()
         return bias / near if near else math.nan
 

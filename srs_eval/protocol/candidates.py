@@ -54,11 +54,8 @@ class Candidates:
 def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     """Keep the first review of each card and later day, but for cards with an odd beginning.
 
-    Parameters
-    ----------
-    same_day : bool
-        Whether histories keep reviews on the day of the card's review before. The targets
-        are the same either way.
+    With `same_day`, histories keep reviews on the day of the card's review before. The targets are
+    the same either way.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -92,13 +89,9 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
 def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     """Keep every review but a card's first, and those within the second of the one before.
 
-    Same-day reviews are kept in all histories, and no card is an outlier.
-
-    Parameters
-    ----------
-    answer_time : bool
-        Whether intervals end with the answer to be predicted, as published, or when it was
-        asked for. The targets are the same either way.
+    Same-day reviews are kept in all histories, and no card is an outlier. With `answer_time`,
+    intervals end with the answer to be predicted, as published, or else when it was asked for. The
+    targets are the same either way.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -133,10 +126,7 @@ def _within_longest_history(reviews: Reviews) -> tuple[Reviews, CardRows]:
 def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolArray) -> BoolArray:
     """Mark every review of the cards whose first interval is an outlier.
 
-    Parameters
-    ----------
-    is_second : bool [n]
-        The first review of each card on a later day.
+    `is_second` marks the first review of each card on a later day.
     """
     second = np.flatnonzero(is_second)
     first_rating = reviews.rating[cards.first()[second]]
@@ -150,14 +140,7 @@ def _require_enough(
 ) -> None:
     """Raise if too few reviews can be scored, with the number that each rule leaves out.
 
-    Parameters
-    ----------
-    histories : Reviews
-        The log without what comes after the longest history.
-    scored : bool [len(histories)]
-        Reviews that can be scored.
-    left_out : mapping of str to bool [len(histories)]
-        The others, by the rule that leaves them out.
+    `histories` are the log without what comes after the longest history.
     """
     targets = int(np.count_nonzero(scored))
     if targets >= _FEWEST_TARGETS:

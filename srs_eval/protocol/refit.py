@@ -48,7 +48,6 @@ class SrsBenchmarkRefit:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log."""
         candidates = in_whole_days(reviews, same_day=same_day)
         folds = expanding_refits(candidates.targets, FOLDS, self.refits)
         # With the five fits of the public protocol, every one starts from nothing as there.

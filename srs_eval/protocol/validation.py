@@ -40,7 +40,6 @@ class Validation:
     is_validation = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         is_number = isinstance(self.share, int | float) and not isinstance(self.share, bool)
         if not is_number or not 0 < self.share < 1:
             raise ConfigError(f"share={self.share}, expected a number between 0 and 1")

@@ -39,13 +39,11 @@ class JsonLines:
         self._path: Path | None = None
 
     def start(self, run: RunInfo) -> None:
-        """Begin a run."""
         self._path = (run.folder or Path()) / self.file
         first = {"item": "RunInfo", "time": time.time(), **_content(run)}
         self._write([first], mode=os.O_APPEND if run.resumes else os.O_TRUNC)
 
     def log(self, items: Iterable[Item]) -> None:
-        """Write items down."""
         self._write({"item": type(item).__name__, **_content(item)} for item in items)
 
     def finish(self, status: RunEnd) -> RunLinks:

@@ -96,7 +96,6 @@ class MlflowTracker:
         return {"MLFLOW_RUN_ID": run.run_id, "MLFLOW_TRACKING_URI": run.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
-        """Log items to the run."""
         from srs_eval.tracking.mlflow_run import log_items
         from srs_eval.tracking.mlflow_store import tracking_errors
 

@@ -106,22 +106,10 @@ class Recalibration:
     def follow(
         self, p: FloatArray, recalled: BoolArray, answered: BoolArray, day: IntArray
     ) -> tuple[Matrix, Recalibration]:
-        """Go through reviews in time order.
+        """Go through reviews in time order, learning from those marked in `answered`.
 
-        Parameters
-        ----------
-        p : float [n]
-            What is to be recalibrated.
-        recalled, answered : bool [n]
-            Outcomes, and which of them are learned from.
-        day : int64 [n]
-
-        Returns
-        -------
-        shown : float64 [n, 2]
-            Bias and slope at each review, before its answer.
-        after : Recalibration
-            Where it stands after the last one.
+        Returns bias and slope at each review, before its answer [n, 2], and where it stands in the
+        end.
         """
         moment = day if self.every == "day" else np.arange(len(day))
         outcome = recalled.astype(np.float64)
@@ -221,7 +209,6 @@ class Blend(Wrapper):
     held_out: float = 0.25
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("blend", "base", self.base)
         if self.half_life is not None:
             require_above_zero("blend", "half_life", self.half_life)

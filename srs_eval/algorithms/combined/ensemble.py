@@ -72,7 +72,6 @@ class EnsembleCurves(EnsembleModel):
     """The same of models that all have a forgetting curve."""
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is."""
         given = [
             log_odds(curve_of(model, *as_seen_by(algorithm, reviews, rows), elapsed))
             for algorithm, model in zip(self.algorithms, self.models, strict=True)
@@ -109,7 +108,6 @@ class Ensemble:
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_choice("ensemble", "weights", self.weights, ("fitted", "fixed", "equal"))
         if not isinstance(self.members, Mapping) or not self.members:
             raise ConfigError("ensemble: members must be named algorithms, at least one")
@@ -128,7 +126,6 @@ class Ensemble:
 
     @property
     def same_day(self) -> bool:
-        """Whether any algorithm's histories keep same-day reviews."""
         return any(member.same_day for member in self.members.values())
 
     @property
@@ -138,12 +135,10 @@ class Ensemble:
 
     @property
     def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
         return any(getattr(member, "pretrained", False) for member in self.members.values())
 
     @property
     def sees_truth(self) -> bool:
-        """Whether any algorithm reads the truth."""
         return any(member.sees_truth for member in self.members.values())
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EnsembleModel:
@@ -230,24 +225,9 @@ class Ensemble:
 
 
 def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float) -> Vector:
-    """Find the weights of which the mean of log-odds has the lowest log loss.
+    """Find the weights of which the mean of log-odds [reviews, members] has the lowest log loss.
 
     To the summed loss, half the pull times the squared distance to the shares is added.
-
-    Parameters
-    ----------
-    given : float64 [reviews, members]
-        Log-odds.
-    recalled : bool [reviews]
-        Outcomes.
-    shares : float64 [members]
-        What weights are pulled to, above 0.
-    pull : float
-
-    Returns
-    -------
-    float64 [members]
-        Above 0; they sum to 1.
     """
 
     def loss(free: Vector) -> tuple[float, Vector]:

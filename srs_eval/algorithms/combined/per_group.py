@@ -83,7 +83,6 @@ class PerGroupCurves(PerGroupModel):
     """The same of models with forgetting curves."""
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, the history staying as it is."""
         p = np.empty(np.shape(elapsed))
         for model, some in self._parts(reviews, rows):
             p[some] = curve_of(model, reviews, rows[some], elapsed[some])
@@ -131,7 +130,6 @@ class PerGroup(Wrapper):
     fewest: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("per_group", "base", self.base)
         require_choice("per_group", "group", self.group, GROUPS)
         require_choice("per_group", "pooling", self.pooling, tuple(_FEWEST))

@@ -69,13 +69,7 @@ def _checked(p: FloatArray) -> FloatArray:
 def fitted_in_stages(
     algorithm: Algorithm, reviews: Reviews, rows: IntArray, rng: np.random.Generator
 ) -> Stages:
-    """Fit an algorithm to growing parts of the training rows.
-
-    Parameters
-    ----------
-    rows : int64 [n]
-        Training rows in time order.
-    """
+    """Fit an algorithm to growing parts of the training rows, which are in time order."""
     models: list[MemoryModel] = []
     begins: list[int] = []
     sizes = [int(len(rows) * share) for share in _SHARES]

@@ -38,7 +38,6 @@ class Wrapper:
 
     @property
     def same_day(self) -> bool:
-        """Whether the other algorithm's histories keep same-day reviews."""
         return self.base.same_day
 
     @property
@@ -48,12 +47,10 @@ class Wrapper:
 
     @property
     def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
         return bool(getattr(self.base, "pretrained", False))
 
     @property
     def sees_truth(self) -> bool:
-        """Whether the other algorithm reads the truth."""
         return self.base.sees_truth
 
 
@@ -101,10 +98,7 @@ def learned_by(model: MemoryModel) -> Learned:
 def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
     """Describe a fitted model as a part of another one, followed by the parts it has itself.
 
-    Parameters
-    ----------
-    part : Part
-        Everything but the learned numbers.
+    `part` has everything but the learned numbers.
     """
     learned = learned_by(model)
     own = replace(

@@ -70,7 +70,6 @@ class Activation:
     lengths: IntArray
 
     def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
-        """Return the log-odds and their derivatives."""
         noise, threshold = w[2], w[3]
         strength, by = self._last_strengths(w, *self._strengths(w))
         activation = np.log(strength)
@@ -153,5 +152,4 @@ class ActR(FittedLogOdds):
     name = "act_r"
 
     def log_odds(self, *, whole_days: bool) -> ActivationEquations:
-        """Return the model as mathematics."""
         return ActivationEquations()

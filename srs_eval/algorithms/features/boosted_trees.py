@@ -32,14 +32,10 @@ _FEWEST = 50
 
 
 def facts(history: History, rows: IntArray, elapsed: FloatArray) -> Matrix:
-    """Gather what the features of the logistic regression are made of.
+    """Gather what the features of the logistic regression are made of, [len(rows), 15].
 
     Trees put facts together by themselves, so there are no products and no indicators, and trees
     see only the order of numbers, so there are no logarithms.
-
-    Returns
-    -------
-    float64 [len(rows), 15]
     """
     known = counted_before(history, rows)
     columns = [
@@ -76,7 +72,6 @@ class BoostedTreesModel(HistoryModel):
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Nothing: there are hundreds of thresholds, but no numbers with a meaning."""
         return ()
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
@@ -127,7 +122,6 @@ class BoostedTrees(Traits):
     l2: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_bool("boosted_trees", "monotone", self.monotone)
         require_above_zero("boosted_trees", "learning_rate", self.learning_rate)
         require_above_zero("boosted_trees", "l2", self.l2, or_zero=True)

@@ -43,12 +43,7 @@ class WindowCounts:
         )
 
     def counts(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Count the earlier reviews of each row's card, and passes among them, by window.
-
-        Returns
-        -------
-        float64 [len(rows), 8]
-        """
+        """Count the earlier reviews of each row's card, and passes, by window: [len(rows), 8]."""
         counts = np.empty((len(rows), 2 * len(_WINDOWS)))
         recalled = history.of_places(history.reviews.recalled)
         for pairs in history.pairs(rows, elapsed):
@@ -83,7 +78,6 @@ class Dash(FittedLogOdds):
     recipe: ClassVar[Recipe] = Recipe(sort=False, longest_history=None, decimals=None)
 
     def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        """Return the model as mathematics."""
         same_day = self.same_day or not whole_days
         return WindowCounts(_WITH_SAME_DAY if same_day else _DASH)
 
@@ -103,6 +97,5 @@ class DashMcm(Dash):
     name = "dash_mcm"
 
     def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        """Return the model as mathematics."""
         same_day = self.same_day or not whole_days
         return WindowCounts(_WITH_SAME_DAY if same_day else _MCM, _TIME_CONSTANTS)

@@ -50,7 +50,6 @@ class Traces:
     elapsed: FloatArray
 
     def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
-        """Return the log-odds and their derivatives."""
         slope, exponent, failed, passed, bias = w
         left = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
         recalled = self.history.of_places(self.history.reviews.recalled)
@@ -88,5 +87,4 @@ class DashActR(FittedLogOdds):
     recipe = Recipe()
 
     def log_odds(self, *, whole_days: bool) -> FadingTraces:
-        """Return the model as mathematics."""
         return FadingTraces()

@@ -30,17 +30,14 @@ class FittedLogOdds(FitOptions):
         """Return the model as mathematics, for a log in whole or in fractional days."""
 
     def widest_space(self) -> ParameterSpace:
-        """Return the bounds that given parameters must keep."""
         return self.log_odds(whole_days=False).parameters
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`."""
         return self._learn(reviews, rows, None)
 
     def refit(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
         return self._learn(reviews, rows, np.asarray(previous.parameters))
 
     def _learn(self, reviews: Reviews, rows: IntArray, previous: Vector | None) -> LogOddsModel:
@@ -95,7 +92,6 @@ class FittedLogOdds(FitOptions):
     def trained(
         self, log_odds: LogOdds, history: History, rows: IntArray, weight: Vector, start: Vector
     ) -> Vector:
-        """Train as the public benchmark does."""
         recipe, space = self.recipe, log_odds.parameters
         free = np.zeros((len(space), len(space)))
 

@@ -31,11 +31,8 @@ class LogOdds(Protocol):
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Gather what the history before each of `rows` says, whatever the parameters are.
 
-        Parameters
-        ----------
-        elapsed : float [len(rows)]
-            Days since the card's previous review at each of them; for history it is the
-            log's own that counts.
+        `elapsed` are days since the card's previous review; for history it is the log's own that
+        counts.
         """
 
 
@@ -77,12 +74,10 @@ class LogLoss:
     penalty_matrix: Vector  # [parameters, parameters]: Half the precision of a normal prior
 
     def gradient(self, w: Vector) -> Gradient:
-        """Return the value and its gradient."""
         with _allow_non_finite():
             return self._gradient(w, *self.log_odds(w))
 
     def fisher(self, w: Vector) -> Fisher:
-        """Return the value, its gradient, and its curvature in the sense of Fisher."""
         with _allow_non_finite():
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)

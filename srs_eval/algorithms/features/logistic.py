@@ -43,7 +43,6 @@ class LogisticEquations:
     )
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Linear:
-        """Compute the features."""
         return Linear(features(history, rows, elapsed))
 
 
@@ -79,7 +78,6 @@ class Logistic(FittedLogOdds):
     )
 
     def log_odds(self, *, whole_days: bool) -> LogisticEquations:
-        """Return the model as mathematics."""
         return LogisticEquations()
 
     def trained(

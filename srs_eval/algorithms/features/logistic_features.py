@@ -109,12 +109,9 @@ def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolAr
 
 
 def features(history: History, rows: IntArray, elapsed: FloatArray) -> NDArray[np.float64]:
-    """Compute the features of reviews that come `elapsed` days after the one before.
+    """Compute the published 34 features of reviews that come `elapsed` days after the one before.
 
-    Returns
-    -------
-    float64 [len(rows), 34]
-        In the published order. What is said of a card's first review means nothing.
+    What is said of a card's first review means nothing.
     """
     known = counted_before(history, rows)
     same_day = on_same_day(history, rows, elapsed)

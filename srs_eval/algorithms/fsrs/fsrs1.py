@@ -78,5 +78,4 @@ class Fsrs1(Fitted):
     name = "fsrs1"
 
     def equations(self, *, whole_days: bool) -> Fsrs1Equations:
-        """Return the model as mathematics."""
         return Fsrs1Equations(shortest_stability(whole_days=whole_days))

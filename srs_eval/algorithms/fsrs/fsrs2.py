@@ -42,7 +42,6 @@ class Fsrs2Equations(ExponentialForgetting):
     shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         difficulty = w[2] * (w[3] * (rating - EASY) + 1)
         return w[0] * (w[1] * (rating - 1) + 1), m.clip(difficulty, EASIEST, HARDEST)
 
@@ -80,5 +79,4 @@ class Fsrs2(Fitted):
     name = "fsrs2"
 
     def equations(self, *, whole_days: bool) -> Fsrs2Equations:
-        """Return the model as mathematics."""
         return Fsrs2Equations(shortest_stability(whole_days=whole_days))

@@ -46,7 +46,6 @@ class Fsrs3Equations(ExponentialForgetting):
     shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         difficulty = w[2] + w[3] * (rating - GOOD)
         return w[0] + w[1] * (rating - 1), m.clip(difficulty, EASIEST, HARDEST)
 
@@ -81,5 +80,4 @@ class Fsrs3(Fitted):
     name = "fsrs3"
 
     def equations(self, *, whole_days: bool) -> Fsrs3Equations:
-        """Return the model as mathematics."""
         return Fsrs3Equations(shortest_stability(whole_days=whole_days))

@@ -61,12 +61,10 @@ class Fsrs4Equations:
     shortest_stability: float = _SHORTEST_STABILITY
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         stability = first_stability(m, w, rating)
         return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, self.decay)
 
     def step(
@@ -104,5 +102,4 @@ class Fsrs4(FsrsWithFirstStabilities):
     later_prior = (0.5, 0.25)
 
     def equations(self, *, whole_days: bool) -> Fsrs4Equations:
-        """Return the model as mathematics."""
         return Fsrs4Equations(shortest_stability(whole_days=whole_days))

@@ -80,7 +80,6 @@ class Fsrs45(FsrsWithFirstStabilities):
     later_prior = (0.5, 1.0)
 
     def equations(self, *, whole_days: bool) -> Fsrs45Equations:
-        """Return the model as mathematics."""
         return Fsrs45Equations(shortest_stability(whole_days=whole_days))
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:

@@ -51,11 +51,9 @@ class Fsrs5Equations(DampedDifficulty):
     shortest_stability: float = _SHORTEST_STABILITY
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, _DECAY)
 
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        """Stability after a review on the day of the one before."""
         return stability * m.exp(w[17] * (rating - GOOD + w[18]))
 
 
@@ -76,5 +74,4 @@ class Fsrs5(FsrsWithFirstStabilities):
     first_decay = _DECAY
 
     def equations(self, *, whole_days: bool) -> Fsrs5Equations:
-        """Return the model as mathematics."""
         return Fsrs5Equations(shortest_stability(whole_days=whole_days))

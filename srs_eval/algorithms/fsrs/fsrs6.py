@@ -57,11 +57,9 @@ class Fsrs6Equations(DampedDifficulty):
     lowest_floored_rating: int = HARD
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, w[20])
 
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        """Stability after a review on the day of the one before."""
         growth = m.exp(w[17] * (rating - GOOD + w[18])) * stability ** (-w[19])
         floored = m.where(rating >= self.lowest_floored_rating, m.maximum(growth, 1.0), growth)
         return stability * floored
@@ -88,7 +86,6 @@ class Fsrs6(FsrsWithFirstStabilities):
     later_prior = (1.0, 0.25)
 
     def equations(self, *, whole_days: bool) -> Fsrs6Equations:
-        """Return the model as mathematics."""
         return Fsrs6Equations()
 
     def trained(

@@ -174,5 +174,4 @@ class Fsrs7(FsrsFitted):
     recipe = Recipe(learning_rate=0.0118, betas=(0.70, 0.98), epochs=9, keep="last", penalty=0.3333)
 
     def equations(self, *, whole_days: bool) -> Fsrs7Equations:
-        """Return the model as mathematics."""
         return Fsrs7Equations()

@@ -49,6 +49,5 @@ class HalfLifeModel(CurveOnly):
     parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is."""
         days = half_life(self.log_half_life(*counts_before(reviews, rows)))
         return recall(np.asarray(elapsed, np.float64), days[:, None])

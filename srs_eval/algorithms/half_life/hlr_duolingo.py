@@ -36,12 +36,7 @@ Matrix = NDArray[np.float64]
 
 
 def features(right: Vector, wrong: Vector) -> Matrix:
-    """Features of the paper without its words: square roots of counts, and a constant.
-
-    Returns
-    -------
-    float64 [reviews, 3]
-    """
+    """Features [reviews, 3] of the paper without its words: roots of counts, and a constant."""
     return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(right))])
 
 
@@ -152,7 +147,6 @@ class HlrDuolingo(Traits):
         object.__setattr__(self, "penalty", float(penalty))
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        """Learn from the outcomes of `rows`."""
         if self.method == "default":
             return _model(np.zeros(_FEATURES))
         if len(rows) == 0:

@@ -142,5 +142,4 @@ class AnkiSm2(Fitted):
         )
 
     def equations(self, *, whole_days: bool) -> AnkiSm2Equations:
-        """Return the model as mathematics."""
         return AnkiSm2Equations(self.published_order)

@@ -110,5 +110,4 @@ class Sbd(Fitted):
     own_prior_weight = 2.0
 
     def equations(self, *, whole_days: bool) -> SbdEquations:
-        """Return the model as mathematics."""
         return SbdEquations()

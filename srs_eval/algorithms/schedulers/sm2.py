@@ -27,7 +27,6 @@ class Sm2Equations:
     parameters: ClassVar[ParameterSpace] = ParameterSpace((), (), ())
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """State after the card's first review."""
         return self._graded(m, (0.0, 2.5, 0.0), rating)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -44,7 +43,6 @@ class Sm2Equations:
         rating: Value,
         p: Value,
     ) -> State:
-        """State after a further review."""
         return self._graded(m, state, rating)
 
     def _graded(self, m: Maths, state: State, rating: Value) -> State:
@@ -71,5 +69,4 @@ class Sm2(Traits):
     """
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Return the algorithm: it has nothing to learn."""
         return RecurrentModel(Sm2Equations(), ())

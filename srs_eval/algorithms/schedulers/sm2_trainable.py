@@ -81,7 +81,6 @@ class Sm2Trainable(Fitted):
     starts = 3
 
     def equations(self, *, whole_days: bool) -> Sm2TrainableEquations:
-        """Return the model as mathematics."""
         return Sm2TrainableEquations(shortest_stability(whole_days=whole_days))
 
     def space(self, equations: Equations) -> ParameterSpace:

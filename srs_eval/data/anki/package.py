@@ -57,11 +57,8 @@ class CollectionCopy:
 def collection_copy(path: Path) -> Iterator[CollectionCopy]:
     """Copy or unpack a collection into a temporary folder that is removed afterwards.
 
-    Parameters
-    ----------
-    path : Path
-        A collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
-        ``.colpkg``). What counts is what is in the file, not how its name ends.
+    `path` is a collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
+    ``.colpkg``). What counts is what is in the file, not how its name ends.
     """
     with temporary_folder() as folder:
         try:
@@ -159,10 +156,7 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
 def _unpack(path: Path, file: IO[bytes], database: Path) -> tuple[str, bool]:
     """Write the newest collection of a package to `database`.
 
-    Returns
-    -------
-    (str, bool)
-        The name of the member, and whether the package says its version.
+    Returns the name of the member, and whether the package says its version.
     """
     source = str(path)
     try:

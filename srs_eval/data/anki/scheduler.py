@@ -55,17 +55,7 @@ class Scheduler:
 def decide_scheduler(
     collection: Collection, revlog: Revlog, settings: Mapping[str, Any], option: VersionOption
 ) -> Scheduler:
-    """Decide under which version the answers were given.
-
-    Parameters
-    ----------
-    revlog : Revlog
-        The review table as it is stored.
-    settings : mapping of str to object
-        Settings of the collection.
-    option : {"auto", 1, 2}
-        The version, if the person says so.
-    """
+    """Decide under which version the answers were given, unless the `option` says so."""
     if option != "auto":
         return Scheduler(option, f"data.scheduler={option}")
     setting = settings.get("schedVer", 1)
@@ -146,10 +136,7 @@ class _Evidence:
 def _packing(collection: Collection) -> tuple[Version | None, str, bool]:
     """Return the evidence in the format of a package.
 
-    Returns
-    -------
-    ({1, 2} or None, str, bool)
-        The version; how it is packed; whether the settings may be those of a fresh collection.
+    That is the version; how it is packed; whether the settings may be those of a fresh collection.
     """
     suffix = PurePath(collection.source).suffix.lower()
     if collection.member is None:

@@ -166,10 +166,7 @@ def _decks(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Draw the deck of each cohort; a deck's part of a session follows from its cards so far.
 
-    Returns
-    -------
-    deck_of_cohort, deck_begins, deck_width
-        As in `Calendar`.
+    Returns `deck_of_cohort`, `deck_begins` and `deck_width` of `Calendar`.
     """
     change = np.cumsum(rng.random(days) < 1 / _DECK_DAYS)
     in_use = rng.integers(0, decks, change[-1] + 1)[change]

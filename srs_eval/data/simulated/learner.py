@@ -63,13 +63,9 @@ class Learner:
 
 
 def published_size(share: FloatArray | float) -> FloatArray:
-    """Return the quantile of scored reviews per user.
+    """Return the quantile of scored reviews per user, at a share in [0, 1].
 
     Interpolates the published percentiles (`_SIZES`) in logarithms.
-
-    Parameters
-    ----------
-    share : float or float64 [n], in [0, 1]
 
     Examples
     --------
@@ -85,12 +81,8 @@ def draw_later_reviews(
 ) -> int:
     """Draw how many reviews on later days a user makes: the first draw of every user.
 
-    Parameters
-    ----------
-    size_scale : float
-        1 for the published sizes, 0.1 for a tenth of them.
-    max_reviews : int, optional
-        Rows wanted of the log; a log so long has about 0.6 times as many such reviews.
+    A `size_scale` of 0.1 is for a tenth of the published sizes. A log of `max_reviews` rows has
+    about 0.6 times as many such reviews.
     """
     scored = size_scale * float(published_size(rng.random()))
     reviews = max(_FEWEST_REVIEWS, round(scored / _SCORED_SHARE / _KEPT_SHARE))

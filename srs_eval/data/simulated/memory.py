@@ -45,25 +45,13 @@ class Memory:
 
 
 def retrievability(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
-    """Remembered share after some days: a stretched exponential through 0.9 at stability.
-
-    Examples
-    --------
-    >>> retrievability(np.array([0.0, 5.0]), np.array([5.0, 5.0]), 0.7).round(3).tolist()
-    [1.0, 0.9]
-    """
+    """Remembered share after some days: a stretched exponential through 0.9 at stability."""
     result: FloatArray = np.exp(np.log(_TARGET) * (days / stability) ** shape)
     return result
 
 
 def log_odds(probability: FloatArray) -> FloatArray:
-    """Log-odds of a probability, kept finite near 0 and 1.
-
-    Examples
-    --------
-    >>> log_odds(np.array([0.5])).tolist()
-    [0.0]
-    """
+    """Log-odds of a probability, kept finite near 0 and 1."""
     inside = probability.clip(1e-6, 1 - 1e-6)
     result: FloatArray = np.log(inside / (1 - inside))
     return result
@@ -78,12 +66,7 @@ def step_odds(memory: Memory, seconds: FloatArray, stability: FloatArray) -> Flo
 
 
 def answer_probability(memory: Memory, odds: FloatArray) -> FloatArray:
-    """Probability of a right answer: remembering, but for guesses and slips.
-
-    Returns
-    -------
-    float64 [n], in (guess, 1 - slip)
-    """
+    """Probability of a right answer, in (guess, 1 - slip): memory but for guesses and slips."""
     result: FloatArray = memory.guess + (1 - memory.guess - memory.slip) / (1 + np.exp(-odds))
     return result
 
@@ -119,11 +102,5 @@ def after_step(stability: FloatArray, rating: IntArray, effect: tuple[float, flo
 
 
 def bounded(stability: FloatArray) -> FloatArray:
-    """Keep stability between half an hour and a hundred years.
-
-    Examples
-    --------
-    >>> bounded(np.array([0.0, 1e9])).tolist()
-    [0.02, 36500.0]
-    """
+    """Keep stability between half an hour and a hundred years."""
     return stability.clip(_LEAST_STABILITY, _MOST_STABILITY)

@@ -66,10 +66,8 @@ class App:
     def interval(self, stability: FloatArray, fuzz: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
 
-        Parameters
-        ----------
-        fuzz : float64 [n], in [0, 1)
-            Where in the 10 % around it the interval falls; intervals up to 2 days stay.
+        `fuzz`, in [0, 1), is where in the 10 % around it the interval falls; intervals up to 2 days
+        stay.
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
         spread = np.where(interval > 2.5, interval * (0.95 + 0.1 * fuzz), interval)
