@@ -69,15 +69,6 @@ def test_memory_is_bounded_and_changes_nothing(monkeypatch):
     np.testing.assert_allclose(slopes_again, slopes, rtol=1e-11)
 
 
-def test_curves_go_through_the_predictions_and_fall():
-    model = ActR(fit="default").fit(SECONDS, FOLD.train, None)
-    own = SECONDS.elapsed[FOLD.test]
-    times = np.stack([own, own + 1, own + 10, own + 100], axis=1)
-    p = model.predict_at(SECONDS, FOLD.test, times)
-    np.testing.assert_array_equal(p[:, 0], model.predict(SECONDS, FOLD.test))
-    assert (np.diff(p, axis=1) < 0).all()
-
-
 def test_ratings_are_not_read():
     ratings = np.random.default_rng(0).integers(1, 5, len(SECONDS))
     other = dataclasses.replace(SECONDS, rating=ratings)
@@ -116,12 +107,6 @@ def test_a_fit_stays_in_bounds_and_ends_where_both_methods_agree():
     assert found == pytest.approx(other, rel=1e-5)
     assert found < loss.gradient(centre).loss
     assert equations.parameters.checked(newton.parameters, "act_r") == newton.parameters
-
-
-def test_published_parameters_are_rounded_to_four_decimals():
-    model = ActR(fit="reference").fit(TASK.reviews, FOLD.train, None)
-    assert model.parameters == tuple(np.round(model.parameters, 4))
-    assert model.parameters != tuple(np.round(ActivationEquations.parameters.defaults, 4))
 
 
 def test_the_time_grows_with_the_reviews_and_not_with_loops():

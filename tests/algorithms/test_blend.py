@@ -12,9 +12,7 @@ from srs_eval.algorithms.combined.blend import Blend, Recalibration
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks import (
-    CheckFailed,
     check_algorithm,
-    check_time_of_prediction,
 )
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
@@ -150,19 +148,6 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
     assert not hasattr(fitted(Blend(MovingAverage())), "predict_at")
     check_algorithm(Blend(MovingAverage()))
     assert fitted(Blend(Constant())).learned == Learned()
-
-
-def test_a_blend_that_did_not_declare_itself_would_be_found_out():
-    class Undeclared(Blend):
-        when = "previous_review"
-
-    class TooEarly(Blend):
-        when = "day_before"
-
-    with pytest.raises(CheckFailed, match="previous_review"):
-        check_time_of_prediction(Undeclared(Hlr()))
-    with pytest.raises(CheckFailed, match="day_before"):
-        check_time_of_prediction(TooEarly(Hlr(), every="review"))
 
 
 @dataclass(frozen=True)

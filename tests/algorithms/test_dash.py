@@ -83,27 +83,6 @@ def test_memory_is_bounded_and_changes_nothing(monkeypatch):
         np.testing.assert_array_equal(found, p)
 
 
-@pytest.mark.parametrize("relative", RELATIVES)
-def test_curves_go_through_the_predictions_and_other_times_move_only_the_last_interval(relative):
-    model = relative(fit="default").fit(SECONDS, FOLD.train, None)
-    rows = FOLD.test
-    times = np.stack([SECONDS.elapsed[rows], np.full(len(rows), 9.5)], axis=1)
-    curves = model.predict_at(SECONDS, rows, times)
-    np.testing.assert_array_equal(curves[:, 0], model.predict(SECONDS, rows))
-    for row, p in zip(rows[::20], curves[::20, 1], strict=True):
-        elapsed = SECONDS.elapsed.copy()
-        elapsed[row] = 9.5
-        moved = dataclasses.replace(SECONDS, elapsed=elapsed)
-        assert model.predict(moved, np.array([row]))[0] == pytest.approx(p, abs=1e-12)
-
-
-def test_nothing_is_predicted_at_a_first_review():
-    first = np.flatnonzero(TASK.reviews.elapsed_days < 0)
-    p = Dash(fit="default").fit(TASK.reviews, FOLD.train, None).predict(TASK.reviews, first)
-    assert len(p) == 40
-    assert np.isnan(p).all()
-
-
 def traces_by_pytorch(reviews, rows, w):
     """Log-odds of DASH[ACT-R], review by review."""
     found = []
@@ -184,16 +163,6 @@ def test_both_ways_to_minimise_find_the_one_minimum(relative):
     assert (np.array(ends[0].learned.standard_errors) > 0).all()
 
 
-@pytest.mark.parametrize("relative", RELATIVES)
-@pytest.mark.parametrize("method", ["newton", "reference"])
-def test_the_order_of_training_rows_does_not_matter(relative, method):
-    forwards, backwards = (
-        relative(fit=method).fit(TASK.reviews, rows, None)
-        for rows in (FOLD.train, FOLD.train[::-1])
-    )
-    assert forwards.parameters == backwards.parameters
-
-
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():
     half = DashMcm().fit(TASK.reviews, FOLD.train[: len(FOLD.train) // 2], None)
     after = DashMcm().refit(TASK.reviews, FOLD.train, None, half)
@@ -248,8 +217,3 @@ def test_mistakes_in_options_are_told():
         DashMcm(fit="s0")
     with pytest.raises(FitSkipped, match="dash_mcm: there are no training reviews"):
         DashMcm().fit(TASK.reviews, np.array([], np.int64), None)
-
-
-def test_given_parameters_are_kept_where_nothing_is_fitted():
-    given = (0.1,) * 9
-    assert Dash(fit="default", parameters=given).fit(SECONDS, FOLD.train, None).parameters == given

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from srs_eval.algorithms.half_life.ebisu import Ebisu, EbisuModel, beliefs_before, recall, updated
-from srs_eval.checks.toy_log import trial_task
+from srs_eval.algorithms.half_life.ebisu import Ebisu, EbisuModel, recall, updated
 from srs_eval.nouns import Reviews
 
 ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
@@ -76,32 +75,6 @@ def test_such_outcomes_are_counted_where_it_is_fitted():
     assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
     assert not model.learned.fallback
     assert 0 < model.predict(reviews, np.array([last]))[0] < 1
-
-
-def test_predictions_do_not_depend_on_which_others_are_asked_for():
-    task = trial_task(same_day=True)
-    rows = task.folds[0].test
-    together = EbisuModel().predict(task.reviews, rows)
-    alone = [EbisuModel().predict(task.reviews, rows[[k]])[0] for k in range(len(rows))]
-    np.testing.assert_allclose(alone, together, rtol=1e-9)
-
-
-def test_there_is_nothing_to_predict_at_a_first_review():
-    reviews = trial_task(same_day=True).reviews
-    first = reviews.elapsed_days < 0
-    p = EbisuModel().predict(reviews, np.arange(len(reviews)))
-    np.testing.assert_array_equal(np.isnan(p), first)
-
-
-def test_passes_lengthen_and_failures_shorten_the_half_life():
-    reviews = one_card([0, 1, 2, 4, 8], [True, True, True, True, False])
-    later = dataclasses.replace(reviews, rating=np.full(5, 3))
-    before, _ = beliefs_before(reviews, np.array([4]))
-    assert (np.diff(before[2, 1:]) > 0).all()
-    forgot, passed = (
-        updated(before[:, 4:], log.elapsed[4:], log.recalled[4:])[0] for log in (reviews, later)
-    )
-    assert forgot[2, 0] < before[2, 4] < passed[2, 0]
 
 
 def test_thirty_thousand_reviews_take_a_second_at_most():

@@ -1,6 +1,6 @@
 """Averages of log-odds: their weights, and what each member is shown."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -210,10 +210,3 @@ def test_what_is_no_algorithm_is_refused(members):
         Ensemble(members)
     with pytest.raises(ConfigError, match="weights=random"):
         Ensemble({"a": Hlr()}, weights="random")
-
-
-def test_order_of_rows_does_not_matter():
-    ensemble = Ensemble({"a": Hlr(), "b": Dash()})
-    backwards = fitted(ensemble, rows=FOLD.train[::-1])
-    assert backwards.parameters == fitted(ensemble).parameters
-    assert replace(backwards, models=()).algorithms == tuple(ensemble.members.values())

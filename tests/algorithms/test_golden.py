@@ -230,14 +230,6 @@ def test_every_default_lies_inside_the_bounds_and_has_a_spread(equations):
     assert all(spread > 0 for spread in space.spread)
 
 
-def test_every_golden_vector_lies_inside_the_bounds():
-    for golden in GOLDEN["algorithms"]:
-        key = (golden["name"], golden["interval"])
-        if key in EQUATIONS and golden["interval"] == "days":
-            for vector in golden["parameters"].values():
-                EQUATIONS[key].parameters.checked(vector, golden["name"])
-
-
 def test_names_of_cards_do_not_matter():
     reviews, _ = log_of_all_histories("days")
     renamed = replace(reviews, card=reviews.card * 1000 - 7)

@@ -1,5 +1,3 @@
-import pickle
-
 import pytest
 
 from srs_eval.algorithms.baselines import Constant
@@ -98,16 +96,6 @@ def test_a_constant_must_be_uncertain(p):
 def test_a_moving_average_needs_usable_numbers(option, message):
     with pytest.raises(ConfigError, match=message):
         MovingAverage(**option)
-
-
-@pytest.mark.parametrize("algorithm", [MovingAverage(), Constant()])
-def test_algorithms_can_be_sent_to_other_processes(algorithm):
-    assert pickle.loads(pickle.dumps(algorithm)) == algorithm
-
-
-@pytest.mark.parametrize("algorithm", [Fsrs7(recency="steep"), Hlr(fit="lbfgs", binary=True)])
-def test_fitted_algorithms_can_be_sent_to_other_processes(algorithm):
-    assert vars(pickle.loads(pickle.dumps(algorithm))) == vars(algorithm)
 
 
 @pytest.mark.parametrize("given", ["no", 0, 3, None])

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from metric_functions import mbe
 from pairs import columns, counted, quick, reviews
 
@@ -96,13 +95,6 @@ def test_numbers_are_finite_and_in_order(pairs):
     assert 0 <= Ici().of_outcomes(p, recalled) <= all_of_them + 1e-12
 
 
-@quick
-@given(reviews, st.randoms())
-def test_the_order_of_reviews_does_not_matter(pairs, random):
-    shuffled = random.sample(pairs, len(pairs))
-    assert Ici().of_outcomes(*columns(pairs)) == Ici().of_outcomes(*columns(shuffled))
-
-
 def test_weights_count_as_reviews():
     rng = np.random.default_rng(0)
     p = rng.random(600).round(2)
@@ -134,8 +126,3 @@ def test_the_metrics_are_the_numbers(one_user):
 def test_a_quantile_is_at_a_share():
     with pytest.raises(ConfigError, match="not 90"):
         IciQuantile(90)
-
-
-def test_nothing_is_nan():
-    assert math.isnan(Ici().of_outcomes([], []))
-    assert np.isnan(quantiles_of([], [])).all()

@@ -13,7 +13,6 @@ from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
 from srs_eval.nouns import Curves, Predictions
-from srs_eval.nouns.predictions import select
 
 N = 6000
 PANEL = default_panel()
@@ -164,11 +163,6 @@ def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
         assert rows[name].mean_users == pytest.approx(np.mean([s[name] for s in scores[:6]]))
         assert math.isfinite(rows[name].pooled)
     assert rows["log_loss"].n_users == 7
-
-
-def test_no_predictions_are_no_score_rather_than_a_perfect_one():
-    nobody = select(user_of(3, 0), slice(0, 0))
-    assert all(math.isnan(value) for value in PANEL.score(nobody).values())
 
 
 def test_a_fold_without_reviews_changes_nothing():

@@ -93,11 +93,6 @@ def test_missing_facts_leave_nothing_to_draw(lost):
     assert "no reviews whose days" in words(figure.axes[0])[0]
 
 
-def test_nothing_leaves_nothing_to_draw():
-    axes = Figure().add_subplot()
-    assert plot_bins(axes, [], [], [], [], []) is None
-
-
 def test_facts_of_other_reviews_are_refused():
     with pytest.raises(ScoreError, match="lapses has shape"):
         plot_bins(Figure().add_subplot(), [0.9], [1], [1], [1], [0, 0])
