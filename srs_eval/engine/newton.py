@@ -60,20 +60,7 @@ def newton(
 
 
 class _Search:
-    """Where a fit is, and how far it trusts its quadratic model.
-
-    Attributes
-    ----------
-    w : float64 [parameters]
-    here : Fisher
-        The objective there.
-    damping : float
-        How closely steps are held, as a share of the curvature.
-    trusted : bool
-        Whether the last step gained at least half of what the model foretold.
-    evaluated : int
-        How often the objective was.
-    """
+    """Where a fit is, and how far it trusts its quadratic model."""
 
     def __init__(
         self, objective: Curved, start: NDArray[np.float64], space: ParameterSpace

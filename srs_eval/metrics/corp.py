@@ -93,12 +93,7 @@ class ConsistencyBand:
 
 
 def corp(counted: Tally) -> Corp:
-    """Decompose the Brier score and the log loss into MCB, DSC and UNC.
-
-    Parameters
-    ----------
-    counted : Tally
-        The log loss clips its predictions as `LogLoss` does.
+    """Decompose the Brier score and the log loss, clipped as `LogLoss` is, into MCB, DSC and UNC.
 
     Examples
     --------

@@ -74,13 +74,7 @@ def fine_cell(p: FloatArray, width: int = FINE) -> IntArray:
 
 
 class FineCells:
-    """A running total over any number of reviews, in constant memory.
-
-    Parameters
-    ----------
-    width : int
-        Number of cells.
-    """
+    """A running total over any number of reviews, in constant memory."""
 
     def __init__(self, width: int = FINE) -> None:
         self._width = width

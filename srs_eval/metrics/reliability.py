@@ -76,27 +76,13 @@ def reliability_of(
     """Compute the smooth calibration curve of a tally, with bootstrap bands.
 
     Run time hardly depends on the number of reviews. The bootstrap draws reviews, so with many
-    users its bands are too narrow.
-
-    Parameters
-    ----------
-    counted : Tally
-    points : int
-        Points of the curve.
-    resamples, seed
-        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
+    users its bands are too narrow. `resamples` and `seed` are also those of the draws under
+    calibration.
 
     References
     ----------
     Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
     Smith (2007), doi:10.1175/WAF993.1.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> curve = reliability_of(tally(np.full(50, 0.8), np.arange(50) < 40))
-    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
-    (0.8, 0.0)
     """
     grid = np.linspace(0, 1, points)
     if not len(counted):

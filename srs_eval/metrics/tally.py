@@ -116,17 +116,7 @@ def from_sums(
 
 
 def tally(p: FloatArray, recalled: BoolArray) -> Tally:
-    """Sort predictions and count their outcomes.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-    recalled : bool [n]
-
-    Returns
-    -------
-    Tally
-        Exact, in whatever precision the predictions are.
+    """Sort predictions and count their outcomes, exactly and in any precision.
 
     Examples
     --------

@@ -35,22 +35,11 @@ FINE, COARSE = 1e-9, 1e-6
 
 
 def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray, FloatArray]:
-    """Choose elapsed times that represent the intervals of some reviews.
+    """Choose at most `k` elapsed times that represent the intervals of some reviews.
 
-    Parameters
-    ----------
-    elapsed_days : float [n], at least 0
-        Intervals of the reviews that are scored; NaN and negative ones are left out.
-    k : int
-        At most this many times.
-
-    Returns
-    -------
-    times : float64 [m], m <= k, increasing
-        All the different intervals if there are at most k, else those at the middles of
-        k equal parts of the sorted intervals, equal ones joined.
-    weights : float64 [m]
-        Share of the intervals each time stands for; they sum to 1.
+    They are all the different intervals if these are at most k, else those at the middles of k
+    equal parts of the sorted intervals, equal ones joined. Weights are the shares of the intervals
+    each time stands for. NaN and negative intervals are left out.
 
     Examples
     --------
@@ -84,22 +73,12 @@ def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, Flo
 def temporal_rates(
     curves: Curves, kind: Kind = "violation", *, atol: float | None = None
 ) -> FloatArray:
-    """Share of the pairs of times at which each curve violates the expectation.
+    """Share of the pairs of times at which each curve violates the expectation [n].
 
-    Parameters
-    ----------
-    curves : Curves
-        Predicted recall at increasing elapsed times.
-    kind : str
-        ``strict``: recall rises; ``flat``: it stays; ``violation``: either;
-        ``tolerant``: it rises by more than 0.02 exp(-t), t being the earlier time in days.
-    atol : float, optional
-        Differences up to this count as none; 1e-9 in float64 and 1e-6 below it by default.
-
-    Returns
-    -------
-    float64 [n]
-        In [0, 1]; NaN for a curve at fewer than two times.
+    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either; ``tolerant``: it
+    rises by more than 0.02 exp(-t), t being the earlier time in days. Differences up to `atol`
+    count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at fewer than two
+    times.
     """
     rounding = FINE if curves.p.dtype.itemsize >= 8 else COARSE
     allowed = rounding if atol is None else atol

@@ -18,19 +18,7 @@ HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or Tru
 
 
 def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Convert predictions and outcomes to arrays that can be scored.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall; its precision is kept.
-    recalled : bool [n], or 0 and 1
-        Outcome.
-
-    Returns
-    -------
-    p : float [n]
-    recalled : bool [n]
+    """Convert predictions, of which the precision is kept, and outcomes to arrays to be scored.
 
     Examples
     --------

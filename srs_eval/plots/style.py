@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -17,9 +17,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
 from srs_eval.nouns import FloatArray, Predictions
 from srs_eval.text.plain import one_line
 
@@ -175,9 +176,21 @@ def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
     return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
 
 
-def tally_of(reviews: Predictions | Tally) -> Tally:
+def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = None) -> Tally:
     """Count predictions by outcome, unless that is done."""
-    return reviews if isinstance(reviews, Tally) else tally(reviews.p, reviews.recalled)
+    if isinstance(p, Predictions):
+        return tally(p.p, p.recalled)
+    return p if isinstance(p, Tally) else tally(*paired(p, () if recalled is None else recalled))
+
+
+def square_figure(kind: str, title: str, height: float, draw: Callable[[Axes], object]) -> Figure:
+    """Make a figure of one plot, 5 inches wide, with the title that `heading` formats."""
+    with house_style():
+        figure = new_figure(5, height)
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.set_title(heading(kind, title))
+    return figure
 
 
 def counted(number: float, noun: str) -> str:

@@ -1,7 +1,6 @@
 """ACT-R: activation that depends on activation at every earlier review."""
 
 import dataclasses
-import time
 
 import numpy as np
 import pytest
@@ -107,25 +106,3 @@ def test_a_fit_stays_in_bounds_and_ends_where_both_methods_agree():
     assert found == pytest.approx(other, rel=1e-5)
     assert found < loss.gradient(centre).loss
     assert equations.parameters.checked(newton.parameters, "act_r") == newton.parameters
-
-
-def test_the_time_grows_with_the_reviews_and_not_with_loops():
-    cards, per_card = 500, 20
-    rng = np.random.default_rng(0)
-    gaps = np.where(np.arange(cards * per_card) % per_card == 0, 0, rng.integers(1, 30))
-    reviews = Reviews(
-        user=1,
-        card=np.repeat(np.arange(cards), per_card),
-        day=np.zeros(cards * per_card, np.int64),
-        rating=rng.integers(1, 5, cards * per_card),
-        elapsed_days=np.where(gaps == 0, -1, gaps),
-        elapsed=gaps.astype(float),
-        row=np.arange(cards * per_card),
-    )
-    rows = np.flatnonzero(gaps)
-    model = ActR(fit="default").fit(reviews, rows, None)
-    model.predict(reviews, rows)
-    began = time.process_time()
-    model.predict(reviews, rows)
-    # About 1 microsecond a review; the bound only notices a loop over reviews.
-    assert (time.process_time() - began) / len(rows) < 20e-6

@@ -12,7 +12,7 @@ from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 
@@ -206,14 +206,3 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
     broken = dataclasses.replace(TASK.reviews, elapsed=elapsed)
     with pytest.raises(FitError, match=r"dash_act_r: user trial: the .*loss"):
         DashActR(fit=method).fit(broken, FOLD.train, None)
-
-
-def test_mistakes_in_options_are_told():
-    with pytest.raises(ConfigError, match=r"dash: parameters cannot be used:\n.* 9 are needed"):
-        Dash(parameters=[1, 2])
-    with pytest.raises(ConfigError, match=r"parameter 1 is 0\.0, outside 0\.001"):
-        DashActR(parameters=[1, 0.0, 1, 1, 1])
-    with pytest.raises(ConfigError, match="dash_mcm: fit=s0 is not one of: newton, lbfgs"):
-        DashMcm(fit="s0")
-    with pytest.raises(FitSkipped, match="dash_mcm: there are no training reviews"):
-        DashMcm().fit(TASK.reviews, np.array([], np.int64), None)

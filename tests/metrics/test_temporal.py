@@ -246,12 +246,6 @@ def test_a_curve_that_falls_the_wrong_way_is_caught_by_outcomes_alone():
     assert np.all(temporal_rates(wrong) == 0)
 
 
-def test_certain_and_wrong_predictions_cost_36_nats_here_too():
-    certain = curves([1.0, 0.0])
-    gained = permuted_losses(certain, np.array([1.0]), np.array([True]))
-    assert gained == pytest.approx(-0.5 * math.log(2.0**-52))
-
-
 def test_a_curve_is_scored_with_its_own_review(one_user):
     predictions = one_user(n=300, curves=30)
     shuffled = select(predictions, np.random.default_rng(2).permutation(300))

@@ -81,21 +81,6 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
         assert_same(task, log, same_day=keep_same_day)
 
 
-def test_large_groups_of_first_intervals_after_easy_go_beyond_a_year():
-    """Random logs hardly have groups this large."""
-    cards = np.repeat(np.arange(90), 3)
-    day = np.r_[[(0, gap, gap + 5) for gap in [365] * 30 + [366] * 30 + [9] * 30]].ravel()
-    order = np.argsort(day, kind="stable")
-    rating = np.full(len(cards), 4)
-    log = reviews_from_columns(
-        user=1, source="log", card=cards[order], rating=rating, day=day[order]
-    )
-    task = PROTOCOL(log, same_day=False)
-    assert_same(task, log, same_day=False)
-    scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
-    assert set(np.unique(task.reviews.elapsed[scored])) == {5.0, 9.0, 365.0}
-
-
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10**6), same_day=st.sampled_from([0.0, 0.3, 0.8]))
 def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed, same_day):
@@ -193,13 +178,6 @@ def test_six_scored_reviews_are_enough_and_five_are_not():
     assert [len(fold.test) for fold in task.folds] == [4] * 5
     with pytest.raises(FitSkipped, match="0 of 49"):
         PROTOCOL(log(19), same_day=False)
-
-
-def test_models_read_whole_days(make_log):
-    task = PROTOCOL(make_log(cards=60), same_day=True)
-    first = task.reviews.elapsed_days == -1
-    assert (task.reviews.elapsed[first] == 0).all()
-    assert (task.reviews.elapsed[~first] == task.reviews.elapsed_days[~first]).all()
 
 
 def test_models_see_nothing_finer_and_no_gaps(make_log):

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from srs_eval.algorithms.combined.wrapping import (
+    Combined,
     as_part,
     as_seen_by,
     curve_of,
@@ -32,9 +33,6 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
-    When,
-    latest,
-    when_of,
 )
 
 Vector = NDArray[np.float64]
@@ -80,7 +78,7 @@ class EnsembleCurves(EnsembleModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Ensemble:
+class Ensemble(Combined):
     """The mean of several algorithms' log-odds of recall, weighted by fixed or fitted shares.
 
     A logarithmic opinion pool: Genest & Zidek (1986), *Combining Probability Distributions: A
@@ -125,21 +123,8 @@ class Ensemble:
             require_above_zero("ensemble", f"shares.{name}", share)
 
     @property
-    def same_day(self) -> bool:
-        return any(member.same_day for member in self.members.values())
-
-    @property
-    def when(self) -> When:
-        """When the latest of the predictions is made."""
-        return latest(*(when_of(member) for member in self.members.values()))
-
-    @property
-    def pretrained(self) -> bool:
-        return any(getattr(member, "pretrained", False) for member in self.members.values())
-
-    @property
-    def sees_truth(self) -> bool:
-        return any(member.sees_truth for member in self.members.values())
+    def combined(self) -> tuple[Algorithm, ...]:
+        return tuple(self.members.values())
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EnsembleModel:
         """Fit the weights, then all algorithms, to `rows`."""
@@ -159,7 +144,7 @@ class Ensemble:
         previous: tuple[MemoryModel, ...] | None,
     ) -> EnsembleModel:
         weights, note = self._weights(reviews, rows, rng)
-        members = tuple(self.members.values())
+        members = self.combined
         earlier = previous or (None,) * len(members)
         models = tuple(
             fitted(member, *as_seen_by(member, reviews, rows), rng, model)
@@ -198,7 +183,7 @@ class Ensemble:
             if all(isinstance(model, CurveModel) for model in models)
             else EnsembleModel
         )
-        return kind(tuple(self.members.values()), models, weights, learned or Learned())
+        return kind(self.combined, models, weights, learned or Learned())
 
     def _weights(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator

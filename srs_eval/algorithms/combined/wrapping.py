@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from srs_eval.nouns import (
     Reviews,
     WarmStarting,
     When,
+    latest,
     when_of,
 )
 from srs_eval.nouns.capabilities import undeclared
@@ -30,28 +32,43 @@ Vector = NDArray[np.float64]
 _MOST = 20.0
 
 
-class Wrapper:
+class Combined(ABC):
+    """Base of algorithms made of others, which declares what these declare."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def combined(self) -> tuple[Algorithm, ...]:
+        """The other algorithms."""
+
+    @property
+    def same_day(self) -> bool:
+        return any(algorithm.same_day for algorithm in self.combined)
+
+    @property
+    def when(self) -> When:
+        return latest(*map(when_of, self.combined))
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether any starts from weights that were learned from other users."""
+        return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
+
+    @property
+    def sees_truth(self) -> bool:
+        return any(algorithm.sees_truth for algorithm in self.combined)
+
+
+class Wrapper(Combined):
     """Base of algorithms made of one other, `base`."""
 
     __slots__ = ()
     base: Algorithm
 
     @property
-    def same_day(self) -> bool:
-        return self.base.same_day
-
-    @property
-    def when(self) -> When:
-        """When the other algorithm's predictions are made."""
-        return when_of(self.base)
-
-    @property
-    def pretrained(self) -> bool:
-        return bool(getattr(self.base, "pretrained", False))
-
-    @property
-    def sees_truth(self) -> bool:
-        return self.base.sees_truth
+    def combined(self) -> tuple[Algorithm, ...]:
+        return (self.base,)
 
 
 def require_algorithm(owner: str, option: str, value: object) -> None:

@@ -206,13 +206,7 @@ class Collection:
         return {}
 
     def settings(self) -> tuple[int, Mapping[str, Any]]:
-        """Read the creation stamp in seconds, and the settings about the scheduler and days.
-
-        Returns
-        -------
-        (int, mapping of str to object)
-            Values are as Anki stored them: not checked.
-        """
+        """Read the creation stamp in seconds, and the settings on days, as Anki stored them."""
         rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
