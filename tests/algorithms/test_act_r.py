@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from random_logs import log_of
 
 from srs_eval.algorithms import history
 from srs_eval.algorithms.features import act_r
 from srs_eval.algorithms.features.act_r import ActivationEquations, ActR
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.nouns import Reviews
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 
@@ -80,15 +80,7 @@ def test_ratings_are_not_read():
 def test_spaced_reviews_are_remembered_longer_than_massed_ones():
     def after(gaps):
         gaps = np.array([0.0, *gaps])
-        reviews = Reviews(
-            user=1,
-            card=np.zeros(len(gaps), np.int64),
-            day=np.cumsum(gaps).astype(np.int64),
-            rating=np.full(len(gaps), 3),
-            elapsed_days=np.where(np.arange(len(gaps)) == 0, -1, gaps).astype(np.int64),
-            elapsed=gaps,
-            row=np.arange(len(gaps)),
-        )
+        reviews = log_of(np.zeros(len(gaps)), np.full(len(gaps), 3), gaps)
         model = ActR(fit="default").fit(reviews, np.array([1]), None)
         return model.predict(reviews, np.array([len(gaps) - 1]))[0]
 

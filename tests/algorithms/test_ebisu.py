@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from random_logs import log_of
 from scipy.integrate import quad
 
 from srs_eval.algorithms.half_life.ebisu import Ebisu, recall, updated
-from srs_eval.nouns import Reviews
 
 ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
 AT_ONCE = np.array([0.0])
@@ -11,16 +11,7 @@ AT_ONCE = np.array([0.0])
 
 def one_card(elapsed, recalled):
     """A card that was reviewed after each of these numbers of days."""
-    n = len(elapsed)
-    return Reviews(
-        user=1,
-        card=np.zeros(n, np.int64),
-        day=np.cumsum(elapsed).astype(np.int64),
-        rating=np.where(recalled, 3, 1),
-        elapsed_days=np.r_[-1, np.asarray(elapsed[1:], np.int64)],
-        elapsed=np.asarray(elapsed, float),
-        row=np.arange(n),
-    )
+    return log_of(np.zeros(len(elapsed)), np.where(recalled, 3, 1), elapsed)
 
 
 def moment(belief, power, when, recalled):

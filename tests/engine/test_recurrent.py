@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from random_logs import log_of
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
-from srs_eval.nouns import Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +33,12 @@ class Doubling:
         return half_life * m.where(rating > 1, 2.0 - p, 0.5), count + 1
 
 
-def log(card, rating, elapsed):
-    elapsed = np.asarray(elapsed, float)
-    n = len(elapsed)
-    return Reviews(
-        user=1,
-        card=np.asarray(card),
-        day=np.arange(n),
-        rating=np.asarray(rating),
-        elapsed_days=elapsed.astype(int),
-        elapsed=elapsed,
-        row=np.arange(n),
-    )
-
-
 def random_log(n=200, cards=15):
     rng = np.random.default_rng(3)
     card = rng.integers(0, cards, n)
     seen = [row in np.unique(card, return_index=True)[1] for row in range(n)]
     elapsed = np.where(seen, 0, rng.integers(0, 9, n))
-    return log(card, rng.integers(1, 5, n), elapsed)
+    return log_of(card, rng.integers(1, 5, n), elapsed)
 
 
 def one_card_after_another(reviews, first_half_life):

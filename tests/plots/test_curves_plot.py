@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from pairs import predicted
 
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
 from srs_eval.metrics.sums import add_up
@@ -28,16 +29,9 @@ def curves_of(halves, times=(1.0, 10.0, 100.0)) -> Curves:
 
 
 def predictions_of(days, p, recalled, *, curves=None, nth=None) -> Predictions:
-    n = len(days)
-    zeros = np.zeros(n, np.int64)
-    return Predictions(
-        users=("ada",),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=np.asarray(p, np.float64),
-        recalled=np.asarray(recalled, np.bool_),
+    return predicted(
+        p,
+        recalled,
         elapsed_days=np.asarray(days, np.float64),
         nth_review=None if nth is None else np.asarray(nth),
         curves=curves,

@@ -6,27 +6,13 @@ import pytest
 from cases import rest_slow
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from pairs import predicted
 
 from srs_eval import plots
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.nouns import Contribution, Curves, Predictions
-
-
-def made(p, recalled, **facts) -> Predictions:
-    n = len(p)
-    nothing = np.zeros(n, np.int64)
-    return Predictions(
-        users=("ada",),
-        user=nothing,
-        fold=nothing,
-        row=np.arange(n),
-        card=nothing,
-        p=np.asarray(p),
-        recalled=np.asarray(recalled, np.bool_),
-        **facts,
-    )
 
 
 def simulated(n: int, *, users: int = 1, curves: int = 40) -> Predictions:
@@ -39,14 +25,11 @@ def simulated(n: int, *, users: int = 1, curves: int = 40) -> Predictions:
     times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
     user = np.arange(n) % users
     zeros = np.zeros(n, np.int64)
-    return Predictions(
+    return predicted(
+        p.astype(np.float32),
+        rng.uniform(size=n) < p,
         users=tuple(range(users)),
         user=user,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=p.astype(np.float32),
-        recalled=rng.uniform(size=n) < p,
         elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
         nth_review=rng.integers(1, 20, n),
         lapses=zeros,
@@ -66,20 +49,20 @@ def ugly() -> dict[str, Predictions]:
     p = rng.beta(9, 1.2, 1000)
     recalled = rng.uniform(size=1000) < p
     return {
-        "none": made(np.zeros(0), []),
-        "one": made([0.9], [True]),
-        "two": made([0.9, 0.2], [True, False]),
-        "thirty": made(p[:30], recalled[:30]),
-        "constant": made(np.full(1000, 0.88), recalled),
-        "five levels": made(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
-        "all recalled": made(p, np.ones(1000)),
-        "all forgotten": made(p, np.zeros(1000)),
-        "certain and wrong": made(1.0 - recalled, recalled),
-        "certain and right": made(1.0 * recalled, recalled),
-        "some exactly 0 and 1": made(np.round(p, 1) * (p > 0.5), recalled),
-        "single precision": made(p.astype(np.float32), recalled),
-        "all low": made(rng.beta(1, 20, 1000), recalled),
-        "crowded at one": made(1 - 1e-9 * p, recalled),
+        "none": predicted(np.zeros(0), []),
+        "one": predicted([0.9], [True]),
+        "two": predicted([0.9, 0.2], [True, False]),
+        "thirty": predicted(p[:30], recalled[:30]),
+        "constant": predicted(np.full(1000, 0.88), recalled),
+        "five levels": predicted(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
+        "all recalled": predicted(p, np.ones(1000)),
+        "all forgotten": predicted(p, np.zeros(1000)),
+        "certain and wrong": predicted(1.0 - recalled, recalled),
+        "certain and right": predicted(1.0 * recalled, recalled),
+        "some exactly 0 and 1": predicted(np.round(p, 1) * (p > 0.5), recalled),
+        "single precision": predicted(p.astype(np.float32), recalled),
+        "all low": predicted(rng.beta(1, 20, 1000), recalled),
+        "crowded at one": predicted(1 - 1e-9 * p, recalled),
     }
 
 
