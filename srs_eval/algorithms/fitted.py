@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,9 @@ class Fitted(FitOptions):
         Whether Hard and Easy are taken for Good.
     """
 
+    # Class of the equations, and its arguments where days have fractions.
+    mathematics: ClassVar[type[Any]]
+    in_fractional_days: ClassVar[tuple[float, ...]] = ()
     # How many of the first parameters `newton` and `lbfgs` fit as logarithms.
     logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
@@ -69,9 +71,10 @@ class Fitted(FitOptions):
         require_bool(self.name, "binary", binary)
         self.binary = binary
 
-    @abstractmethod
     def equations(self, *, whole_days: bool) -> Equations:
         """Return the model as mathematics, for a log in whole or in fractional days."""
+        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
+        return equations
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""

@@ -150,6 +150,4 @@ class ActR(FittedLogOdds):
     """
 
     name = "act_r"
-
-    def log_odds(self, *, whole_days: bool) -> ActivationEquations:
-        return ActivationEquations()
+    mathematics = ActivationEquations

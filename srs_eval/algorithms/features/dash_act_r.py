@@ -84,7 +84,5 @@ class DashActR(FittedLogOdds):
     """
 
     name = "dash_act_r"
+    mathematics = FadingTraces
     recipe = Recipe()
-
-    def log_odds(self, *, whole_days: bool) -> FadingTraces:
-        return FadingTraces()

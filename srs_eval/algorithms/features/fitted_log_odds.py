@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,9 +25,12 @@ _TOLERANCE = 1e-7
 class FittedLogOdds(FitOptions):
     """Base of algorithms whose log-odds of recall look back at whole histories."""
 
-    @abstractmethod
+    mathematics: ClassVar[type[Any]]
+
     def log_odds(self, *, whole_days: bool) -> LogOdds:
         """Return the model as mathematics, for a log in whole or in fractional days."""
+        log_odds: LogOdds = self.mathematics()
+        return log_odds
 
     def widest_space(self) -> ParameterSpace:
         return self.log_odds(whole_days=False).parameters

@@ -62,6 +62,7 @@ class Logistic(FittedLogOdds):
     """
 
     name = "logistic"
+    mathematics = LogisticEquations
     same_day = True
     own_recency = "quartic"
     published_recency = "quartic"
@@ -76,9 +77,6 @@ class Logistic(FittedLogOdds):
         longest_history=None,
         decimals=None,
     )
-
-    def log_odds(self, *, whole_days: bool) -> LogisticEquations:
-        return LogisticEquations()
 
     def trained(
         self, log_odds: LogOdds, history: History, rows: IntArray, weight: Vector, start: Vector

@@ -11,7 +11,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -76,6 +76,5 @@ class Fsrs1(Fitted):
     """
 
     name = "fsrs1"
-
-    def equations(self, *, whole_days: bool) -> Fsrs1Equations:
-        return Fsrs1Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs1Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -77,6 +77,5 @@ class Fsrs2(Fitted):
     """
 
     name = "fsrs2"
-
-    def equations(self, *, whole_days: bool) -> Fsrs2Equations:
-        return Fsrs2Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs2Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -14,7 +14,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -78,6 +78,5 @@ class Fsrs3(Fitted):
     """
 
     name = "fsrs3"
-
-    def equations(self, *, whole_days: bool) -> Fsrs3Equations:
-        return Fsrs3Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs3Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -17,7 +17,7 @@ from srs_eval.algorithms.fsrs.family import (
     stability_after_failure,
     stability_after_pass,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
@@ -97,9 +97,8 @@ class Fsrs4(FsrsWithFirstStabilities):
     """
 
     name = "fsrs4"
+    mathematics = Fsrs4Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = Fsrs4Equations.decay
     later_prior = (0.5, 0.25)
-
-    def equations(self, *, whole_days: bool) -> Fsrs4Equations:
-        return Fsrs4Equations(shortest_stability(whole_days=whole_days))

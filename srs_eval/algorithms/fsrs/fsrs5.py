@@ -12,7 +12,7 @@ from srs_eval.algorithms.fsrs.family import (
     DampedDifficulty,
     power_forgetting,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
@@ -69,9 +69,8 @@ class Fsrs5(FsrsWithFirstStabilities):
     """
 
     name = "fsrs5"
+    mathematics = Fsrs5Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     same_day = True
     recipe = Recipe(penalty=1.0)
     first_decay = _DECAY
-
-    def equations(self, *, whole_days: bool) -> Fsrs5Equations:
-        return Fsrs5Equations(shortest_stability(whole_days=whole_days))

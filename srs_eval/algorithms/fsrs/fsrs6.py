@@ -78,15 +78,13 @@ class Fsrs6(FsrsWithFirstStabilities):
     """
 
     name = "fsrs6"
+    mathematics = Fsrs6Equations
     same_day = True
     methods = (*FsrsWithFirstStabilities.methods, "one_step")
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
     later_prior = (1.0, 0.25)
-
-    def equations(self, *, whole_days: bool) -> Fsrs6Equations:
-        return Fsrs6Equations()
 
     def trained(
         self,

@@ -168,10 +168,8 @@ class Fsrs7(FsrsFitted):
     """
 
     name = "fsrs7"
+    mathematics = Fsrs7Equations
     same_day = True
     methods = ("newton", "reference", "default")
     later_prior = (0.25, 1.0)
     recipe = Recipe(learning_rate=0.0118, betas=(0.70, 0.98), epochs=9, keep="last", penalty=0.3333)
-
-    def equations(self, *, whole_days: bool) -> Fsrs7Equations:
-        return Fsrs7Equations()

@@ -121,8 +121,6 @@ class Fsrs7Withdrawn(Fitted):
     """
 
     name = "fsrs7_withdrawn"
+    mathematics = Fsrs7WithdrawnEquations
     same_day = True
     methods = ("default",)
-
-    def equations(self, *, whole_days: bool) -> Fsrs7WithdrawnEquations:
-        return Fsrs7WithdrawnEquations()

@@ -55,9 +55,7 @@ class Hlr(Fitted):
     """
 
     name = "hlr"
+    mathematics = HlrEquations
     own_recency = "none"
     # Its inputs are counts, which all have the same length.
     recipe = Recipe(sort=False, longest_history=None, decimals=None)
-
-    def equations(self, *, whole_days: bool) -> HlrEquations:
-        return HlrEquations()

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.family import ExponentialForgetting
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -76,12 +76,11 @@ class Sm2Trainable(Fitted):
     """
 
     name = "sm2_trainable"
+    mathematics = Sm2TrainableEquations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     # From the published intervals alone a fit can get stuck far above the best one, where
     # days have fractions: of 12 simulated users, 3.
     starts = 3
-
-    def equations(self, *, whole_days: bool) -> Sm2TrainableEquations:
-        return Sm2TrainableEquations(shortest_stability(whole_days=whole_days))
 
     def space(self, equations: Equations) -> ParameterSpace:
         """Return the bounds, with both fixed intervals as short as any interval may be."""
