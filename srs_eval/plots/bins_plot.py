@@ -252,10 +252,7 @@ def _write(axes: Axes, gaps: BinGaps, share: FloatArray, row: int, column: int) 
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25, extend="both")
-    bar.set_label("prediction less recall")
+    bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
     bar.ax.yaxis.set_major_formatter(
         FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
     )
-    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
-    bar.outline.set_visible(False)

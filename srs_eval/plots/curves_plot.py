@@ -238,8 +238,7 @@ def _set_time_axis(axes: Axes) -> None:
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25)
-    bar.set_label("nth review of the card")
+    bar = style.colour_bar(figure, axes, shades, "nth review of the card")
     highest = shades.get_clim()[1]
     top = 3 if highest is None else int(highest)
     marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
@@ -248,5 +247,3 @@ def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
         FixedFormatter([f"{mark}+" if mark == marks[-1] else str(mark) for mark in marks])
     )
     bar.ax.minorticks_off()
-    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
-    bar.outline.set_visible(False)

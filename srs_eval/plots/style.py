@@ -13,6 +13,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
@@ -202,6 +204,17 @@ def counted(number: float, noun: str) -> str:
     ('5,020 reviews', '1 user')
     """
     return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
+
+
+def colour_bar(
+    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
+) -> Colorbar:
+    """Draw what colours mean beside axes."""
+    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25, extend=extend)
+    bar.set_label(label)
+    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.outline.set_visible(False)
+    return bar
 
 
 def save_figure(
