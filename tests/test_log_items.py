@@ -1,6 +1,5 @@
 """What a run tells its tracker."""
 
-
 import pytest
 
 from srs_eval.algorithms.baselines import Average

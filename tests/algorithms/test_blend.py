@@ -95,16 +95,6 @@ def test_an_answer_counts_from_the_day_after_or_from_the_next_review():
         np.testing.assert_array_equal(before != after, later)
 
 
-def test_a_prediction_does_not_depend_on_which_others_are_asked_for():
-    model = fitted(Blend(Hlr()))
-    whole = model.predict(REVIEWS, FOLD.test)
-    some = FOLD.test[3::7]
-    np.testing.assert_allclose(model.predict(REVIEWS, some), whole[3::7], rtol=1e-12)
-    curve = model.predict_at(REVIEWS, some, REVIEWS.elapsed[some, None] * [1.0, 2.0])
-    np.testing.assert_allclose(curve[:, 0], whole[3::7], rtol=1e-12)
-    assert (curve[:, 1] < curve[:, 0]).all()
-
-
 def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_others():
     begin = len(FOLD.train) - len(FOLD.train) // 4
     earlier = Hlr().fit(REVIEWS, FOLD.train[:begin], np.random.default_rng(0))
@@ -158,10 +148,6 @@ class Demanding(Hlr):
         if len(rows) < len(FOLD.train):
             raise FitSkipped("too few training reviews")
         return Hlr().fit(reviews, rows, rng)
-
-
-def test_too_few_reviews_for_two_fits_leave_recalibration_to_the_test():
-    assert fitted(Blend(Demanding())).parameters[:2] == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

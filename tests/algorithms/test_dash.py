@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from cases import rest_slow
 
-from srs_eval.algorithms import history
 from srs_eval.algorithms.features.dash import Dash, DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
@@ -66,21 +65,6 @@ def test_a_window_holds_what_is_just_as_old():
     seen, passed = counts[:, ::2], counts[:, 1::2]
     assert seen.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 3, 3], [1, 1, 3, 4]]
     assert passed.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 2, 2], [1, 1, 2, 3]]
-
-
-def test_memory_is_bounded_and_changes_nothing(monkeypatch):
-    rows = np.arange(len(SECONDS))
-    expected = [
-        relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
-        for relative in RELATIVES
-    ]
-    monkeypatch.setattr(history, "HELD", 5)
-    past = history_of(SECONDS)
-    longest = max(len(pairs.age) for pairs in past.pairs(rows, SECONDS.elapsed))
-    assert longest == past.nth.max() > 5
-    for relative, p in zip(RELATIVES, expected, strict=True):
-        found = relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
-        np.testing.assert_array_equal(found, p)
 
 
 def traces_by_pytorch(reviews, rows, w):
@@ -149,18 +133,6 @@ def test_the_curvature_is_that_of_the_loss(relative):
         step = 1e-5 * np.eye(9)[number]
         change = loss.gradient(centre + step).gradient - loss.gradient(centre - step).gradient
         np.testing.assert_allclose(row, change / 2e-5, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("relative", [Dash, DashMcm])
-def test_both_ways_to_minimise_find_the_one_minimum(relative):
-    loss, _ = loss_of(relative())
-    ends = [
-        relative(fit=method).fit(TASK.reviews, FOLD.train, None) for method in ("newton", "lbfgs")
-    ]
-    at = [loss.gradient(np.array(end.parameters)) for end in ends]
-    assert at[0].loss == pytest.approx(at[1].loss, rel=1e-6)
-    np.testing.assert_allclose(at[0].gradient / len(FOLD.train), 0.0, atol=5e-4)
-    assert (np.array(ends[0].learned.standard_errors) > 0).all()
 
 
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():

@@ -8,7 +8,6 @@ from cases import rest_slow
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks.toy_log import trial_task
@@ -74,20 +73,6 @@ def test_standard_errors_come_with_a_fit_and_shrink_with_more_reviews():
     many = fitted(Hlr()).learned.standard_errors
     assert (np.array(many) < np.array(few)).all()
     assert (np.array(many) > 0).all()
-
-
-def test_a_parameter_at_its_bound_has_no_standard_error():
-    model = fitted(Fsrs6(prior_weight=0.0))
-    space = Fsrs6().widest_space()
-    free = (np.array(model.parameters) > space.lower) & (np.array(model.parameters) < space.upper)
-    assert not free.all()
-    assert np.isnan(np.array(model.learned.standard_errors)[~free]).all()
-
-
-def test_parameters_that_have_an_order_keep_it():
-    model = fitted(Fsrs7())
-    for low, high in Fsrs7().widest_space().ordered:
-        assert model.parameters[low] <= model.parameters[high]
 
 
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])

@@ -89,14 +89,6 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
     assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
 
 
-def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions():
-    rng = np.random.default_rng(4)
-    p = rng.beta(9, 1.2, 2000)
-    expected = np.mean([smece_exact(p, rng.random(2000) < p) for _ in range(80)])
-    curve = reliability_of(counted(p, rng.random(2000) < p**2), resamples=20)
-    assert curve.smece_floor == pytest.approx(expected, rel=0.08)
-
-
 def test_weights_of_reviews_count_as_shares_of_reviews():
     whole = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
     halves = Tally(whole.p, whole.forgotten / 2, whole.recalled / 2)

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
@@ -211,15 +209,3 @@ def test_a_real_log_has_the_published_counts(josh, same_day):
     assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
     assert task.log_row[tested[0]] + 1 == 3330
     assert_same(task, josh, same_day=same_day)
-
-
-@pytest.mark.parametrize("user", [8, 36])
-def test_real_users_of_the_public_layout_run(real_logs, user):
-    source = RevlogsFolder(path=real_logs / "anki-mit", users=[user])
-    log = source.read(user)
-    for same_day in (False, True):
-        task = PROTOCOL(log, same_day=same_day)
-        assert_same(task, log, same_day=same_day)
-        for fold in task.folds:
-            model = Average().fit(task.reviews, fold.train, np.random.default_rng(0))
-            assert len(model.predict(task.reviews, fold.test)) == len(fold.test)
