@@ -6,16 +6,19 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sphinx import addnodes
+
 from srs_eval import __version__
 
 if TYPE_CHECKING:
+    from docutils import nodes
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/srs-eval/srs_eval"
 
 project = "srs_eval"
-author = copyright = "The srs_eval authors"  # noqa: A001 - Sphinx's name for it
+author = copyright = "The srs_eval authors"
 version = release = __version__
 extensions = [
     "myst_nb",
@@ -47,8 +50,6 @@ copybutton_exclude = ".linenos, .gp, .go"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 default_role = "literal"
-# Words in the types of docstrings that are also names of attributes.
-suppress_warnings = ["ref.python"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
@@ -78,6 +79,13 @@ def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
     text[0] = re.sub(r'<a id="(\w+)"></a>\n?', r"(\1)=\n", linked)
 
 
+def unlink_words(_app: Sphinx, page: nodes.document) -> None:
+    """Take plain words in the types of docstrings, such as "table", for words."""
+    for link in list(page.findall(addnodes.pending_xref)):
+        if link["reftype"] == "class" and link["reftarget"].islower():
+            link.replace_self(link.children)
+
+
 def lead_home(app: Sphinx, error: Exception | None) -> None:
     """Let the address of the site itself lead to the first page."""
     if error is None and app.builder.format == "html":
@@ -86,6 +94,7 @@ def lead_home(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the two functions above."""
+    """Connect the functions above."""
     app.connect("source-read", adapt)
+    app.connect("doctree-read", unlink_words)
     app.connect("build-finished", lead_home)
