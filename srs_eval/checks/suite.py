@@ -57,14 +57,22 @@ from srs_eval.nouns.capabilities import misspelt, undeclared
 
 
 def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
-    """Run every check and report all that failed in one `CheckFailed`.
+    """Run every check and report all that failed.
 
     The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
     detect that it is being checked, by the length of the log or by its caller, and behave until it
     is evaluated; and what it does on rare occasions only may not occur here. The one check that is
     left out is `check_pretraining_users_are_refused`, because pretraining may take days.
 
-    `task` is what a protocol makes of one user's log; by default each check invents a small log.
+    Parameters
+    ----------
+    task : Task, optional
+        What a protocol makes of one user's log; by default each check invents a small log.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every check that failed, and why.
     """
     if missing := undeclared(algorithm):
         raise CheckFailed(

@@ -81,6 +81,11 @@ def test_constant_predictions_leave_the_mean_bias():
     assert abs(mbe(p, recalled)) == pytest.approx(0.2)
 
 
+def test_bandwidths_may_be_as_small_as_numbers_get():
+    p, recalled = [0.0, 0.0, 1.0, 5e-324], [False, False, False, True]
+    assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
+
+
 def test_smoothing_keeps_the_mass():
     masses = np.random.default_rng(0).random(129)
     field = CosineField.of(masses)
