@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class FlatModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Average(Traits):
+class Average(Algorithm):
     """The share of training reviews that were recalled (AVG).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
@@ -55,7 +54,7 @@ class Average(Traits):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Traits):
+class Constant(Algorithm):
     """The same probability for every user, fixed beforehand (90% in the public benchmark).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads

@@ -11,10 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 
 
 def _follow(
@@ -57,7 +56,7 @@ class MovingAverageModel:
 
 
 @dataclass(frozen=True, slots=True)
-class MovingAverage(Traits):
+class MovingAverage(Algorithm):
     """A moving average of a user's outcomes that never looks at the card (MOVING-AVG).
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`

@@ -16,10 +16,9 @@ from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features.logistic_features import counted_before, on_same_day
 from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -84,7 +83,7 @@ class BoostedTreesModel(HistoryModel):
 
 
 @dataclass(frozen=True, slots=True)
-class BoostedTrees(Traits):
+class BoostedTrees(Algorithm):
     """Gradient-boosted decision trees, grown to lower the log loss of one user's reviews.
 
     Friedman (2001), *Greedy Function Approximation: A Gradient Boosting Machine*, The Annals of

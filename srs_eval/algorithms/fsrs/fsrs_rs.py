@@ -13,10 +13,9 @@ import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews, User
+from srs_eval.nouns import Algorithm, IntArray, Reviews, User
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4
@@ -27,7 +26,7 @@ _MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class FsrsRs(Traits):
+class FsrsRs(Algorithm):
     """FSRS-6 as the package fsrs-rs-python trains it (FSRS-rs).
 
     The optimiser is https://github.com/open-spaced-repetition/fsrs-rs. It is handed one history

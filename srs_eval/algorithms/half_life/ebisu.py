@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
-from srs_eval.algorithms.traits import CurveOnly, Traits
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews
 
 Vector = NDArray[np.float64]
 
@@ -151,7 +151,7 @@ class EbisuModel(CurveOnly):
 
 
 @dataclass(frozen=True, slots=True)
-class Ebisu(Traits):
+class Ebisu(Algorithm):
     """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
 
     Fasih, *Ebisu: intelligent quiz scheduling*, https://fasiha.github.io/ebisu/. Reads elapsed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.traits import CurveOnly
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 

@@ -24,9 +24,8 @@ from srs_eval.algorithms.half_life.half_life import (
     recall,
 )
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.algorithms.traits import Traits
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 _LN2 = math.log(2)
 _RATE = 0.001
@@ -105,7 +104,7 @@ _descended: _Sequential = numba.njit()(_descend)
 
 
 @dataclass(frozen=True, slots=True)
-class HlrDuolingo(Traits):
+class HlrDuolingo(Algorithm):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
 
     Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*, ACL,

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 _LONGEST_INTERVAL = 36500.0
 
@@ -59,7 +58,7 @@ class Sm2Equations:
 
 
 @dataclass(frozen=True, slots=True)
-class Sm2(Traits):
+class Sm2(Algorithm):
     """SM-2 as published, nothing learned.
 
     Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,

@@ -1,23 +1,10 @@
-"""What most algorithms and models share: their traits, and predictions read off a curve."""
+"""Models whose predictions are read off their forgetting curve."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
-
-
-class Traits:
-    """Base of algorithms that skip same-day reviews and predict at the card's previous review.
-
-    Subclasses declare what is otherwise: see `srs_eval.nouns.Algorithm`.
-    """
-
-    __slots__ = ()
-    same_day: ClassVar[bool] = False
-    when: ClassVar[When] = "previous_review"
-    sees_truth: ClassVar[bool] = False
+from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 
 class CurveOnly(ABC):
