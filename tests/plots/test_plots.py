@@ -136,7 +136,7 @@ def test_titles_are_taken_literally_and_cut_to_fit():
     assert title.get_window_extent().x1 < figure.bbox.x1
 
 
-@pytest.mark.parametrize("name", [name for name in plots.__all__ if name.startswith("plot_")])
+@pytest.mark.parametrize("name", [name for name in vars(plots) if name.startswith("plot_")])
 def test_functions_on_axes_touch_nothing_else(name):
     some = simulated(300)
     scores = user_scores()["log_loss"]
