@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.fit_options import HALF_LIFE, NOT_CONVERGED, FitOptions
 from srs_eval.algorithms.options import require_bool
@@ -30,9 +29,7 @@ from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
 
 
 class Fitted(FitOptions):

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
 # Pairs of reviews, or places in a table of cards, that are held in memory at once.
 HELD = 1 << 20

@@ -33,11 +33,13 @@ from srs_eval.nouns.values import (
     Fold as Fold,
     IntArray as IntArray,
     Learned as Learned,
+    Matrix as Matrix,
     Part as Part,
     Predictions as Predictions,
     Reviews as Reviews,
     Task as Task,
     User as User,
+    Vector as Vector,
 )
 from srs_eval.nouns.when import (
     WHEN as WHEN,

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
@@ -31,16 +30,15 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
+    Matrix,
     MemoryModel,
     Part,
     Reviews,
+    Vector,
     When,
     latest,
     when_of,
 )
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 # Tried where the half-life is chosen by evidence, and kept where there is none.
 _HALF_LIVES, _USUAL = (50.0, 200.0, 1000.0), 1000.0

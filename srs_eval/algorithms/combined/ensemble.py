@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
@@ -30,13 +29,12 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
+    Matrix,
     MemoryModel,
     Part,
     Reviews,
+    Vector,
 )
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 # Of the training reviews, in time order, what decides the weights, and at least how many.
 _LATEST = 0.25

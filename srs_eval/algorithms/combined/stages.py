@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.combined.wrapping import Vector, as_seen_by, curve_of, fitted, log_odds
+from srs_eval.algorithms.combined.wrapping import as_seen_by, curve_of, fitted, log_odds
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews, Vector
 
 _SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 _FEWEST = 20

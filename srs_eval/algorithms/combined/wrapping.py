@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from srs_eval.errors import ConfigError
@@ -19,14 +18,13 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    Vector,
     WarmStarting,
     When,
     latest,
     when_of,
 )
 from srs_eval.nouns.capabilities import undeclared
-
-Vector = NDArray[np.float64]
 
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
 _MOST = 20.0

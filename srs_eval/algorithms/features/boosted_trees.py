@@ -18,10 +18,16 @@ from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, MemoryModel, Reviews
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import (
+    Algorithm,
+    FloatArray,
+    IntArray,
+    Learned,
+    Matrix,
+    MemoryModel,
+    Reviews,
+    Vector,
+)
 
 # The first two columns are all that depends on the interval of the predicted review.
 _FALLS_WITH_TIME = (-1, 1)

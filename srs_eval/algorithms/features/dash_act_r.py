@@ -10,10 +10,10 @@ import numpy as np
 
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Slopes
-from srs_eval.algorithms.history import History, Vector
+from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Vector
 
 _INF = math.inf
 # In days: of younger reviews the power law would make too much.

@@ -8,14 +8,14 @@ import numpy as np
 
 from srs_eval.algorithms.features.log_odds import LogLoss, LogOdds, LogOddsModel, log_loss_of
 from srs_eval.algorithms.fit_options import NOT_CONVERGED, FitOptions
-from srs_eval.algorithms.history import History, Vector, history_of
+from srs_eval.algorithms.history import History, history_of
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
 from srs_eval.engine.objective import penalty_matrix, standard_errors
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import descend
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
 
 # In double precision a fit can end nearer to the minimum than in single precision; where
 # parameters stand in for each other, steps with little gain can still add up.

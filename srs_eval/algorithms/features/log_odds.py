@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from srs_eval.algorithms.history import History, HistoryModel, Vector
+from srs_eval.algorithms.history import History, HistoryModel
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Learned
+from srs_eval.nouns import FloatArray, IntArray, Learned, Vector
 
 Slopes = NDArray[np.float64]
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].

@@ -12,11 +12,11 @@ import numpy as np
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Linear, LogLoss, LogOdds
 from srs_eval.algorithms.features.logistic_features import features
-from srs_eval.algorithms.history import History, Vector
+from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Adam, Recipe, shuffles
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Vector
 
 # fmt: off
 _MEAN = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.history import History, Vector
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.algorithms.history import History
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Vector
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 

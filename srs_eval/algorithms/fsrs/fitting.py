@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.fitted import Fitted, Vector
+from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, Vector
 
 # The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
 SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)

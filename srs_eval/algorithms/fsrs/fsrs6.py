@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from srs_eval.algorithms.fitted import Vector
 from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
@@ -17,7 +16,7 @@ from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, Vector
 
 _SHORTEST_STABILITY = 0.001
 

@@ -6,15 +6,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews, Vector
 
 # Alpha, beta and half-life before the first review.
 _START = (0.2, 0.2, 512.0)

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
-Vector = NDArray[np.float64]
 # Base-2 logarithms of half-lives in days, from counts of right and wrong answers.
 LogHalfLife = Callable[[Vector, Vector], Vector]
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from srs_eval.algorithms.half_life.half_life import (
@@ -18,20 +17,17 @@ from srs_eval.algorithms.half_life.half_life import (
     MOST,
     SHORTEST,
     HalfLifeModel,
-    Vector,
     counts_before,
     half_life,
     recall,
 )
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Matrix, Reviews, Vector
 
 _LN2 = math.log(2)
 _RATE = 0.001
 _FEATURES = 3
-
-Matrix = NDArray[np.float64]
 
 
 def features(right: Vector, wrong: Vector) -> Matrix:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.nouns import Algorithm, IntArray, Reviews
+from srs_eval.algorithms.half_life.half_life import HalfLifeModel
+from srs_eval.nouns import Algorithm, IntArray, Reviews, Vector
 
 _SLOPE, _START = 2.35, -16.46
 
