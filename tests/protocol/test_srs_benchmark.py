@@ -31,27 +31,6 @@ HISTORIES = {
 }
 
 
-def assert_same(task, log, *, same_day):
-    """Compare a task with what the loops make of the same log."""
-    rows = plain_protocol.scored_rows(log, short=same_day)
-    reviews = task.reviews
-    for fold, (train, test) in zip(task.folds, plain_protocol.folds(rows), strict=True):
-        for found, expected in ((fold.train, train), (fold.test, test)):
-            assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
-            assert task.nth_review[found].tolist() == [row["i"] for row in expected]
-            assert task.lapses[found].tolist() == [row["lapses"] for row in expected]
-            assert reviews.elapsed[found].tolist() == [row["interval"] for row in expected]
-    history = {}
-    expected = {row["review_th"] - 1: row["history"] for row in rows}
-    columns = (task.log_row, reviews.card, reviews.elapsed, reviews.rating)
-    for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
-        earlier = history.setdefault(card, [])
-        if row in expected:
-            assert earlier == expected.pop(row)
-        earlier.append((elapsed, rating))
-    assert not expected
-
-
 @settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
@@ -76,7 +55,8 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
     except FitSkipped:
         assert len(plain_protocol.scored_rows(log, short=keep_same_day)) < 6
     else:
-        assert_same(task, log, same_day=keep_same_day)
+        rows = plain_protocol.scored_rows(log, short=keep_same_day)
+        plain_protocol.assert_same(task, plain_protocol.folds(rows))
 
 
 @settings(deadline=None, max_examples=20)
@@ -208,4 +188,5 @@ def test_a_real_log_has_the_published_counts(josh, same_day):
     assert len(tested) == 5020
     assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
     assert task.log_row[tested[0]] + 1 == 3330
-    assert_same(task, josh, same_day=same_day)
+    rows = plain_protocol.scored_rows(josh, short=same_day)
+    plain_protocol.assert_same(task, plain_protocol.folds(rows))
