@@ -83,12 +83,7 @@ class CardRows:
 
 
 def rows_by_card(card: IntArray) -> CardRows:
-    """Find the rows of each card.
-
-    Parameters
-    ----------
-    card : int [n]
-        Card of each review, in time order.
+    """Find the rows of each card; reviews are in time order.
 
     Examples
     --------
@@ -115,18 +110,7 @@ def order_by_card(card: IntArray) -> IntArray:
 
 
 def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
-    """Count, for each review, the events at earlier reviews of the same card.
-
-    Parameters
-    ----------
-    card : int [n]
-        Card of each review, in time order.
-    event : bool [n]
-        What to count.
-
-    Returns
-    -------
-    int64 [n]
+    """Count, for each review, the events at earlier reviews of the same card, in time order.
 
     Examples
     --------

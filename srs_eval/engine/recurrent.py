@@ -22,24 +22,15 @@ _MATHS = NumpyMaths()
 class RecurrentModel:
     """Equations with numbers in them: a memory model with a forgetting curve.
 
-    Attributes
-    ----------
-    equations : Equations
-        The model as mathematics.
-    parameters : tuple of float
-        Its numbers, as many as the equations ask for.
-    learned : Learned
-        How they were found.
-
     Raises
     ------
     FitError
         If there are not as many parameters as the equations have.
     """
 
-    equations: Equations
-    parameters: tuple[float, ...]
-    learned: Learned = field(default_factory=Learned)
+    equations: Equations  # The model as mathematics
+    parameters: tuple[float, ...]  # Its numbers, as many as the equations ask for
+    learned: Learned = field(default_factory=Learned)  # How they were found
 
     def __post_init__(self) -> None:
         """Refuse the parameters of other equations, such as those of another version."""

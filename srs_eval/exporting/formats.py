@@ -41,24 +41,13 @@ _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """A fit as an app reads it.
+    """A fit as an app reads it."""
 
-    Attributes
-    ----------
-    text : str
-        What the app reads.
-    learned : str
-        How many reviews it was learned from, and how many it has not seen.
-    use : callable
-        Says in one line what to do with it, given the file it is in; None where it was printed.
-    notes : tuple of str
-        What should be known of it.
-    """
-
-    text: str
-    learned: str
+    text: str  # What the app reads
+    learned: str  # How many reviews it was learned from, and how many it has not seen
+    # Says in one line what to do with it, given the file it is in; None where it was printed
     use: Callable[[Path | None], str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # What should be known of it
 
     def __str__(self) -> str:
         """Return what the app reads."""

@@ -40,14 +40,9 @@ BAND_CELLS = 2**10
 
 @dataclass(frozen=True, slots=True)
 class CorpParts:
-    """Parts of a mean score: miscalibration - discrimination + uncertainty.
+    """Parts of a mean score: miscalibration - discrimination + uncertainty."""
 
-    Attributes
-    ----------
-    score, miscalibration, discrimination, uncertainty : float
-        None below 0; in nats for the log score. NaN if there are no reviews.
-    """
-
+    # None below 0; in nats for the log score. NaN if there are no reviews
     score: float
     miscalibration: float
     discrimination: float
@@ -56,23 +51,13 @@ class CorpParts:
 
 @dataclass(frozen=True, slots=True)
 class Corp:
-    """An increasing calibration curve, and the two scores decomposed by it.
+    """An increasing calibration curve, and the two scores decomposed by it."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Distinct predictions.
-    start : int64 [blocks + 1]
-        Where in `p` each level stretch of the curve begins; the last entry is m.
-    share : float64 [blocks], increasing
-        Share of recalls of each stretch.
-    brier, log : CorpParts
-        Parts of the Brier score and of the log loss.
-    """
-
-    p: FloatArray
+    p: FloatArray  # [m], increasing: Distinct predictions
+    # [blocks + 1]: Where in `p` each level stretch of the curve begins; the last entry is m
     start: IntArray
-    share: FloatArray
+    share: FloatArray  # [blocks], increasing: Share of recalls of each stretch
+    # Parts of the Brier score and of the log loss
     brier: CorpParts
     log: CorpParts
 
@@ -192,15 +177,7 @@ MOST: dict[Score, float] = {"brier": 0.25, "log": math.log(2)}
 
 @dataclass(frozen=True, slots=True)
 class CorpPart(SketchMetric):
-    """One part of a CORP decomposition: see `corp`.
-
-    Parameters
-    ----------
-    part : {"miscalibration", "discrimination", "uncertainty"}
-        Which part.
-    score : {"brier", "log"}
-        Of which score.
-    """
+    """One part of a CORP decomposition of the Brier score or the log loss: see `corp`."""
 
     part: Part = "miscalibration"
     score: Score = "brier"

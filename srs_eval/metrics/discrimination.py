@@ -32,22 +32,14 @@ def auc_of(counted: Tally) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RocCurve:
-    """A receiver operating characteristic, thinned for drawing.
+    """A receiver operating characteristic, thinned for drawing."""
 
-    Attributes
-    ----------
-    fpr, tpr : float64 [m]
-        From (0, 0) to (1, 1); empty where one of the outcomes never happened.
-    at : tuple of (threshold, fpr, tpr)
-        Exact operating points of the rule "recalled if p >= threshold".
-    auc : float
-        Area under the complete curve; NaN where it is not defined.
-    """
-
+    # [m]: From (0, 0) to (1, 1); empty where one of the outcomes never happened
     fpr: FloatArray
     tpr: FloatArray
+    # Exact operating points of the rule "recalled if p >= threshold"
     at: tuple[tuple[float, float, float], ...]
-    auc: float
+    auc: float  # Area under the complete curve; NaN where it is not defined
 
 
 def roc_of(

@@ -162,13 +162,7 @@ class Ici(SketchMetric):
 
 @dataclass(frozen=True, slots=True)
 class IciQuantile(SketchMetric):
-    """Quantile over reviews of the distance that `Ici` is the mean of.
-
-    Parameters
-    ----------
-    share : float
-        Share of the reviews that are no further off, in (0, 1].
-    """
+    """Quantile over reviews of the distance `Ici` is the mean of: a `share` is no further off."""
 
     share: float = 0.5
     better, section = "lower", "calibration"

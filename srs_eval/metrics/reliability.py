@@ -25,45 +25,24 @@ TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityCurve:
-    """A calibration curve smoothed at the SmoothECE bandwidth, on a grid of predictions.
+    """A calibration curve smoothed at the SmoothECE bandwidth, on a grid of predictions."""
 
-    Attributes
-    ----------
-    p_grid : float64 [m]
-        Predicted probabilities, evenly spaced from 0 to 1.
-    observed : float64 [m]
-        Smoothed share of recalls near each of them; NaN where nothing was predicted.
-    density : float64 [m]
-        Density of the predictions; its integral over [0, 1] is 1.
-    lo, hi : float64 [m]
-        Pointwise 95 % bootstrap band of `observed`; NaN where `observed` is.
-    null_lo, null_hi : float64 [m]
-        Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
-        `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve.
-    smece : float
-        SmoothECE (the exact fixed point).
-    half_width : float
-        Larger side of the basic bootstrap interval of `smece`.
-    smece_floor : float
-        Expected SmoothECE if every prediction is the true probability.
-    sigma : float
-        Bandwidth of the curve: SmoothECE itself, but at least 0.002.
-    n : float
-        Number of predictions.
-    """
-
-    p_grid: FloatArray
+    p_grid: FloatArray  # [m]: Predicted probabilities, evenly spaced from 0 to 1
+    # [m]: Smoothed share of recalls near each of them; NaN where nothing was predicted
     observed: FloatArray
-    density: FloatArray
+    density: FloatArray  # [m]: Density of the predictions; its integral over [0, 1] is 1
+    # [m]: Pointwise 95 % bootstrap band of `observed`; NaN where `observed` is
     lo: FloatArray
     hi: FloatArray
+    # [m]: Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
+    # `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve
     null_lo: FloatArray
     null_hi: FloatArray
-    smece: float
-    half_width: float
-    smece_floor: float
-    sigma: float
-    n: float
+    smece: float  # SmoothECE (the exact fixed point)
+    half_width: float  # Larger side of the basic bootstrap interval of `smece`
+    smece_floor: float  # Expected SmoothECE if every prediction is the true probability
+    sigma: float  # Bandwidth of the curve: SmoothECE itself, but at least 0.002
+    n: float  # Number of predictions
 
 
 def reliability_of(

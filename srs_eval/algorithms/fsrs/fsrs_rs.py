@@ -95,20 +95,7 @@ class FsrsRs(Algorithm):
 
 
 def training_items(package: Any, reviews: Reviews, rows: IntArray) -> list[Any]:
-    """Turn training reviews into the package's items: each with the card's reviews before it.
-
-    Parameters
-    ----------
-    package : module
-        ``fsrs_rs_python``.
-    rows : int64 [n]
-        Ascending row numbers.
-
-    Returns
-    -------
-    list of FSRSItem, n
-        In review order.
-    """
+    """Turn training reviews into the package's items, each with the card's reviews before it."""
     seen = int(rows[-1]) + 1
     wanted = np.zeros(seen, np.bool_)
     wanted[rows] = True
