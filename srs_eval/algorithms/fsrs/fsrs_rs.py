@@ -44,11 +44,6 @@ class FsrsRs(Algorithm):
     card_ids : bool
         Whether the package knows which reviews are of the same card. It then walks each
         card once, which is faster, and its batches are of cards, which gives other numbers.
-
-    Raises
-    ------
-    ConfigError
-        If the package is not installed, or an option is not one of its choices.
     """
 
     same_day: ClassVar[bool] = True
@@ -62,15 +57,7 @@ class FsrsRs(Algorithm):
             raise ConfigError(_MISSING.format(problem="is not installed"))
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Learn the parameters from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there is nothing that the package can learn initial stabilities from.
-        FitError
-            If the package fails, or returns numbers that are not finite.
-        """
+        """Learn the parameters from the outcomes of `rows`."""
         user = reviews.user
         if len(rows) == 0:
             raise FitSkipped("fsrs_rs: there are no training reviews to learn from")
