@@ -234,7 +234,8 @@ def test_running_twice_and_in_threads_changes_nothing(result):
         pd.testing.assert_frame_equal(made.predictions, result.predictions)
 
 
-@pytest.mark.parametrize("workers", rest_slow([2, None]))
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, None])
 def test_processes_change_nothing(result, workers):
     made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", workers=workers)
     pd.testing.assert_frame_equal(made.scores, result.scores)

@@ -373,6 +373,7 @@ def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: H
     assert "vs_constant/log_loss_percent" in Path("out/1_sm2/items.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     here: Here, plugin: str
 ) -> None:

@@ -77,6 +77,7 @@ def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh):
     assert log_loss(p_by_card, recalled) == pytest.approx(log_loss(p_apart, recalled), abs=0.005)
 
 
+@pytest.mark.slow
 @needs_package
 def test_it_is_honest_when_it_is_told_the_cards():
     check_algorithm(FsrsRs(card_ids=True))

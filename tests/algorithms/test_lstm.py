@@ -88,6 +88,7 @@ def test_extreme_weights_give_probabilities(weight):
     assert ((p > 0) & (p < 1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", rest_slow([Lstm(hidden=3), Lstm()]))
 def test_a_fit_improves_on_its_start(algorithm):
     reviews, rows, _ = trial()
@@ -230,6 +231,7 @@ def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
     assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331
 
 
+@pytest.mark.slow
 def test_it_needs_no_pytorch():
     code = (
         "import sys\n"

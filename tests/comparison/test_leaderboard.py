@@ -62,6 +62,7 @@ def test_what_ranks_behind_and_the_order_of_columns_change_nothing():
     assert dict(zip(turned, leaderboard_of(turned).to_best, strict=True)) == whole
 
 
+@pytest.mark.slow
 def test_ten_hopeless_models_change_no_verdict_on_two_good_ones():
     rng = np.random.default_rng(0)
     for _ in range(50):

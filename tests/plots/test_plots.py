@@ -175,6 +175,7 @@ def test_functions_on_axes_touch_nothing_else(name):
     assert matplotlib._pylab_helpers.Gcf.figs == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rest_slow(["calibration", "corp", "roc"]))
 def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     some = simulated(300)
@@ -196,6 +197,7 @@ def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     assert plain.read_bytes() == styled.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rest_slow(FIGURES))
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
