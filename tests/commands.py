@@ -33,7 +33,7 @@ SMALL = (
 QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
-_simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
+simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
 _composed = ConfigLoaderImpl.load_configuration
 # The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
 _new_store: list[bytes] = []
@@ -85,7 +85,7 @@ def run_here(words: Sequence[str]) -> int:
 
     with (
         stores_from_template(),
-        patch.object(SyntheticUsers, "read", lambda source, user: _simulated(source, user)),
+        patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)),
         patch.object(ConfigLoaderImpl, "load_configuration", compose),
     ):
         return command(list(words))

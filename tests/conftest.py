@@ -26,7 +26,7 @@ SHARED = Path(__file__).parents[1] / "../shared/data"
 
 
 class _FromBothEnds(LoadFileScheduling):
-    """Give files to workers in order, from either end: neighbours import and compile the same."""
+    """Assign files to workers in order, from either end: neighbours import and compile the same."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if self.nodes.index(node) % 2:

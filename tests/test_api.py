@@ -10,15 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import rest_slow
+from commands import simulated
 
 import srs_eval as se
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitError, ReviewLogError
 
 SMALL = {"users": 2, "size_scale": 0.02, "panel": "quick"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _simulated_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SyntheticUsers, "read", lambda source, user: simulated(source, user))
+        yield
+
+
 @pytest.fixture(scope="module")
-def result():
+def result(_simulated_once):
     return se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", progress=False)
 
 

@@ -79,6 +79,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 WORDS = (*SMALL, *QUIET)
+SWEEP = ("-m", "algo=avg,sm2,hlr", "panel=quick")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A sweep over three algorithms."""
     folder = tmp_path_factory.mktemp("sweep") / "out"
-    return finished(folder, "-m", "algo=avg,sm2,hlr", f"hydra.sweep.dir={folder}")
+    return finished(folder, *SWEEP, f"hydra.sweep.dir={folder}")
 
 
 # ---- help and start-up
@@ -446,7 +447,7 @@ def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
 ) -> None:
     sweep.copied_to(here.folder / "out")
     before = (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns
-    done = here("-m", "algo=avg,sm2,hlr", *WORDS, "hydra.sweep.dir=out", "resume=true")
+    done = here(*SWEEP, *WORDS, "hydra.sweep.dir=out", "resume=true")
     assert done.status == 0, done.err
     assert done.out.count("finished before") >= 3
     assert "to best" in done.out

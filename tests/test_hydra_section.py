@@ -92,13 +92,11 @@ def test_a_sweep_that_is_hidden_in_an_overlay_is_checked_too(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    rest_slow(
-        [
-            ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: " + FOLDER + "}"],
-            ["hydra.run.dir=out", "hydra.verbose=true"],
-            ["hydra.run.dir=out", "hydra/job_logging=stdout"],
-        ]
-    ),
+    [
+        ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: " + FOLDER + "}"],
+        ["hydra.run.dir=out", "hydra.verbose=true"],
+        ["hydra.run.dir=out", "hydra/job_logging=stdout"],
+    ],
 )
 def test_the_rest_of_the_section_works_as_before(place: Path, words: list[str]) -> None:
     assert command([*QUICK, "panel=quick", *words]) == 0

@@ -145,6 +145,7 @@ def test_the_description_can_be_read(run):
     assert "nan" not in text.markdown
 
 
+@pytest.mark.slow
 def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
     for name in ("scores.parquet", "summary.json", "notes.txt"):
         (tmp_path / name).write_text("{}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import rest_slow
 
 ROOT = Path(__file__).parents[1]
 SMALL = "data.users=2 data.size_scale=0.02 figures=false"
@@ -96,7 +97,7 @@ def test_words_with_spaces_are_quoted_as_on_the_command_line(tmp_path: Path) -> 
     assert "    dir: a b" in lines
 
 
-@pytest.mark.parametrize("entry", ["sweep", "search"])
+@pytest.mark.parametrize("entry", rest_slow(["sweep", "search"]))
 def test_arguments_of_several_jobs_are_separated_too(tmp_path: Path, entry: str) -> None:
     algo = {"algos" if entry == "sweep" else "algo": "avg,lsmt"}
     done = run_entry(tmp_path, entry, overrides="notes='a b' 'nots=a *'", **algo)
@@ -105,6 +106,7 @@ def test_arguments_of_several_jobs_are_separated_too(tmp_path: Path, entry: str)
     assert "nots=a *: " in done.stderr
 
 
+@pytest.mark.slow
 def test_runs_that_are_compared_may_lie_in_folders_with_spaces(tmp_path: Path) -> None:
     (tmp_path / "my runs").mkdir()
     done = run_entry(tmp_path, "compare", runs="'my runs' 'no=such $HOME'", options="'metrics=*'")

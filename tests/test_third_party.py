@@ -159,7 +159,7 @@ def test_a_misspelt_one_is_refused_with_what_was_meant(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", rest_slow(GROUPS))
+@pytest.mark.parametrize("group", GROUPS)
 def test_tab_completion_offers_them(site: Site, group: str) -> None:
     line = f"srs-eval {group}=mi"
     done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))

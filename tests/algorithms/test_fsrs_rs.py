@@ -163,6 +163,7 @@ except FitError as error:
 """
 
 
+@pytest.mark.slow
 @needs_package
 def test_a_panic_in_rust_is_an_error_of_that_fit():
     # In a process of its own, because a panic writes to the terminal and cannot be silenced.

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import rest_slow
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -89,7 +88,7 @@ def test_extreme_weights_give_probabilities(weight):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", rest_slow([Lstm(hidden=3), Lstm()]))
+@pytest.mark.parametrize("algorithm", [Lstm(hidden=3), Lstm()])
 def test_a_fit_improves_on_its_start(algorithm):
     reviews, rows, _ = trial()
     fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))

@@ -140,7 +140,7 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pruner", rest_slow(["median", "hyperband"]))
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pruner: str) -> None:
     last = {}
     for prune_from in (0, 3):
