@@ -8,7 +8,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -295,8 +294,7 @@ def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
         parse(["c=d"])
 
 
-def test_help_names_every_key_and_loads_nothing_heavy() -> None:
-    begun = time.perf_counter()
+def test_help_names_every_key() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "srs_eval.compare", "--help"],
         capture_output=True,
@@ -304,7 +302,6 @@ def test_help_names_every_key_and_loads_nothing_heavy() -> None:
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
-    assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
     assert all(f"  {key}=" in done.stdout for key in KEYS)
 
 
