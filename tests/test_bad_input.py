@@ -156,7 +156,8 @@ def test_an_output_folder_that_cannot_be_made_is_told(here: Here, words: list[st
     assert (here.folder / "file").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("file", rest_slow(["predictions.parquet", "scores.parquet"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["predictions.parquet", "scores.parquet"])
 def test_a_disk_that_fills_up_loses_no_finished_user(
     here: Here, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:

@@ -442,6 +442,7 @@ def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
 # ---- going on
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
     here: Here, sweep: Finished
 ) -> None:

@@ -114,6 +114,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
@@ -186,6 +187,7 @@ def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     predictions = simulated(300)
     (plain,) = plots.save_figure(plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"])
