@@ -90,6 +90,7 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
     )
 
 
+@pytest.mark.slow
 def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
     for name in ("scores.parquet", "summary.json", "notes.txt"):
         (tmp_path / name).write_text("{}")

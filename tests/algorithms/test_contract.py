@@ -6,8 +6,8 @@ import pytest
 from contract import NAMES, PRESETS, PROMISES, built, config_of
 from omegaconf import DictConfig
 
-# One of each family; the slow tests check all.
-REPRESENTATIVE = {"avg", "moving_avg", "fsrs6", "anki_sm2", "hlr", "dash"}
+# The slow tests check all.
+REPRESENTATIVE = {"avg", "fsrs6", "hlr"}
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)

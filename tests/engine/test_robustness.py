@@ -116,6 +116,7 @@ def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
         model.walk(w, pack(reviews))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_cards_of_one_review_beside_one_of_5000_change_nothing(dtype):
     # The short ones are filled up with 4999 reviews that must not count.

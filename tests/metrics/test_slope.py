@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from cases import rest_slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import counted
@@ -123,7 +122,8 @@ def test_certain_predictions_are_clipped():
     assert in_the_large([1.0, 1.0], [1, 0]) == pytest.approx(-math.log(2**52 - 1))
 
 
-@pytest.mark.parametrize("near", rest_slow([1.0, 0.0]))
+@pytest.mark.slow
+@pytest.mark.parametrize("near", [1.0, 0.0])
 def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
     rng = np.random.default_rng(1)
     n = 4 * STEPS

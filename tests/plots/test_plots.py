@@ -97,6 +97,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
@@ -158,7 +159,8 @@ def test_functions_on_axes_touch_nothing_else(name):
     assert matplotlib._pylab_helpers.Gcf.figs == {}
 
 
-@pytest.mark.parametrize("name", rest_slow(["calibration", "corp", "roc"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["calibration", "corp", "roc"])
 def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     some = simulated(300)
     files = [
@@ -168,6 +170,7 @@ def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     predictions = simulated(300)
     (plain,) = plots.save_figure(plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"])
@@ -179,7 +182,8 @@ def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     assert plain.read_bytes() == styled.read_bytes()
 
 
-@pytest.mark.parametrize("name", rest_slow(FIGURES))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
     before = dict(matplotlib.rcParams)

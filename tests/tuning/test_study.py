@@ -139,7 +139,8 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     assert best.number == 0
 
 
-@pytest.mark.parametrize("pruner", rest_slow(["median", "hyperband"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pruner: str) -> None:
     last = {}
     for prune_from in (0, 3):
@@ -160,6 +161,7 @@ def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pr
     assert last[0] < 3 <= last[3]
 
 
+@pytest.mark.slow
 def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:
     run(tmp_path, until=1)
     kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
@@ -170,6 +172,7 @@ def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: P
         SearchStudy(tmp_path / "pruned", SPACE, replace(OPTIONS, pruner="median", prune_from=5))
 
 
+@pytest.mark.slow
 def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
     options = SearchOptions(pruner="median")
     study = SearchStudy(tmp_path, SPACE, options)
@@ -201,6 +204,7 @@ def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None
     assert again.trial.study.trials[0].intermediate_values == {0: 1.0, 1: 0.5}
 
 
+@pytest.mark.slow
 def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import rest_slow
 from golden_logs import log_of_all_histories
 
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
@@ -290,7 +289,8 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm: NetworkAlgori
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", rest_slow(ALGORITHMS), ids=named)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
 def test_a_network_learns_which_cards_are_always_forgotten(algorithm: NetworkAlgorithm) -> None:
     if isinstance(algorithm, Transformer):
         pytest.skip("a width of 2, and dropout")
