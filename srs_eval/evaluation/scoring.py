@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,7 +40,7 @@ class ScoredUser:
         The panel; NaN where a metric is not defined, and throughout where any fold is
         missing: the others would be other reviews than those other algorithms are scored on.
     predictions : Predictions or None
-        Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+        Of the folds whose fit worked.
     forgotten : int
         Scored reviews that were forgotten; 0 where any fold is missing.
     """
@@ -58,10 +58,6 @@ class ScoredUser:
     def is_complete(self) -> bool:
         """Whether no fold is missing."""
         return self.rows != ""
-
-    def put_away(self) -> ScoredUser:
-        """Return the same without predictions, which is small."""
-        return replace(self, predictions=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,31 +156,22 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     )
 
 
-def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> OverUsers:
+def summarise_users(scores: Scores, panel: Panel, of_users: OfUsers) -> OverUsers:
     """Summarise the scores of all users.
 
     Parameters
     ----------
-    users : sequence of ScoredUser
-        In the order of the source; their predictions are not used.
+    scores : Scores
+        In the order of the source.
     panel : Panel
         What was computed.
     of_users : callable
         Returns the predictions of the users that are complete, one after the other in the same
         order. Only called for a single user, and for a panel that wants pooled values.
     """
-    scores = _scores(users, panel)
     together = _together(scores, panel, of_users)
     over = "users" if together.of_single_user is None else "cards and days"
     return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
-
-
-def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
-    tried = [user for user in users if any(fit.status != "skipped" for fit in user.fits)]
-    values = np.array([user.values for user in tried]).reshape(len(tried), len(panel.names))
-    reviews = np.array([user.reviews for user in tried], np.int64)
-    rows = tuple(user.rows for user in tried)
-    return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
 
 
 @dataclass(frozen=True, slots=True)

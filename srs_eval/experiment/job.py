@@ -13,24 +13,23 @@ from tqdm import tqdm
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
 from srs_eval.errors import ConfigError, Pruned
-from srs_eval.experiment.evaluate import done_before, evaluate
+from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.log_items import facts_after, facts_before
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
-from srs_eval.nouns import User
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import reason_of
-from srs_eval.results.partial import FinishedUsers
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
 from srs_eval.text.console import complain, say
 from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
-USERS = "users"
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
@@ -57,7 +56,7 @@ def run_job(plan: Plan) -> Done:
         If the search this job is part of ends it early.
     """
     about, options = plan.about, plan.options
-    kept = FinishedUsers(options.folder / USERS, about.stamp)
+    kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above)
     if options.resume and not kept.is_begun:
         finished = _finished_before(plan)
         if finished is not None:
@@ -70,9 +69,13 @@ def run_job(plan: Plan) -> Done:
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
     with _tracked(plan) as run:
-        kept.open(resume=options.resume)
+        kept.open(
+            resume=options.resume,
+            chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),
+        )
+        chunks = cut(users, kept.chunk)
         (options.folder / SUMMARY).unlink(missing_ok=True)  # it marks a finished run
-        result = _evaluated(plan, users, kept)
+        result = _evaluated(plan, chunks, kept, len(users))
         _remove_figures(options.folder)
         result = results.save(result, options.folder)
         drawn = draw(plan, result) if options.figures and result.complete else {}
@@ -81,7 +84,7 @@ def run_job(plan: Plan) -> Done:
         options.tracker.log(facts_after(plan, result, drawn, against))
         run.end = "failed" if result.facts.failed else "finished"
     # Only now: if the tracker failed, nothing needs to be fitted again.
-    kept.remove()
+    kept.end(chunks if kept.stays(len(users)) else ())
     say()
     if options.is_single:
         say(_where(plan, result, run.links, has_figures=bool(drawn)))
@@ -111,21 +114,20 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
     )
 
 
-def _evaluated(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> Result:
+def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int) -> Result:
     """Evaluate the users that are not yet done, and name the result as the plan does."""
-    experiment, about, options = plan.experiment, plan.about, plan.options
-    done = done_before(experiment, users, kept) if options.resume else {}
-    if done:
-        say(f"{len(done)} of {len(users)} users were done before")
+    about, options = plan.about, plan.options
+    if done := kept.done(chunks):
+        say(f"{done} of {users} users were done before")
     try:
         result = evaluate(
-            experiment,
-            users,
+            plan.experiment,
             compute=options.compute,
             store=kept,
-            done=done,
+            chunks=chunks,
             progress=_BAR,
             watch=options.trial,
+            stay=options.folder if kept.stays(users) else None,
         )
     except Pruned:
         kept.remove()

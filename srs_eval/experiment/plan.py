@@ -27,7 +27,7 @@ from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
-_NOT_NEGATIVE = ("seed", "curves_per_user")
+_NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class RunOptions:
         Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
         The place of the job in a search.
+    parts_above : int
+        The predictions of more users than this stay in parts.
     """
 
     folder: Path
@@ -62,6 +64,7 @@ class RunOptions:
     baseline: Path | None = None
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
+    parts_above: int = 1000
 
     @property
     def is_single(self) -> bool:
@@ -132,6 +135,7 @@ def make_plan(
         baseline=_finished_run(content.get("baseline"), folder),
         sweep_folder=sweep_folder,
         trial=trial,
+        parts_above=content["parts_above"],
     )
     return Plan(
         experiment, described(built, content, choices, usual=usual, further_tags=tags), options
@@ -144,7 +148,7 @@ def _in_own_process(compute: Compute) -> Compute:
     What an algorithm keeps outside its models (in a module, in a class) ends with them, so that no
     job learns from the test rows of another.
     """
-    return Processes(workers=1) if isinstance(compute, Serial) else compute
+    return Processes(1, compute.chunk) if isinstance(compute, Serial) else compute
 
 
 def _sweep_tags(
