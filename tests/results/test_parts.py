@@ -252,7 +252,7 @@ def without_seconds(folder):
     return repr(table.drop_columns(["seconds"]).to_pylist())
 
 
-def run(experiment, folder, compute, size=None, stay=False):
+def run(experiment, folder, compute, size=None, *, stay=False):
     users = list(experiment.source.users())
     parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
     parts.open(resume=False, chunk=chunk_size(len(users), size))
