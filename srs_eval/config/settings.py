@@ -53,6 +53,7 @@ class Settings:
     figures: bool = True
     report: bool = False
     resume: bool = False
+    shard: str | None = None
     baseline: str | None = None
     notes: str = ""
     tags: dict[str, str] = field(default_factory=dict)

@@ -168,6 +168,19 @@ def evaluate(
         chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
     store = PartsInMemory() if store is None else store
     evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch)
+    return gathered(experiment, chunks, store, stay)
+
+
+def gathered(
+    experiment: Experiment, chunks: Sequence[Chunk], store: Store, stay: Path | None = None
+) -> Result:
+    """Return the result of chunks of users who have been evaluated.
+
+    Parameters
+    ----------
+    stay : Path, optional
+        As for `evaluate`.
+    """
     names = [chunk.name for chunk in chunks]
     parts = store.parts()
     fitted = PartFits(parts, names)

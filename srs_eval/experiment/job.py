@@ -12,13 +12,14 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import ConfigError, Pruned
-from srs_eval.experiment.evaluate import evaluate
+from srs_eval.errors import Pruned
+from srs_eval.experiment.evaluate import evaluate, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.log_items import facts_after, facts_before
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
+from srs_eval.experiment.shards import evaluate_shard, finished_before, require_all
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import reason_of
@@ -37,10 +38,10 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A job that came to its end, and its result."""
+    """A job that came to its end, and its result; a shard has none."""
 
     outcome: JobOutcome
-    result: Result
+    result: Result | None = None
 
 
 def run_job(plan: Plan) -> Done:
@@ -56,9 +57,11 @@ def run_job(plan: Plan) -> Done:
         If the search this job is part of ends it early.
     """
     about, options = plan.about, plan.options
+    if options.shard is not None:
+        return Done(evaluate_shard(plan, options.shard, _BAR))
     kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above)
     if options.resume and not kept.is_begun:
-        finished = _finished_before(plan)
+        finished = finished_before(plan)
         if finished is not None:
             kept.remove()  # what a kill has left of its removal
             say(f"{about.label} was finished before: {options.folder}")
@@ -66,6 +69,8 @@ def run_job(plan: Plan) -> Done:
     kept.check(resume=options.resume)
     users = checked_users(plan.experiment.source)
     say(announcement(plan, len(users)))
+    if options.is_merge:
+        require_all(users, kept)
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
     with _tracked(plan) as run:
@@ -117,6 +122,10 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
 def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int) -> Result:
     """Evaluate the users that are not yet done, and name the result as the plan does."""
     about, options = plan.about, plan.options
+    stay = options.folder if kept.stays(users) else None
+    if options.is_merge:
+        result = gathered(plan.experiment, chunks, kept, stay)
+        return result.described(about.algo, about.label, about.data, about.tags)
     if done := kept.done(chunks):
         say(f"{done} of {users} users were done before")
     try:
@@ -127,26 +136,12 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
             chunks=chunks,
             progress=_BAR,
             watch=options.trial,
-            stay=options.folder if kept.stays(users) else None,
+            stay=stay,
         )
     except Pruned:
         kept.remove()
         raise
     return result.described(about.algo, about.label, about.data, about.tags)
-
-
-def _finished_before(plan: Plan) -> Result | None:
-    """Return the result of this very job in this folder, if no fit of it has failed."""
-    folder = plan.options.folder
-    if not (folder / SUMMARY).is_file():
-        return None
-    result = results.load(folder)
-    if not plan.about.is_of(result.facts.tags):
-        raise ConfigError(
-            f"resume=true: {folder} holds the results of other settings or other code; "
-            "give the same, or another hydra.run.dir"
-        )
-    return result if result.facts.failed == 0 else None
 
 
 def _remove_figures(folder: Path) -> None:

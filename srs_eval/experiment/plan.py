@@ -16,6 +16,7 @@ from srs_eval.comparison.selection import (
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
+from srs_eval.compute.shard import ALL, Shard
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import RunDescription, described
 from srs_eval.experiment.experiment import Experiment
@@ -54,6 +55,10 @@ class RunOptions:
         The place of the job in a search.
     parts_above : int
         The predictions of more users than this stay in parts.
+    shard : Shard, optional
+        The share of the users that is evaluated, if it is not all of them.
+    is_merge : bool
+        Whether to take what shards have evaluated.
     """
 
     folder: Path
@@ -65,6 +70,13 @@ class RunOptions:
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
     parts_above: int = 1000
+    shard: Shard | None = None
+    is_merge: bool = False
+
+    @property
+    def run_folder(self) -> Path:
+        """Folder of the run; that of a shard is in it."""
+        return self.folder if self.shard is None else self.folder.parents[1]
 
     @property
     def is_single(self) -> bool:
@@ -136,6 +148,8 @@ def make_plan(
         sweep_folder=sweep_folder,
         trial=trial,
         parts_above=content["parts_above"],
+        shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
+        is_merge=content["shard"] == ALL,
     )
     return Plan(
         experiment, described(built, content, choices, usual=usual, further_tags=tags), options
