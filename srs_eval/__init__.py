@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from srs_eval import cpu as cpu  # before anything imports NumPy
+
 if TYPE_CHECKING:
     from srs_eval.api.comparing import compare as compare
     from srs_eval.api.evaluating import evaluate as evaluate

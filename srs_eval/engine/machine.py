@@ -15,11 +15,18 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from srs_eval.cpu import VARIABLE, common_level
 from srs_eval.engine.kernel_writer import KernelCode
 from srs_eval.engine.layout import LANES, Packed, aligned
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+# What sets a level apart from those below it.
+_NEEDED = {
+    "x86-64-v3": ("+avx2", "+bmi2", "+fma", "+f16c"),
+    "x86-64-v4": ("+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+}
 _DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
     "float": np.float32,
     "double": np.float64,
@@ -126,11 +133,26 @@ def _new_machine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=_features(),
+        cpu=target_cpu(),
+        features="" if common_level() else _features(),
         opt=3,
         jit=True,
     )
+
+
+def target_cpu() -> str:
+    """Return the processor, or the level of processors, that kernels are compiled for.
+
+    Raises
+    ------
+    ConfigError
+        If the level asked for is unknown, or this processor is below it.
+    """
+    level = common_level()
+    lacking = [name for name in _NEEDED.get(level, ()) if name not in _features()]
+    if lacking:
+        raise ConfigError(f"{VARIABLE}={level}: this processor has no {', '.join(lacking)}")
+    return level or str(llvm.get_host_cpu_name())
 
 
 def _features() -> str:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
+from srs_eval.stats.resample import GROUPS
 
 OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]
@@ -122,7 +123,8 @@ class OverUsers:
     metrics : mapping of str to MetricSummary
         The panel over the users without a missing fold.
     interval_over : str
-        What the intervals are over: ``users``, or ``cards and days`` of a single user.
+        What the intervals are over: ``users``, or ``cards and days`` of a single user. It also
+        says where pooled scores are over groups of users.
     thresholds : tuple of dict
         Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
         Empty where nothing is pooled.
@@ -156,7 +158,12 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     )
 
 
-def summarise_users(scores: Scores, panel: Panel, of_users: OfUsers) -> OverUsers:
+def summarise_users(
+    scores: Scores,
+    panel: Panel,
+    of_users: OfUsers,
+    sums: Callable[[], PooledSums] | None = None,
+) -> OverUsers:
     """Summarise the scores of all users.
 
     Parameters
@@ -168,9 +175,14 @@ def summarise_users(scores: Scores, panel: Panel, of_users: OfUsers) -> OverUser
     of_users : callable
         Returns the predictions of the users that are complete, one after the other in the same
         order. Only called for a single user, and for a panel that wants pooled values.
+    sums : callable, optional
+        Returns the sums of the same users, added up in the same order. Several users are pooled
+        by these sums instead of predictions, but for metrics that need all rows.
     """
-    together = _together(scores, panel, of_users)
+    together = _together(scores, panel, of_users, sums)
     over = "users" if together.of_single_user is None else "cards and days"
+    if together.are_grouped:
+        over = f"users (of pooled scores: {GROUPS:,} groups of users)"
     return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
 
 
@@ -181,6 +193,7 @@ class _Together:
     scores: Mapping[str, float]
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     of_single_user: Mapping[str, Interval] | None = None
+    are_grouped: bool = False
     thresholds: tuple[Mapping[str, float], ...] = ()
 
 
@@ -199,7 +212,9 @@ def _summary(scores: Scores, together: _Together, panel: Panel) -> Mapping[str, 
     )
 
 
-def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
+def _together(
+    scores: Scores, panel: Panel, of_users: OfUsers, sums: Callable[[], PooledSums] | None
+) -> _Together:
     """Score all reviews together, as far as the panel wants it.
 
     A single user's cards and days are resampled instead; where that user is what is left of
@@ -218,8 +233,13 @@ def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
             thresholds=() if sketch is None else threshold_rows(sketch, panel),
         )
     if panel.pooled:
-        pooled = pool(panel, of_users)
-        return _Together(pooled.scores, pooled.intervals, thresholds=pooled.thresholds)
+        pooled = pool(panel, of_users, None if sums is None else sums())
+        return _Together(
+            pooled.scores,
+            pooled.intervals,
+            are_grouped=pooled.are_grouped,
+            thresholds=pooled.thresholds,
+        )
     weighted = reviews @ values / reviews.sum()
     return _Together(
         {

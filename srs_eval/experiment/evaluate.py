@@ -19,6 +19,7 @@ from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
+from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
 from srs_eval.results.parts import (
@@ -32,6 +33,7 @@ from srs_eval.results.parts import (
     chunk_size,
     cut,
     part_of,
+    pooled_sums,
 )
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
@@ -105,7 +107,7 @@ class EvaluateChunk:
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
-        part = part_of(scored)
+        part = part_of(scored, self.evaluate.panel)
         return self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
 
     def crashed(self, chunk: Chunk, reason: str) -> ChunkDone:
@@ -181,22 +183,35 @@ def gathered(
     stay : Path, optional
         As for `evaluate`.
     """
-    names = [chunk.name for chunk in chunks]
+    names, panel = [chunk.name for chunk in chunks], experiment.panel
     parts = store.parts()
     fitted = PartFits(parts, names)
     return result_of(
         experiment,
-        AllUsers.of((parts.read(name, USERS) for name in names), experiment.panel.names),
+        AllUsers.of((parts.read(name, USERS) for name in names), panel.names),
         fitted if stay else tuple(fitted),
         PartPredictions(parts, names, stay),
+        partial(pooled_sums, parts, names, panel),
     )
 
 
 def result_of(
-    experiment: Experiment, users: AllUsers, fitted: Sequence[Fit], predicted: Predicted
+    experiment: Experiment,
+    users: AllUsers,
+    fitted: Sequence[Fit],
+    predicted: Predicted,
+    sums: Callable[[], PooledSums] | None = None,
 ) -> Result:
-    """Summarise over users."""
-    over = summarise_users(users.scores, experiment.panel, partial(predicted.of, users.complete))
+    """Summarise over users.
+
+    Parameters
+    ----------
+    sums : callable, optional
+        Returns the sums of the users without a missing fold, for pooled scores; by default they
+        are computed from the predictions.
+    """
+    of_users = partial(predicted.of, users.complete)
+    over = summarise_users(users.scores, experiment.panel, of_users, sums)
     algorithm, protocol, counts = experiment.algorithm, experiment.protocol, users.counts
     facts = Summary(
         algo=type(algorithm).__name__,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.scoring import ScoredUser
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Predictions, User
 from srs_eval.results import files, tables
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS
@@ -24,9 +27,11 @@ from srs_eval.results.user_rows import users_of, users_table
 
 # Folder of the parts of a run. It has a folder for each kind, and there a file for each chunk.
 PARTS = "parts"
+# What pooled scores are computed from.
+SUMS = "sums.parquet"
 # Written last: it marks a part as whole.
 USERS = "users.parquet"
-KINDS = (PREDICTIONS, CURVES, FITS, USERS)
+KINDS = (PREDICTIONS, CURVES, FITS, SUMS, USERS)
 # With a table for each user who has any; the others are one table.
 _BY_USER = (PREDICTIONS, CURVES)
 
@@ -36,6 +41,8 @@ Part = Mapping[str, Sequence[pa.Table]]
 _CHUNKS = 1000
 _MOST_USERS = 50
 _STAMP = b"stamp"
+# How many rows of sums a part has.
+_SUMS = b"sums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ def cut(users: Sequence[User], size: int) -> list[Chunk]:
     return [Chunk(tuple(users[begin : begin + size])) for begin in range(0, len(users), size)]
 
 
-def part_of(users: Sequence[ScoredUser]) -> Part:
+def part_of(users: Sequence[ScoredUser], panel: Panel) -> Part:
     """Return the results of the users of a chunk as tables."""
     predicted = [user.predictions for user in users if user.predictions is not None]
     curves = [tables.curves_table(predictions) for predictions in predicted]
@@ -75,6 +82,7 @@ def part_of(users: Sequence[ScoredUser]) -> Part:
         PREDICTIONS: [tables.predictions_table(predictions) for predictions in predicted],
         CURVES: [table for table in curves if table is not None],
         FITS: [tables.fits_table([fit for user in users for fit in user.fits])],
+        SUMS: [_sums_table(users, panel)] if panel.pooled else [],
         USERS: [users_table(users)],
     }
 
@@ -84,9 +92,27 @@ def joined(parts: Sequence[Part]) -> Part:
     found = {kind: [table for part in parts for table in part[kind]] for kind in KINDS}
     of_all = {
         kind: [pa.concat_tables(found[kind], promote_options="permissive")]
-        for kind in (FITS, USERS)
+        for kind in (FITS, SUMS, USERS)
+        if found[kind]
     }
     return {**found, **of_all}
+
+
+def _sums_table(users: Sequence[ScoredUser], panel: Panel) -> pa.Table:
+    """Return a row with the sums of the users without a missing fold."""
+    complete = (user.predictions for user in users if user.is_complete)
+    sums = PooledSums(panel, (found for found in complete if found is not None))
+    return pa.table({name: [array] for name, array in sums.arrays().items()})
+
+
+def pooled_sums(parts: Parts, names: Iterable[str], panel: Panel) -> PooledSums:
+    """Add up the sums of parts, in the order of the source."""
+    total = PooledSums(panel)
+    for name in names:
+        table = parts.read(name, SUMS)
+        for row in range(len(table)):
+            total.extend({each: table[each][row].values.to_numpy() for each in table.column_names})
+    return total
 
 
 class Parts(ABC):
@@ -198,7 +224,8 @@ class PartsInFolder(Parts):
                 files.write_reviews(file, schema, rows, group=max(map(len, found)))
             else:
                 (table,) = found
-                mark = {_STAMP: stamp.encode()} if kind == USERS else None
+                mark = {_STAMP: stamp.encode(), _SUMS: str(sum(map(len, part[SUMS])))}
+                mark = mark if kind == USERS else None
                 files.write_table(file, table.replace_schema_metadata(mark))
 
     def is_written(self, name: str) -> bool:
@@ -217,19 +244,24 @@ class PartsInFolder(Parts):
                     return None
                 if tuple(users_of(found)) != chunk.users:
                     return None
-                whole = self._has_rows(chunk.name, FITS, found, "fits")
-                for kind, column in ((PREDICTIONS, "predictions"), (CURVES, "curves")):
-                    whole &= self._has_rows(chunk.name, kind, found, column)
+                rows = {Path(kind).stem: found[Path(kind).stem] for kind in (*_BY_USER, FITS)}
+                counts = {kind: pc.sum(column).as_py() for kind, column in rows.items()}
+                counts["sums"] = int(found.schema.metadata[_SUMS]) or None
+                for kind in KINDS[:-1]:
+                    count = counts[Path(kind).stem]
+                    if count is not None and count != self._rows(chunk.name, kind):
+                        return None
         except ConfigError:
             return None
-        return found if whole else None
+        return found
 
     def whole(self, name: str) -> Part:
         """Read all tables of a part."""
         users = self.read(name, USERS)
         counts = {kind: len(users) - users[Path(kind).stem].null_count for kind in _BY_USER}
         by_user = {k: [self.read(name, k, n) for n in range(counts[k])] for k in _BY_USER}
-        return {**by_user, FITS: [self.read(name, FITS)], USERS: [users]}
+        sums = [self.read(name, SUMS)] if int(users.schema.metadata[_SUMS]) else []
+        return {**by_user, FITS: [self.read(name, FITS)], SUMS: sums, USERS: [users]}
 
     def remove(self, name: str) -> None:
         """Delete a part."""
@@ -261,11 +293,8 @@ class PartsInFolder(Parts):
             self._open[kind] = name, file
         return self._open[kind][1]
 
-    def _has_rows(self, name: str, kind: str, users: pa.Table, column: str) -> bool:
-        counts = [count for count in users[column].to_pylist() if count is not None]
-        if not counts:
-            return True
-        return bool(pq.read_metadata(self.file(name, kind)).num_rows == sum(counts))
+    def _rows(self, name: str, kind: str) -> int:
+        return int(pq.read_metadata(self.file(name, kind)).num_rows)
 
     def _lost(self, name: str, kind: str, error: ConfigError) -> SrsEvalError:
         return self._error(

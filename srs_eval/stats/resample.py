@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 
-from srs_eval.nouns import FloatArray
+from srs_eval.nouns import FloatArray, User
 
 RESAMPLES = 200
+# More users than this are resampled in as many groups.
+GROUPS = 10_000
 FEWEST_CLUSTERS = 5
 # Draws held at once: 10,000 users are resampled 100 times in a block.
 BLOCK = 1_000_000
+
+
+def group_of(user: User) -> int:
+    """Return the group of a user, from 0 to `GROUPS` - 1, which depends on the name alone."""
+    return int.from_bytes(hashlib.sha256(str(user).encode()).digest()[:8], "big") % GROUPS
 
 
 def cluster_counts(clusters: int, resamples: int, seed: int) -> Iterator[FloatArray]:

@@ -32,6 +32,7 @@ from srs_eval.results import files, load, save
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import (
     KINDS,
+    SUMS,
     USERS,
     Chunk,
     PartFits,
@@ -84,7 +85,7 @@ def keep(kept, *results, size=9):
     by_user = {result.user: result for result in results}
     chunks = cut([result.user for result in results], size)
     for chunk in chunks:
-        kept.keep(chunk, part_of([by_user[user] for user in chunk.users]))
+        kept.keep(chunk, part_of([by_user[user] for user in chunk.users], PANEL))
     return [chunk.name for chunk in chunks]
 
 
@@ -235,7 +236,7 @@ def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_
     assert kept.users_if_whole(Chunk((1, 2))) is None
     (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
     another = Chunk((1, 3))
-    for kind in (USERS, files.PREDICTIONS, files.FITS):
+    for kind in (USERS, files.PREDICTIONS, files.FITS, SUMS):
         kept.parts().file(another.name, kind).write_bytes(
             kept.parts().file(name, kind).read_bytes()
         )
@@ -297,7 +298,7 @@ def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path)
         for folder in folders
     )
     assert serial == processes
-    assert len(serial) == 3 * 3 + 1  # predictions, curves and users of three chunks; scores
+    assert len(serial) == 4 * 3 + 1  # of three chunks: predictions, curves, sums, users; scores
     again, whole = load(folders[0]), load(expected.folder)
     assert again.predicted.users == whole.predicted.users == tuple(map(str, USERS_OF_RUN))
     for found, wanted in zip(again.predicted, whole.predicted, strict=True):
