@@ -16,6 +16,7 @@ from srs_eval.compute.interface import Compute, Tick
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.experiment.experiment import Experiment, checked_users
 from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
@@ -251,7 +252,7 @@ def evaluate_chunks(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
 ) -> None:
-    """Evaluate the users of chunks; what comes of it is in the store alone.
+    """Evaluate the users of chunks; the results are in the store alone.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
     """
@@ -272,7 +273,19 @@ def evaluate_chunks(
         store,
         watched=None if means is None else means.metric,
     )
-    folds = experiment.protocol.folds
+    evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
+
+
+def evaluate_with(
+    work: EvaluateChunk,
+    chunks: Sequence[Chunk],
+    compute: Compute,
+    folds: int,
+    progress: Callable[..., tqdm[Any]] = _NO_BAR,
+    on_step: OnStep | None = None,
+    means: RunningMeans | None = None,
+) -> None:
+    """Have chunks evaluated; those whose worker died again, user by user."""
     total, finished = folds * sum(len(chunk.users) for chunk in chunks), 0
     with progress(total=total, initial=0) as bar:
 
@@ -284,7 +297,6 @@ def evaluate_chunks(
                 bar.update()
 
         def died(todo: Sequence[Chunk]) -> list[Chunk]:
-            """Evaluate chunks, and return those whose worker died."""
             nonlocal finished
             apart = []
             for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
@@ -292,7 +304,7 @@ def evaluate_chunks(
                 if each.has_died:
                     apart.append(each.chunk)
                     continue
-                store.receive(each.chunk, each.part)
+                work.store.receive(each.chunk, each.part)
                 finished += folds * len(each.chunk.users)
                 bar.update(max(finished - bar.n, 0))
                 if means is not None:
@@ -302,7 +314,7 @@ def evaluate_chunks(
         apart = died(chunks)
         died([single for chunk in apart for single in chunk.taken_apart()])
         for chunk in apart:
-            store.join(chunk)
+            work.store.join(chunk)
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

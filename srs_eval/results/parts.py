@@ -111,7 +111,9 @@ def pooled_sums(parts: Parts, names: Iterable[str], panel: Panel) -> PooledSums:
     for name in names:
         table = parts.read(name, SUMS)
         for row in range(len(table)):
-            total.extend({each: table[each][row].values.to_numpy() for each in table.column_names})
+            sums = {each: table[each][row] for each in table.column_names}
+            # a user without sums lacks most of them
+            total.extend({k: v.values.to_numpy() for k, v in sums.items() if v.is_valid})
     return total
 
 
