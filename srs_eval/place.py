@@ -110,7 +110,7 @@ class Place:
             known = ", ".join(f"{known}://" for known in SCHEMES)
             raise ConfigError(f"{text}: no such kind of address; there are {known} and paths")
         root = text.partition("://")[2].partition("/")[0]
-        if scheme != "abfss" and "@" in root or ":" in root:
+        if (scheme != "abfss" and "@" in root) or ":" in root:
             raise ConfigError(
                 f"{scheme}://…: no credentials in addresses, which are saved with results; set "
                 f"{_CREDENTIALS[scheme]}"
@@ -140,6 +140,12 @@ class Place:
     def name(self) -> str:
         """Last part of the address."""
         return PurePosixPath(self.address).name if self.is_remote else self.local.name
+
+    @property
+    def parent(self) -> Place:
+        """The folder that it is in."""
+        above = self.address.rpartition("/")[0]
+        return Place(above if self.is_remote else str(self.local.parent))
 
     @property
     def stem(self) -> str:
