@@ -16,13 +16,13 @@ from srs_eval.data.files import check_columns, pandas_from_arrow, parquet_file, 
 from srs_eval.data.selection import KnownUsers
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import IntArray, User
-from srs_eval.place import Entry, patiently
+from srs_eval.place import Entry, Place, patiently
 
 # What is known of each segment: a run of rows of one user within a row group.
 SCHEMA = pa.schema(
     [
         ("user", pa.string()),
-        ("file", pa.dictionary(pa.int32(), pa.string())),
+        ("file", pa.string()),
         ("bytes", pa.int64()),
         ("row_group", pa.int32()),
         ("offset", pa.int64()),
@@ -60,23 +60,22 @@ class Segments:
     rows: IntArray
 
     @classmethod
-    def of(
-        cls, source: str, files: Sequence[Entry], user_column: str, found: pa.Table
-    ) -> Segments:
-        """Arrange segments, in any order of users, by user."""
+    def arranged(cls, source: str, user_column: str, found: pa.Table) -> Segments:
+        """Arrange segments as in `SCHEMA`, with addresses of files, by user."""
         codes, users = pd.factorize(found["user"].to_pandas())
         order = np.argsort(codes, kind="stable")
-        numbers = {entry.place.address: number for number, entry in enumerate(files)}
-        names = found["file"].combine_chunks()
-        file_of = np.array([numbers[name] for name in names.dictionary.to_pylist()], np.int64)
-        whole = {name: found[name].to_numpy() for name in ("row_group", "offset", "rows")}
+        names = pa.chunked_array(found["file"].dictionary_encode()).unify_dictionaries()
+        names = names.combine_chunks()
+        file, first = np.unique(names.indices.to_numpy(), return_index=True)
+        sizes = found["bytes"].take(first).to_pylist()
+        addresses = names.dictionary.take(pa.array(file)).to_pylist()
+        numbers = [found[name].to_numpy() for name in ("row_group", "offset", "rows")]
         return cls(
             KnownUsers(source, tuple(user_named(name) for name in users)),
-            files,
+            [Entry(Place(name), size, 0) for name, size in zip(addresses, sizes, strict=True)],
             user_column,
             np.searchsorted(codes[order], np.arange(len(users) + 1)),
-            file_of[names.indices.to_numpy()][order],
-            *(whole[name][order].astype(np.int64) for name in ("row_group", "offset", "rows")),
+            *(column[order].astype(np.int64) for column in (names.indices.to_numpy(), *numbers)),
         )
 
     def is_scattered(self) -> bool:
@@ -143,10 +142,13 @@ def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table
 def _segments(
     source: str, size: int, group: int, names: pd.Series, begins: IntArray, rows: IntArray
 ) -> pa.Table:
-    users = pa.array([str(user_named(name)) for name in names], pa.string())
-    alike = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [source])
-    numbers = (np.full(len(rows), size), np.full(len(rows), group, np.int32), begins, rows)
-    return pa.table([users, alike, *numbers], schema=SCHEMA)
+    users = [str(user_named(name)) for name in names]
+    alike = [np.full(len(rows), value) for value in (source, size, group)]
+    columns = [users, *alike, begins, rows]
+    return pa.table(
+        [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
+        schema=SCHEMA,
+    )
 
 
 def _begins(column: pa.ChunkedArray) -> IntArray:

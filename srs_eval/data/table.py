@@ -165,7 +165,7 @@ def _by_row_group(place: Place, user_column: str | None) -> Segments | None:
         if file.metadata.num_row_groups == 1 or file.schema_arrow.names.count(user_column) != 1:
             return None
     found = pa.concat_tables(find_segments([entry], user_column))
-    segments = Segments.of(str(place), [entry], user_column, found.unify_dictionaries())
+    segments = Segments.arranged(str(place), user_column, found)
     return None if segments.is_scattered() else segments
 
 

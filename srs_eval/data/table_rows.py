@@ -26,6 +26,7 @@ from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
+HINT = "Name them as data.columns.…=COLUMN."
 _RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1}
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
@@ -99,8 +100,7 @@ def _read_rows(
 ) -> Reviews:
     """Build the log of one user."""
     names = columns.in_use()
-    hint = "Name them as data.columns.…=COLUMN."
-    check_columns(source, list(rows.table.columns), columns_needed(columns), hint=hint)
+    check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
     log = _Log(names, part, rows.numbers)
     if "recalled" in part:

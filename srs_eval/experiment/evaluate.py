@@ -140,7 +140,10 @@ def result_of(experiment: Experiment, scored: Sequence[ScoredUser], predicted: P
         pretrained=bool(getattr(algorithm, "pretrained", False)),
         seed=experiment.seed,
         left_out=dict(left_out),
-        notes=tuple(f"user {user.user}: {note}" for user in scored for note in user.log.notes),
+        notes=(
+            *getattr(experiment.source, "remarks", tuple)(),
+            *(f"user {user.user}: {note}" for user in scored for note in user.log.notes),
+        ),
         fit_notes=tuple(reason_of(fit) for fit in {f.user: f for f in fits}.values() if fit.reason),
         data_fingerprint=_digest(user.log.fingerprint for user in scored),
         rows_fingerprint=over.scores.fingerprint,
