@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +232,7 @@ def _read_csv(path: Place, text: Collection[str], *, rows: int | None = None) ->
 
 def csv_chunks(
     path: Place, text: Collection[str] | None, *, rows: int | None = None, size: int | None = None
-) -> Iterator[pd.DataFrame]:
+) -> Generator[pd.DataFrame, None, None]:
     """Read one CSV or TSV file in UTF-8.
 
     Parameters
@@ -266,11 +266,14 @@ def csv_chunks(
             kinds = {name: "str" for name in names if text is None or name.strip() in text}
             form |= {"nrows": rows, "dtype": kinds, "low_memory": False}
             with _bytes_of(path) as file:
-                chunks = pd.read_csv(file, chunksize=size, **form)
-                tables: Iterable[pd.DataFrame] = [chunks] if size is None else chunks
-                for table in tables:
-                    table.columns = [name.strip() for name in names]
-                    yield table
+                if size is None:
+                    chunks: Any = nullcontext([pd.read_csv(file, **form)])
+                else:
+                    chunks = pd.read_csv(file, chunksize=size, **form)
+                with chunks as tables:
+                    for table in tables:
+                        table.columns = [name.strip() for name in names]
+                        yield table
     except pd.errors.EmptyDataError as error:
         raise ReviewLogError(str(path), ["the file is empty"]) from error
     except UnicodeDecodeError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
@@ -194,18 +195,18 @@ def _stage_as(
 ) -> None:
     seen, schema = 0, None
     for file in files:
-        in_file = 0
-        for table in _chunks(file, columns, names, kinds):
-            users = _users(table, str(file), columns.user, in_file, file.stem)
-            rows = pa.array(np.arange(seen, seen + len(table)))
-            table = table.select([noun for noun in names if noun != "user"])
-            table = table.append_column("user", users).append_column("row", rows)
-            connection.register("chunk", _as_before(table, schema or table.schema, str(file)))
-            into = "INSERT INTO staged" if schema else "CREATE TABLE staged AS"
-            connection.execute(f"{into} SELECT * FROM chunk")
-            connection.unregister("chunk")
-            schema = schema or table.schema
-            seen, in_file = seen + len(table), in_file + len(table)
+        before = seen
+        with closing(_chunks(file, columns, names, kinds)) as chunks:
+            for table in chunks:
+                users = _users(table, str(file), columns.user, seen - before, file.stem)
+                rows = pa.array(np.arange(seen, seen + len(table)))
+                table = table.select([noun for noun in names if noun != "user"])
+                table = table.append_column("user", users).append_column("row", rows)
+                connection.register("chunk", _as_before(table, schema or table.schema, str(file)))
+                into = "INSERT INTO staged" if schema else "CREATE TABLE staged AS"
+                connection.execute(f"{into} SELECT * FROM chunk")
+                connection.unregister("chunk")
+                schema, seen = schema or table.schema, seen + len(table)
     if not seen:
         raise ReviewLogError(str(files[0]), ["there are no reviews in it"])
 
@@ -224,7 +225,7 @@ def _as_before(table: pa.Table, schema: pa.Schema, source: str) -> pa.Table:
 
 def _chunks(
     file: Place, columns: Columns, names: Mapping[str, str], kinds: dict[str, str]
-) -> Iterator[pa.Table]:
+) -> Generator[pa.Table, None, None]:
     """Read the columns in use of a file, named by their nouns."""
     needed = [*columns_needed(columns), *([(columns.user, "the user")] if columns.user else [])]
     if file.suffix == ".parquet":
@@ -240,9 +241,10 @@ def _chunks(
     text = {columns.card, *(name for name, kind in kinds.items() if kind == _TEXT)}
     if columns.user is not None:
         text.add(columns.user)
-    for frame in csv_chunks(file, text, size=_CHUNK_ROWS):
-        check_columns(str(file), list(frame.columns), needed, hint=HINT)
-        yield pa.table({noun: _typed(frame[name], kinds) for noun, name in names.items()})
+    with closing(csv_chunks(file, text, size=_CHUNK_ROWS)) as frames:
+        for frame in frames:
+            check_columns(str(file), list(frame.columns), needed, hint=HINT)
+            yield pa.table({noun: _typed(frame[name], kinds) for noun, name in names.items()})
 
 
 class _WiderColumn(Exception):
