@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from srs_eval.data.columns import violations
 from srs_eval.data.files import check_columns, read_table
@@ -172,7 +173,9 @@ def user_names(column: pd.Series, source: str, name: str, file_rows: IntArray) -
     unusable = names.bad | names.values.map(_is_unprintable).to_numpy(bool)
     if unusable.any():
         expected = f"a user: {EXPECTED}, at most {_LONGEST} printable characters"
-        wrong = violations(name, column, unusable, expected, lambda row: f"row {file_rows[row] + 1}")
+        wrong = violations(
+            name, column, unusable, expected, lambda row: f"row {file_rows[row] + 1}"
+        )
         raise ReviewLogError(source, wrong, RENAME)
     return names.values
 
@@ -180,6 +183,33 @@ def user_names(column: pd.Series, source: str, name: str, file_rows: IntArray) -
 def _is_unprintable(name: object) -> bool:
     """Whether a name would spoil the lines in which it is printed."""
     return isinstance(name, str) and (len(name) > _LONGEST or not name.isprintable())
+
+
+def coded_users(
+    column: pa.ChunkedArray, source: str, name: str, first_row: int
+) -> tuple[IntArray, list[str]]:
+    """Return the users of a column, each named once, and the number of the user of each row.
+
+    Parameters
+    ----------
+    column : ChunkedArray [n]
+    source, name : str
+        Table and column, named in errors.
+    first_row : int
+        Row number of the first value, counted from 0, for errors.
+
+    Raises
+    ------
+    ReviewLogError
+        If a row has no user that can be named.
+    """
+    encoded = column.combine_chunks().dictionary_encode("encode")
+    used, first, codes = np.unique(
+        encoded.indices.to_numpy(), return_index=True, return_inverse=True
+    )
+    values = encoded.dictionary.to_pandas().iloc[used].reset_index(drop=True)
+    names = user_names(values, source, name, first + first_row)
+    return codes, [str(user_named(value)) for value in names]
 
 
 def user_named(value: object) -> User:

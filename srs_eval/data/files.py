@@ -50,7 +50,9 @@ def existing(given: str | Path | Place) -> Place:
     if place.kind():
         return place
     if place.is_remote:
-        hint = "Check the address: capital letters count, and folders of object stores are not empty."
+        hint = (
+            "Check the address: capital letters count, and folders of object stores are not empty."
+        )
         raise ReviewLogError(place.address, ["no such file or folder"], hint)
     found = place.local
     if found.exists():

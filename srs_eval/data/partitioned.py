@@ -200,7 +200,8 @@ def _index(folder: Place) -> Index:
         raise ReviewLogError(str(place), [what], _PREPARE) from error
     addresses = pc.binary_join_element_wise(str(folder), table["file"], "/")
     table = table.set_column(_FILE, "file", addresses)
-    return Index(Segments.arranged(str(folder), str(columns.user), table), columns, reading)
+    used = columns.in_use().values()
+    return Index(Segments.arranged(str(folder), str(columns.user), used, table), columns, reading)
 
 
 def _is_plausible(table: pa.Table) -> bool:

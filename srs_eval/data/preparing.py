@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.data.by_user import user_named, user_names
+from srs_eval.data.by_user import coded_users, user_named
 from srs_eval.data.files import check_columns, csv_chunks, existing, parquet_file, readable_parquet
 from srs_eval.data.partitioned import INDEX, write_index
 from srs_eval.data.segments import find_segments
@@ -88,7 +88,7 @@ def prepare(
         finally:
             connection.close()
     _remove_leftovers(out, {name for table in found for name in table["file"].to_pylist()})
-    nouns = {noun: None for noun in (each.name for each in fields(Columns))}
+    nouns = dict.fromkeys(each.name for each in fields(Columns))
     columns = Columns(**{**nouns, **{noun: noun for noun in names}, "user": "user"})
     write_index(out, found, columns, source.reading)
     rows = sum(int(np.sum(table["rows"].to_numpy())) for table in found)
@@ -129,7 +129,9 @@ def _check_empty(out: Place) -> None:
         raise ReviewLogError(str(out), ["the folder has an index already"], hint)
     other = [name for name in names if not name.endswith("part.parquet")]
     if other or out.kind() == "file":
-        raise ReviewLogError(str(out), [f"is not an empty folder: {(other or ['a file'])[0]}"], hint)
+        raise ReviewLogError(
+            str(out), [f"is not an empty folder: {(other or ['a file'])[0]}"], hint
+        )
 
 
 def _remove_leftovers(out: Place, written: set[str]) -> None:
@@ -216,7 +218,9 @@ def _as_before(table: pa.Table, schema: pa.Schema, source: str) -> pa.Table:
     differing = {}
     for field, was in zip(table.schema, schema, strict=True):
         if field.type != was.type:
-            differing[field.name] = f"column {field.name} is {field.type}, in rows before {was.type}"
+            differing[field.name] = (
+                f"column {field.name} is {field.type}, in rows before {was.type}"
+            )
     try:
         return table.cast(schema)
     except pa.ArrowException as error:
@@ -283,18 +287,11 @@ def _users(
     """Return the name of the user of each row."""
     if user_column is None:
         return pa.repeat(only_user, len(table))
-    encoded = table["user"].combine_chunks().dictionary_encode("encode")
-    codes = encoded.indices.to_numpy()
-    distinct, first = np.unique(codes, return_index=True)
-    values = encoded.dictionary.to_pandas().iloc[distinct].reset_index(drop=True)
-    names = user_names(values, source, user_column, first + seen)
-    texts = pa.array([str(user_named(name)) for name in names], pa.string())
-    return texts.take(pa.array(np.searchsorted(distinct, codes)))
+    codes, names = coded_users(table["user"], source, user_column, seen)
+    return pa.array(names, pa.string()).take(pa.array(codes))
 
 
-def _choose(
-    connection: Any, source: ReviewTable, renamed: Callable[[User], str]
-) -> Sequence[User]:
+def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]) -> Sequence[User]:
     """Write down the chosen users in order of first appearance, with their new names."""
     query = 'SELECT "user" FROM staged GROUP BY "user" ORDER BY min("row")'
     names = connection.execute(query).fetchnumpy()["user"]
@@ -331,7 +328,7 @@ def _in_order(connection: Any, users: Sequence[User], nouns: Sequence[str]) -> I
         # The last user of a batch may go on in the next one, and the first came before.
         complete = int(np.searchsorted(order, order[-1]))
         before = sum(map(len, pending))
-        if (complete or pending and pending[-1][_ORDER][-1].as_py() != order[0]) and (
+        if (complete or (pending and pending[-1][_ORDER][-1].as_py() != order[0])) and (
             before + complete >= _GROUP_ROWS
         ):
             yield pa.concat_tables([*pending, table.slice(0, complete)])
@@ -359,5 +356,7 @@ def _parts(groups: Iterator[pa.Table], out: Place) -> Iterator[list[pa.Table]]:
             found = list(find_segments([entry], "user"))
         names = [pa.repeat(place.address, len(table)) for table in found]
         file = found[0].column_names.index("file")
-        yield [table.set_column(file, "file", name) for table, name in zip(found, names, strict=True)]
+        yield [
+            table.set_column(file, "file", name) for table, name in zip(found, names, strict=True)
+        ]
         number += 1

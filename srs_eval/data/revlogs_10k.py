@@ -99,7 +99,9 @@ class RevlogsFolder:
                 "the whole data set has 10,000 users"
             )
         if download and place.is_remote:
-            raise ConfigError(f"data.path={path}: data.download=true needs a folder, not an address")
+            raise ConfigError(
+                f"data.path={path}: data.download=true needs a folder, not an address"
+            )
         object.__setattr__(self, "path", place.address)
         object.__setattr__(self, "choice", Choice(users, sample))
         object.__setattr__(self, "download", download)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.data.by_user import Rows, user_named, user_names
+from srs_eval.data.by_user import Rows, coded_users, user_named
 from srs_eval.data.files import check_columns, pandas_from_arrow, parquet_file, readable_parquet
 from srs_eval.data.selection import KnownUsers
 from srs_eval.errors import ReviewLogError
@@ -44,6 +44,8 @@ class Segments:
         The files.
     user_column : str
         Column with the names of the users, compared with `known` at each read.
+    columns : tuple of str
+        Columns to read, this one among them.
     first : int64 [users + 1]
         Segments of user i are ``first[i]`` to ``first[i + 1]``, in the order of their rows.
     file, group, offset, rows : int64 [segments]
@@ -53,6 +55,7 @@ class Segments:
     known: KnownUsers
     files: Sequence[Entry]
     user_column: str
+    columns: tuple[str, ...]
     first: IntArray
     file: IntArray
     group: IntArray
@@ -60,7 +63,9 @@ class Segments:
     rows: IntArray
 
     @classmethod
-    def arranged(cls, source: str, user_column: str, found: pa.Table) -> Segments:
+    def arranged(
+        cls, source: str, user_column: str, columns: Iterable[str], found: pa.Table
+    ) -> Segments:
         """Arrange segments as in `SCHEMA`, with addresses of files, by user."""
         codes, users = pd.factorize(found["user"].to_pandas())
         order = np.argsort(codes, kind="stable")
@@ -74,14 +79,10 @@ class Segments:
             KnownUsers(source, tuple(user_named(name) for name in users)),
             [Entry(Place(name), size, 0) for name, size in zip(addresses, sizes, strict=True)],
             user_column,
+            tuple(dict.fromkeys([user_column, *columns])),
             np.searchsorted(codes[order], np.arange(len(users) + 1)),
             *(column[order].astype(np.int64) for column in (names.indices.to_numpy(), *numbers)),
         )
-
-    def is_scattered(self) -> bool:
-        """Whether reading the users one by one would read most row groups several times."""
-        groups = len(np.unique(np.stack([self.file, self.group]), axis=1).T)
-        return len(self.rows) > 2 * (len(self.known.users) + groups)
 
     def of(self, user: User) -> Rows:
         """Read the rows of a user.
@@ -96,22 +97,22 @@ class Segments:
         for at in range(self.first[number], self.first[number + 1]):
             entry, group = self.files[self.file[at]], int(self.group[at])
             offset, rows = int(self.offset[at]), int(self.rows[at])
-            part = _group(entry, group).slice(offset, rows)
+            part = _group(entry, group, self.columns).slice(offset, rows)
             if len(part) < rows or not self._is_of(user, part):
                 there = f"row group {group} has other rows than those of user {user}"
                 where = f"in the {rows:,} rows from row {offset + 1:,} of it"
                 raise ReviewLogError(str(entry.place), [f"{there} {where}"], _AGAIN)
             parts.append(part)
             numbers.append(np.arange(rows) + offset + _kept_open(entry).begins[group])
-        table = pandas_from_arrow(pa.concat_tables(parts).combine_chunks())
+        used = [name for name in parts[0].column_names if name != self.user_column]
+        table = pandas_from_arrow(pa.concat_tables(parts).select(used).combine_chunks())
         return Rows(self.known.source, table, np.concatenate(numbers))
 
     def _is_of(self, user: User, part: pa.Table) -> bool:
         if self.user_column not in part.column_names:
             return False
-        distinct = part[self.user_column].unique().to_pandas()
-        names = user_names(distinct, self.known.source, self.user_column, np.zeros(1, np.int64))
-        return {user_named(name) for name in names} == {user}
+        _, names = coded_users(part[self.user_column], self.known.source, self.user_column, 0)
+        return names == [str(user)]
 
     @cached_property
     def _numbers(self) -> dict[User, int]:
@@ -132,36 +133,23 @@ def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table
             check_columns(source, file.schema_arrow.names, [(user_column, "the user")])
             for number in range(file.metadata.num_row_groups):
                 (column,) = patiently(partial(file.read_row_group, number, [user_column])).columns
-                begins = _begins(column)
-                names = user_names(column.take(begins).to_pandas(), source, user_column, begins + seen)
-                seen += len(column)
-                rows = np.diff(np.r_[begins, len(column)])
-                yield _segments(source, entry.size, number, names, begins, rows)
-
-
-def _segments(
-    source: str, size: int, group: int, names: pd.Series, begins: IntArray, rows: IntArray
-) -> pa.Table:
-    users = [str(user_named(name)) for name in names]
-    alike = [np.full(len(rows), value) for value in (source, size, group)]
-    columns = [users, *alike, begins, rows]
-    return pa.table(
-        [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
-        schema=SCHEMA,
-    )
-
-
-def _begins(column: pa.ChunkedArray) -> IntArray:
-    """Return the rows at which another value than that of the row above begins."""
-    encoded = column.combine_chunks().dictionary_encode("encode")
-    codes = encoded.indices.to_numpy()
-    return np.flatnonzero(np.r_[len(codes) > 0, codes[1:] != codes[:-1]])
+                codes, names = coded_users(column, source, user_column, seen)
+                begins = np.flatnonzero(np.r_[len(codes) > 0, codes[1:] != codes[:-1]])
+                rows = np.diff(np.r_[begins, len(codes)])
+                seen += len(codes)
+                users = pa.array(names, pa.string()).take(pa.array(codes[begins]))
+                alike = [np.full(len(rows), value) for value in (source, entry.size, number)]
+                columns = [users, *alike, begins, rows]
+                yield pa.table(
+                    [pa.array(one, kind) for one, kind in zip(columns, SCHEMA.types, strict=True)],
+                    schema=SCHEMA,
+                )
 
 
 # Users are read in the order in which they lie: most of them are in the group that was read last.
 @lru_cache(maxsize=1)
-def _group(entry: Entry, number: int) -> pa.Table:
-    """Read a row group; the last one is kept in memory."""
+def _group(entry: Entry, number: int, columns: tuple[str, ...]) -> pa.Table:
+    """Read a row group, all of its columns if some are missing; the last one is kept in memory."""
     file = _kept_open(entry).file
     if number >= file.metadata.num_row_groups:
         there = f"it has {file.metadata.num_row_groups} row groups, and no group {number}"
@@ -169,7 +157,8 @@ def _group(entry: Entry, number: int) -> pa.Table:
 
     def read() -> pa.Table:
         with readable_parquet(entry.place):
-            table = file.read_row_group(number)
+            is_there = set(columns) <= set(file.schema_arrow.names)
+            table = file.read_row_group(number, list(columns) if is_there else None)
             table.validate(full=True)
         return table
 

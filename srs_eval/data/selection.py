@@ -113,7 +113,9 @@ class KnownUsers:
         other = next((other for other in self._alike[folded(str(user))] if other != user), None)
         if other is None:
             return ()
-        return (f"there is a user {cut(str(other))} too, whose name differs only in case or spelling",)
+        return (
+            f"there is a user {cut(str(other))} too, whose name differs only in case or spelling",
+        )
 
     @cached_property
     def _by_text(self) -> dict[str, User]:

@@ -128,16 +128,17 @@ class ReviewTable:
         """Find the users, and where their rows are."""
         place = Place(self.path)
         with enough_memory(self.path):
-            return _logs(place, _stamp(place), self.columns.user, self.columns.card)
+            return _logs(place, _stamp(place), self.columns)
+
 
 # Whoever reads one user after the other looks for files and users once.
 @lru_cache(maxsize=1)
-def _logs(place: Place, _stamp: object, user_column: str | None, card_column: str) -> UserRows:
+def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
-        logs = _by_row_group(place, user_column) if place.suffix == ".parquet" else None
-        return logs or tables_by_user(place, user_column=user_column, card_column=card_column)
+        logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
+        return logs or tables_by_user(place, user_column=columns.user, card_column=columns.card)
     found = table_files(place)
-    if user_column is not None:
+    if columns.user is not None:
         violation = f"{len(found)} files, each one user's, and data.columns.user at once"
         hint = (
             "Give the path of one file, leave data.columns.user=null, or make one table of them "
@@ -145,7 +146,7 @@ def _logs(place: Place, _stamp: object, user_column: str | None, card_column: st
         )
         raise ReviewLogError(str(place), [violation], hint)
     files = _by_stem(str(place), [entry.place for entry in found])
-    return FilePerUser(str(place), files, card_column)
+    return FilePerUser(str(place), files, columns.card)
 
 
 def _stamp(place: Place) -> object:
@@ -156,17 +157,23 @@ def _stamp(place: Place) -> object:
     return None
 
 
-def _by_row_group(place: Place, user_column: str | None) -> Segments | None:
+def _by_row_group(place: Place, columns: Columns) -> Segments | None:
     """Find the users of a parquet file by row group; None if it is to be read as a whole."""
+    user_column = columns.user
     entry = place.entry()
     if entry is None or user_column is None:
         return None
     with parquet_file(place) as file:
         if file.metadata.num_row_groups == 1 or file.schema_arrow.names.count(user_column) != 1:
             return None
-    found = pa.concat_tables(find_segments([entry], user_column))
-    segments = Segments.arranged(str(place), user_column, found)
-    return None if segments.is_scattered() else segments
+    found = []
+    for segments in find_segments([entry], user_column):
+        if len(segments) > 2 * len(segments["user"].unique()):
+            return None
+        found.append(segments)
+    return Segments.arranged(
+        str(place), user_column, columns.in_use().values(), pa.concat_tables(found)
+    )
 
 
 def is_pattern(place: Place) -> bool:

@@ -95,9 +95,7 @@ def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) ->
     return replace(reviews, notes=(*reviews.notes, *logs.known.remarks(user)))
 
 
-def _read_rows(
-    user: User, source: str, rows: Rows, columns: Columns, reading: Reading
-) -> Reviews:
+def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
     """Build the log of one user."""
     names = columns.in_use()
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
