@@ -45,6 +45,7 @@ class MadeUp:
     panel: Panel
 
     def __call__(self, user: int, tick: Callable[[], None]) -> ScoredUser:
+        """Make up the result of a user."""
         rng = np.random.default_rng(user)
         fits = []
         for fold in range(FOLDS):
@@ -57,6 +58,7 @@ class MadeUp:
 
 
 def usage() -> tuple[float, float]:
+    """Return seconds of CPU, and megabytes at most."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 

@@ -236,7 +236,7 @@ def result_of(
         pretrained=bool(getattr(algorithm, "pretrained", False)),
         seed=experiment.seed,
         left_out=users.left_out,
-        notes=users.notes,
+        notes=(*getattr(experiment.source, "remarks", tuple)(), *users.notes),
         fit_notes=users.fit_notes,
         data_fingerprint=users.fingerprint,
         rows_fingerprint=over.scores.fingerprint,
