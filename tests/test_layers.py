@@ -106,7 +106,7 @@ def test_what_answers_a_call_for_help_loads_nothing_heavy():
 
 
 def test_few_files_are_at_the_root():
-    assert len([place for place in TREES if "/" not in place]) <= 10
+    assert len([place for place in TREES if "/" not in place]) <= 12
 
 
 def test_a_file_has_at_most_400_lines():

@@ -23,12 +23,11 @@ from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
+from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.parts import (
     USERS,
     Chunk,
     Part,
-    PartFits,
-    PartPredictions,
     Parts,
     PartsInMemory,
     chunk_size,
@@ -54,7 +53,7 @@ class Store(Protocol):
         """Keep a part in a worker; return it if it is to be sent to the parent."""
 
     def receive(self, chunk: Chunk, part: Part | None) -> None:
-        """Take in the parent what `keep` returned in a worker."""
+        """Keep in the parent what `keep` returned in a worker."""
 
     def join(self, chunk: Chunk) -> None:
         """Make one part of the parts of its users, where each was evaluated alone."""
@@ -65,7 +64,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkDone:
-    """What the parent learns of a chunk.
+    """Result of a chunk, as it is sent to the parent.
 
     Attributes
     ----------

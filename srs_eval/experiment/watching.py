@@ -68,7 +68,7 @@ class RunningMeans:
         return cls(watch.metric, watch.report, (user for chunk in chunks for user in chunk.users))
 
     def add(self, users: Iterable[User], values: Iterable[float]) -> None:
-        """Take the metric of some users, and report what can be."""
+        """Add the metric of some users, and report the means that are known by now."""
         self._waiting.update(zip(users, values, strict=True))
         while self._next in self._waiting:
             value = self._waiting.pop(self._next)

@@ -1,4 +1,4 @@
-"""What is kept of a run in its folder while it goes on, and of a large one for good."""
+"""The parts in the folder of a run: all while it goes on, those of a large run for good."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from srs_eval.errors import ConfigError
 from srs_eval.results import files
+from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.parts import (
     KINDS,
     PARTS,
     Chunk,
     Part,
-    PartFits,
-    PartPredictions,
     PartsInFolder,
     joined,
 )
@@ -29,7 +28,7 @@ _MANIFEST = "parts.json"
 
 @dataclass(frozen=True, slots=True)
 class KeptParts:
-    """The parts of a run, written by those who evaluate its users.
+    """The parts of a run, written by the workers that evaluate its users.
 
     Parameters
     ----------

@@ -29,14 +29,13 @@ from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
+from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.kept import KeptParts
 from srs_eval.results.parts import (
     KINDS,
     SUMS,
     USERS,
     Chunk,
-    PartFits,
-    PartPredictions,
     chunk_size,
     cut,
     part_of,
