@@ -41,20 +41,27 @@ class Pictured:
 
     def __init__(self, users: Iterable[Predictions]) -> None:
         cells = FineCells()
-        totals: list[tuple[Totals, ...]] = []
+        totals: list[Totals] = []
         curves: list[Curves] = []
         nth: list[IntArray | None] = []
         for predictions in users:
             cells.add(tally(predictions.p, predictions.recalled))
-            totals.append(tuple(add_up([ELAPSED, _FACTS], predictions)))
+            found = add_up([ELAPSED, _FACTS], predictions)
+            totals = [_sum(*both) for both in zip(totals, found, strict=False)] or found
             if predictions.curves is not None:
                 curves.append(predictions.curves)
                 nth.append(nth_review_of_curves(predictions))
         self.tally: Tally = cells.tally()
-        self.elapsed, self.bins = (stacked(parts) for parts in zip(*totals, strict=True))
+        self.elapsed, self.bins = totals
         self.curves: Curves | None = join_curves(curves)
         known = [numbers for numbers in nth if numbers is not None]
         self.nth_review = np.concatenate(known) if known and len(known) == len(nth) else None
+
+
+def _sum(total: Totals, further: Totals) -> Totals:
+    """Add sums of further reviews to a total."""
+    both = stacked([total, further])
+    return Totals(both.cell, both.values.sum(axis=0, keepdims=True))
 
 
 def draw(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 
 import numpy as np
 
@@ -19,7 +20,19 @@ BLOCK = 1_000_000
 
 def group_of(user: User) -> int:
     """Return the group of a user, from 0 to `GROUPS` - 1, which depends on the name alone."""
-    return int.from_bytes(hashlib.sha256(str(user).encode()).digest()[:8], "big") % GROUPS
+    return int.from_bytes(_digest(user)[:8], "big") % GROUPS
+
+
+def sample_of(users: Sequence[User], size: int) -> Sequence[User]:
+    """Return the users with the smallest digests of their names, in their order."""
+    if len(users) <= size:
+        return users
+    chosen = set(nsmallest(size, users, key=_digest))
+    return [user for user in users if user in chosen]
+
+
+def _digest(user: User) -> bytes:
+    return hashlib.sha256(str(user).encode()).digest()
 
 
 def cluster_counts(clusters: int, resamples: int, seed: int) -> Iterator[FloatArray]:
