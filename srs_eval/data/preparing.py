@@ -1,4 +1,4 @@
-"""Put the rows of any table of reviews in order, user by user, in bounded memory."""
+"""Sort the rows of any table of reviews by user, in bounded memory."""
 
 from __future__ import annotations
 
