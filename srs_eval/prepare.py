@@ -1,4 +1,4 @@
-"""``python -m srs_eval.prepare``: put the reviews of many users in order once."""
+"""``python -m srs_eval.prepare``: sort the reviews of many users once."""
 
 from srs_eval.commands.arguments import exit_with
 from srs_eval.commands.prepare import command

@@ -1,4 +1,4 @@
-"""Put a table with the reviews of any number of users in order, for data=partitioned.
+"""Sort a table with the reviews of any number of users by user, for data=partitioned.
 
     python -m srs_eval.prepare data=csv data.path=reviews.parquet data.columns.user=user out=logs
 

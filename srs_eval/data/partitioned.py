@@ -69,7 +69,7 @@ class PartitionedLogs:
         day_start_hour: float | None = None,
         duplicates: Duplicates | None = None,
     ) -> None:
-        given = {
+        given: dict[str, Any] = {
             "time_unit": time_unit,
             "time_zone": time_zone,
             "day_start_hour": day_start_hour,

@@ -1,4 +1,4 @@
-"""Put the rows of any table of reviews in order, user by user, in bounded memory."""
+"""Sort the rows of any table of reviews by user, in bounded memory."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def prepare(
         finally:
             connection.close()
     _remove_leftovers(out, {name for table in found for name in table["file"].to_pylist()})
-    nouns = dict.fromkeys(each.name for each in fields(Columns))
+    nouns: dict[str, Any] = dict.fromkeys(each.name for each in fields(Columns))
     columns = Columns(**{**nouns, **{noun: noun for noun in names}, "user": "user"})
     write_index(out, found, columns, source.reading)
     rows = sum(int(np.sum(table["rows"].to_numpy())) for table in found)
@@ -267,8 +267,8 @@ def _typed(column: pd.Series, kinds: dict[str, str]) -> pa.Array:
     _WiderColumn
         If that is not the type of the rows before.
     """
-    name, kind = str(column.name), column.dtype.kind
-    kind = kind if kind in "iufb" else _TEXT
+    name = str(column.name)
+    kind = str(column.dtype.kind) if column.dtype.kind in "iufb" else _TEXT
     was = kinds.setdefault(name, kind)
     if column.dtype == object and len(column):  # mixed: truth values and missing ones
         raise _WiderColumn(name, _TEXT)
@@ -298,7 +298,7 @@ def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]
     known = KnownUsers(source.location, tuple(user_named(name) for name in names))
     chosen = set(source.choice.among(known))
     users = [user for user in known.users if user in chosen]
-    written = {}
+    written: dict[str, User] = {}
     for user in users:
         if (other := written.setdefault(renamed(user), user)) != user:
             raise ConfigError(f"users {other} and {user} would have the same name")

@@ -131,7 +131,7 @@ class ReviewTable:
             return _logs(place, _stamp(place), self.columns)
 
 
-# Whoever reads one user after the other looks for files and users once.
+# Files and users are looked up once, not for each user that is read.
 @lru_cache(maxsize=1)
 def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
