@@ -222,7 +222,7 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
     assert uri in done.err
     assert "Start that server or correct tracking.uri" in done.err
     assert "Traceback" not in done.text
-    assert not (here.folder / "out" / "users").exists()
+    assert not (here.folder / "out" / "parts").exists()
 
 
 @pytest.mark.slow

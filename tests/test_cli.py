@@ -214,7 +214,7 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
             *("n_effective", "pooled_lo", "pooled_hi"),
         }
     assert not list(out.rglob("*.partial"))
-    assert not (out / "users").exists()
+    assert not (out / "parts").exists()
 
 
 def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) -> None:

@@ -32,6 +32,8 @@ CONTENT = {
     "curves_per_user": 5,
     "figures": True,
     "resume": False,
+    "shard": None,
+    "parts_above": 1000,
     "notes": "a note",
     "tags": {"paper": "1"},
 }

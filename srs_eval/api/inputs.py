@@ -14,10 +14,12 @@ from srs_eval.config.option_files import options, values
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
+from srs_eval.data.partitioned import INDEX
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.experiment.description import described
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Algorithm, Source
+from srs_eval.place import Place
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _OPTIONAL = ("protocol", "panel")
@@ -165,7 +167,8 @@ def gathered(
         if key in usable and not _is_count(usable[key])
     ]
     chosen.refuse(wrong)
-    of_data = {key: value for key, value in of_group.get("data", {}).items() if key != "users"}
+    chosen_users = ("users", "sample")
+    of_data = {k: value for k, value in of_group.get("data", {}).items() if k not in chosen_users}
     return Inputs(groups, known | usable, names["data"], of_data)
 
 
@@ -182,6 +185,8 @@ def option_of_data(data: object) -> str | None:
         return "anki"
     if (path / "revlogs").is_dir() or any(path.glob("user_id=*")):
         return "revlogs_10k"
+    if not path.suffix and (Place.of(data) / INDEX).exists():
+        return "partitioned"
     is_misspelt = isinstance(data, str) and data.isidentifier() and not path.exists()
     return str(data) if is_misspelt else "csv"
 
@@ -217,7 +222,13 @@ def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
     content = chosen.option("data", "csv", {**usual, **arguments, "path": "frame"})
     columns = {key: value for key, value in content["columns"].items() if key != TARGET}
     reading = {key: content[key] for key in Reading.__dataclass_fields__}
-    built = ReviewFrame(frame, Columns.named(columns), content["users"], Reading(**reading))
+    built = ReviewFrame(
+        frame,
+        Columns.named(columns),
+        content["users"],
+        Reading(**reading),
+        sample=content["sample"],
+    )
     kind = f"{ReviewFrame.__module__}.{ReviewFrame.__qualname__}"
     return Input(built, built.name, {**content, TARGET: kind})
 

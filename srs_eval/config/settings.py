@@ -49,9 +49,11 @@ class Settings:
     name: str | None = None
     seed: int = 2026
     curves_per_user: int = 200
+    parts_above: int = 1000
     figures: bool = True
     report: bool = False
     resume: bool = False
+    shard: str | None = None
     baseline: str | None = None
     notes: str = ""
     tags: dict[str, str] = field(default_factory=dict)

@@ -68,11 +68,11 @@ def test_results_that_differ_or_are_left_over_are_found(tmp_path: Path) -> None:
     lacking = different(results(tmp_path / "c", rows=2), reference)
     assert "predictions.parquet differs" in lacking
     assert "2 predictions of 3 scored reviews" in lacking
-    (tmp_path / "b" / "users").mkdir()
+    (tmp_path / "b" / "parts").mkdir()
     (tmp_path / "b" / "curves.parquet").touch()
     assert different(tmp_path / "b", reference) == [
         "curves.parquet is there",
-        "users/ is left over",
+        "parts/ is left over",
     ]
 
 

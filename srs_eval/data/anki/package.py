@@ -19,7 +19,7 @@ from typing import IO
 
 import zstandard
 
-from srs_eval.data.files import existing
+from srs_eval.data.files import existing_path
 from srs_eval.data.temporary import temporary_folder
 from srs_eval.errors import ReviewLogError
 
@@ -77,7 +77,7 @@ def _cannot_copy(path: Path, error: OSError) -> ReviewLogError:
 
 def _take_out(path: Path, database: Path) -> CollectionCopy:
     """Write the collection in the package `path` to `database`."""
-    if existing(path).is_dir():
+    if existing_path(path).is_dir():
         raise ReviewLogError(str(path), ["is a folder, not an Anki file"], _files_in(path))
     # Beside the file a link points to, because that is where SQLite keeps its logs.
     path = path.resolve()
