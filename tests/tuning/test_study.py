@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import rest_slow
+from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
 from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.search import search
 from srs_eval.tuning.space import Space, SweepError, read_space
 from srs_eval.tuning.study import SearchStudy
 
@@ -65,6 +68,28 @@ def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) 
     assert len({str(params) for params in whole}) == 8
     with pytest.raises(SweepError):
         SearchStudy(tmp_path / "parts", SPACE, OPTIONS)
+
+
+def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
+    launched: list[tuple[int, int]] = []
+
+    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+        launched.append((number, len(words)))
+        if any("number:1," in word for job in words for word in job):
+            raise RuntimeError("a worker died")
+        assert len(launched) == 1 or "repeated:true" in words[0][-1] or number == 3
+        ended = [JobReturn(status=JobStatus.COMPLETED) for _ in words]
+        for job in ended:
+            job.return_value = 1.0
+        return ended
+
+    options = replace(OPTIONS, n_trials=5, workers=3)
+    study = SearchStudy(tmp_path, SPACE, options)
+    study.propose()  # and now its process dies
+    found = search(tmp_path, SPACE, options, launch)
+    assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
+    states = [trial.state.name for trial in found.trials]
+    assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
 
 
 @pytest.mark.slow
