@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
+from srs_eval.nouns.when import IN_WORDS
+from srs_eval.tuning.ending import times_told
 from srs_eval.tuning.options import SearchOptions
 from srs_eval.tuning.search import search
 from srs_eval.tuning.space import Space, SweepError, read_space
@@ -90,6 +93,25 @@ def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
     assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
     states = [trial.state.name for trial in found.trials]
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
+
+
+def test_the_best_of_each_time_of_prediction_is_told(tmp_path: Path) -> None:
+    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+        job = JobReturn(status=JobStatus.COMPLETED)
+        job.return_value = float(number)
+        (tmp_path / f"{number}_blend").mkdir()
+        when = "at_review" if number % 2 else times[0]
+        (tmp_path / f"{number}_blend" / "summary.json").write_text(json.dumps({"when": when}))
+        return [job]
+
+    times = ["at_review"]
+    assert times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=1), launch)) == ""
+    times = ["previous_review"]
+    told = times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=4), launch))
+    assert told.splitlines()[1:] == [
+        f"{IN_WORDS['at_review']}: 0, trial 0",
+        f"{IN_WORDS['previous_review']}: 2.0000, trial 2",
+    ]
 
 
 @pytest.mark.slow
