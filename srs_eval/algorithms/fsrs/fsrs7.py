@@ -171,11 +171,11 @@ class Fsrs7(FsrsFitted):
     Published row of the trained model, without same-day reviews: log loss 0.3401, RMSE(bins)
     0.0634, AUC 0.7167 (with recency 0.3370, 0.0593, 0.7220).
 
-    The published parameters were fitted to fractional days. In whole days a card's reviews of one
-    day are 0 days apart and cannot lengthen its short stability, so that they predict too little
-    recall on the next days. There, the prior of ``newton`` has another centre, unless parameters
-    are given: a short curve that falls less (`w[25]` 0.5 instead of 0.2421) and has a smaller
-    share (`w[27]` 0.1 instead of 0.1433), chosen on simulated users and beginnings of real logs.
+    The published parameters were fitted to fractional days, and predict too little recall in whole
+    days, where a card's reviews of one day are 0 days apart and cannot lengthen its short
+    stability. There, the prior of ``newton`` has another centre, unless parameters are given: a
+    short curve that falls less (`w[25]` 0.5 instead of 0.2421) and has a smaller share (`w[27]` 0.1
+    instead of 0.1433), chosen on simulated users and beginnings of real logs.
 
     Options: see `Fitted`.
     """
