@@ -76,7 +76,7 @@ class CosineField:
         highest = self.coefficients.shape[-1]
         if sigma > 0:
             # Beyond this frequency the factor is below 1e-18.
-            highest = min(highest, math.ceil(2.9 / sigma) + 1)
+            highest = math.ceil(min(highest - 1, 2.9 / sigma)) + 1
         frequency = np.arange(highest) * (math.pi * sigma)
         damped: FloatArray = self.coefficients[..., :highest] * np.exp(-0.5 * frequency**2)
         return damped

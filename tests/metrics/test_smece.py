@@ -98,6 +98,11 @@ def test_nothing_is_nan():
     assert math.isnan(smece_exact([], []))
 
 
+def test_bandwidths_may_be_as_small_as_numbers_get():
+    p, recalled = [0.0, 0.0, 1.0, 5e-324], [False, False, False, True]
+    assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
+
+
 def test_masses_of_chunks_add_up(weyl):
     p, recalled = weyl(1000, 0.05)
     parts = [
