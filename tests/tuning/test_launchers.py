@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import optuna
@@ -103,6 +107,31 @@ def test_pruning_across_processes_is_refused_before_the_first_trial(here: Here) 
     assert "hydra.sweeper.pruner=median" in done.err
     assert "hydra/launcher=basic" in done.err
     assert not (here.folder / "out" / "optuna.db").exists()
+
+
+@pytest.mark.slow
+def test_a_search_killed_within_a_batch_ends_as_with_the_basic_launcher(tmp_path: Path) -> None:
+    app = Path(__file__).parents[2] / "examples" / "other_app" / "train.py"
+    words = ["-m", *PAIRS, "hydra.sweeper.n_trials=6", "hydra.sweeper.pruner=none"]
+
+    def start(folder: str, launcher: str) -> subprocess.Popen[bytes]:
+        place = [f"hydra.sweep.dir={tmp_path / folder}", f"hydra/launcher={launcher}"]
+        command = [sys.executable, str(app), *words, *place]
+        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+
+    whole, killed = start("whole", "basic"), start("killed", "joblib")
+    while not (tmp_path / "killed" / "2").exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert [whole.wait(300), start("killed", "joblib").wait(300)] == [0, 0]
+    one, other = (
+        [(trial.params, trial.value) for trial in study_in(tmp_path / folder).trials]
+        for folder in ("whole", "killed")
+    )
+    assert len(one) == 6
+    assert one == other
 
 
 @pytest.mark.slow
