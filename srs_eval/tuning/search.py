@@ -99,8 +99,8 @@ def _search(
             if not batch:
                 say("every point of the space has been tried")
                 break
-            for proposal, ended in _run(space, options, launch, batch):
-                value = _value(options, proposal, ended)
+            for proposal, job in _run(space, options, launch, batch):
+                value = _value(options, proposal, job)
                 trials.end(proposal, value)
                 ran += 1
                 say(_told(trials, proposal, value))
