@@ -77,6 +77,10 @@ class Fitted(FitOptions):
         """Return the published parameters."""
         return self.equations(whole_days=whole_days).parameters.defaults
 
+    def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
+        return self.parameters or self.defaults(whole_days=whole_days)
+
     def space(self, equations: Equations) -> ParameterSpace:
         """Return defaults, bounds and spread of the parameters."""
         return equations.parameters
@@ -161,7 +165,8 @@ class Fitted(FitOptions):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         try:
             if self.method == "newton" or self.method == "lbfgs":
-                w, learned = self._minimise(equations, space, reviews, rows, given, previous, rng)
+                middle = np.asarray(self.prior_centre(whole_days=reviews.whole_days))
+                w, learned = self._minimise(equations, space, reviews, rows, middle, previous, rng)
                 return RecurrentModel(equations, _tuple(w), learned)
             centre, missing = self.centre(reviews, rows, space, given)
             missing = missing or self._untrainable(reviews, rows)
