@@ -1,0 +1,242 @@
+"""Everything that the report on a collection evaluates, fits and compares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from srs_eval.api.comparing import compare
+from srs_eval.api.evaluating import evaluate
+from srs_eval.api.fitting import FittedModels, fit
+from srs_eval.api.result import RunResult
+from srs_eval.collection.current import CurrentParameters, as_fsrs6
+from srs_eval.collection.first_reviews import FirstReviews
+from srs_eval.data.anki.presets import FsrsSettings
+from srs_eval.errors import FitSkipped
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions, Reviews, Task, User
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.saved_predictions import losses
+from srs_eval.stats.estimate import Estimate, clustered_mean
+
+_QUICK: Mapping[str, Any] = {"panel": "quick", "curves_per_user": 0, "progress": False}
+# Other algorithms for whole days, and what they are in a few words.
+OTHERS = {
+    "constant": "always the same answer, your average so far",
+    "anki_sm2": "Anki's older scheduler, SM-2",
+    "hlr": "half-life regression (Duolingo, 2016)",
+    "dash": "DASH (2014)",
+    "logistic": "a regression on many features of the history",
+}
+_FIRST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OneLog:
+    """A source with one log, which is read once."""
+
+    name: str
+    location: str
+    log: Reviews
+
+    def users(self) -> Sequence[User]:
+        """Return the one user."""
+        return (self.log.user,)
+
+    def read(self, user: User) -> Reviews:
+        """Return the log."""
+        return self.log
+
+
+@dataclass(frozen=True)
+class Study:
+    """A collection, and what is computed of it when it is first used.
+
+    Attributes
+    ----------
+    source : OneLog
+        The reviews.
+    settings : FsrsSettings, optional
+        FSRS settings of the collection; None for logs of other kinds.
+    """
+
+    source: OneLog
+    settings: FsrsSettings | None
+
+    @property
+    def log(self) -> Reviews:
+        """All reviews of the log."""
+        return self.source.log
+
+    @cached_property
+    def task(self) -> Task | None:
+        """Folds of the log; None if too few reviews can be scored."""
+        try:
+            return SrsBenchmark()(self.log, same_day=True)
+        except FitSkipped:
+            return None
+
+    @cached_property
+    def learnable(self) -> IntArray:
+        """Rows of the task that are scored or learned from."""
+        if self.task is None:
+            return np.empty(0, np.int64)
+        last = self.task.folds[-1]
+        return np.concatenate([last.train, last.test])
+
+    @property
+    def has_fsrs(self) -> bool:
+        """Whether Anki schedules this collection by FSRS."""
+        return self.settings is not None and self.settings.enabled
+
+    @cached_property
+    def presets(self) -> dict[int, int]:
+        """Number of reviews that are scored or learned from of each preset, largest first."""
+        if self.task is None or self.task.reviews.preset is None:
+            return {}
+        numbers = self.task.reviews.preset[self.learnable]
+        names, counts = np.unique(numbers[numbers >= 0], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return dict(zip(names[order].tolist(), counts[order].tolist(), strict=True))
+
+    @cached_property
+    def current(self) -> dict[int, tuple[float, ...]]:
+        """Parameters of FSRS-6 that Anki uses now for each preset of the log, if it does."""
+        if self.settings is None or not self.has_fsrs:
+            return {}
+        found = {}
+        for number in self.presets:
+            preset = self.settings.presets.get(number)
+            try:
+                found[number] = as_fsrs6(preset.parameters if preset else ())
+            except ValueError:
+                continue  # of no known version: named in the section on doubts
+        return found
+
+    @cached_property
+    def default(self) -> RunResult:
+        """FSRS-6 with the published default parameters."""
+        return self._evaluated("fsrs6", name="default", fit="default")
+
+    @cached_property
+    def now(self) -> RunResult:
+        """FSRS-6 with the parameters that the collection has now, or else the default ones."""
+        if not self.current:
+            return self.default
+        return self._evaluated(CurrentParameters(self.current), name="current")
+
+    @cached_property
+    def one(self) -> RunResult:
+        """FSRS-6 fitted to all presets together."""
+        return self._evaluated("fsrs6", name="fitted")
+
+    @cached_property
+    def several(self) -> RunResult | None:
+        """FSRS-6 fitted to each preset, as far as they differ; None if there is only one."""
+        if len(self.presets) < 2:
+            return None
+        return self._evaluated("per_group", name="fitted_per_preset")
+
+    @cached_property
+    def separate(self) -> Estimate:
+        """Log loss of one fit for all presets, less that of fits for each preset."""
+        return Estimate(math.nan) if self.several is None else difference(self.one, self.several)
+
+    @property
+    def presets_differ(self) -> bool:
+        """Whether fits for each preset predict significantly better than one for all."""
+        return self.separate.interval()[0] > 0
+
+    @property
+    def fitted(self) -> RunResult:
+        """The fits that are recommended, evaluated on reviews that they have not seen."""
+        return self.several if self.several is not None and self.presets_differ else self.one
+
+    @cached_property
+    def final(self) -> FittedModels:
+        """The fit that is recommended, to all reviews."""
+        name = "per_group" if self.fitted is self.several else "fsrs6"
+        return fit(name, self.source, progress=False)
+
+    @cached_property
+    def others(self) -> dict[str, RunResult]:
+        """Other algorithms."""
+        return {name: self._evaluated(name) for name in OTHERS}
+
+    @cached_property
+    def scored(self) -> Predictions | None:
+        """Predictions with the parameters of now, in time order; None if nothing is scored."""
+        return predictions_of(self.now)
+
+    def group(self, name: str) -> IntArray:
+        """Return the group of each scored review, such as its preset; -1 if it is not known."""
+        scored = self.scored
+        assert scored is not None
+        column: IntArray | None = getattr(self.log, name)
+        if column is None:
+            return np.full(len(scored), -1)
+        place = np.searchsorted(self.log.row, scored.row)
+        return column[place]
+
+    @cached_property
+    def curve(self) -> list[tuple[int, RunResult]]:
+        """FSRS-6 fitted to the first 100, 200, 400 and so on training reviews of the last fold."""
+        if self.task is None:
+            return []
+        most = len(self.task.folds[-1].train)
+        counts, count = [], _FIRST
+        while count < most:
+            counts.append(count)
+            count *= 2
+        if most >= _FIRST:
+            counts.append(most)
+        return [
+            (count, self._evaluated("fsrs6", protocol=FirstReviews(count), name=f"first_{count}"))
+            for count in counts
+        ]
+
+    @cached_property
+    def last_default(self) -> RunResult:
+        """The default parameters on the reviews that `curve` is scored on."""
+        assert self.task is not None
+        return self._evaluated(
+            "fsrs6",
+            protocol=FirstReviews(len(self.task.folds[-1].train)),
+            name="default",
+            fit="default",
+        )
+
+    def _evaluated(self, algorithm: Any, **options: Any) -> RunResult:
+        return evaluate(algorithm, self.source, **{**_QUICK, **options})
+
+
+def predictions_of(result: RunResult) -> Predictions | None:
+    """Return the predictions of the one user of a result, in time order."""
+    if not result.complete:
+        return None
+    return result.predicted.read(result.complete[0])
+
+
+def difference(ours: RunResult, theirs: RunResult) -> Estimate:
+    """Estimate the difference of log loss between two results on the same reviews."""
+    if not ours.complete or not theirs.complete:
+        return Estimate(math.nan)
+    verdict = compare([ours, theirs]).verdict
+    if len(verdict.runs) < 2:  # the same predictions
+        return Estimate(0.0, 0.0, 0.0, math.inf)
+    return verdict.leaderboard.pairs[0][1]
+
+
+def difference_on(ours: RunResult, theirs: RunResult, rows: BoolArray) -> Estimate:
+    """Estimate the difference of log loss on some of the scored reviews."""
+    a, b = predictions_of(ours), predictions_of(theirs)
+    if a is None or b is None or not rows.any():
+        return Estimate(math.nan)
+    values: FloatArray = losses(a, "log_loss") - losses(b, "log_loss")
+    assert a.day is not None
+    largest = float(max(losses(a, "log_loss").max(), losses(b, "log_loss").max()))
+    return clustered_mean(values[rows], a.card[rows], a.day[rows], size=largest)
