@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from srs_eval.api.inputs import option_of_data, source
+import numpy as np
+
+from srs_eval.api.inputs import source
+from srs_eval.collection.ceiling import ceiling
+from srs_eval.collection.doubts import doubts
+from srs_eval.collection.history import history
+from srs_eval.collection.lateness import lateness
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import truth
+from srs_eval.collection.words import counted
+from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.errors import ConfigError
 
@@ -31,12 +39,32 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
         raise ConfigError(
             f"{path}: has {len(users)} users; name one, as in data.users=[{users[0]}]"
         )
-    log = logs.read(users[0])
-    settings = read_fsrs_settings(path) if option_of_data(path) == "anki" else None
-    return Study(OneLog(logs.name, logs.location, log), settings)
+    if isinstance(logs, AnkiCollection):
+        log, due = logs.read_with_schedule(users[0])
+        return Study(OneLog(logs.name, logs.location, log), read_fsrs_settings(path), due)
+    return Study(OneLog(logs.name, logs.location, logs.read(users[0])))
 
 
 def sections(study: Study) -> list[Section]:
     """Return the sections that can be answered."""
-    found = [truth(study), which_parameters(study), where_do_i_stand(study)]
+    found = [
+        truth(study),
+        which_parameters(study),
+        where_do_i_stand(study),
+        history(study),
+        ceiling(study),
+        lateness(study),
+        doubts(study),
+    ]
     return [section for section in found if section is not None]
+
+
+def facts(study: Study) -> str:
+    """Return what was read, in a sentence."""
+    log = study.log
+    rows = len(log) + sum(log.left_out.values())
+    scored = study.now.facts.reviews
+    return (
+        f"{counted(rows, 'row')} of answers, {counted(len(log), 'review')} of "
+        f"{counted(len(np.unique(log.card)), 'card')}, {counted(scored, 'review')} scored."
+    )

@@ -17,6 +17,8 @@ class Mark:
     expected : float
     stands_out : bool
         Whether the interval excludes what is expected.
+    reviews : int
+        Shown behind the name, unless it is 0.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Mark:
     hi: float
     expected: float
     stands_out: bool
+    reviews: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +39,12 @@ class Picture:
     title, value, expected : str
         What is shown, and what its dots and its strokes are.
     marks : sequence of Mark
-    unit : str
-        Written behind numbers of the axis, which are in percent.
     """
 
     title: str
     value: str
     expected: str
     marks: Sequence[Mark]
-    unit: str = "%"
 
 
 @dataclass(frozen=True, slots=True)

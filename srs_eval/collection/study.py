@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.api.comparing import compare
 from srs_eval.api.evaluating import evaluate
 from srs_eval.api.fitting import FittedModels, fit
@@ -17,6 +18,7 @@ from srs_eval.api.result import RunResult
 from srs_eval.collection.current import CurrentParameters, as_fsrs6
 from srs_eval.collection.first_reviews import FirstReviews
 from srs_eval.data.anki.presets import FsrsSettings
+from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions, Reviews, Task, User
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -62,10 +64,14 @@ class Study:
         The reviews.
     settings : FsrsSettings, optional
         FSRS settings of the collection; None for logs of other kinds.
+    due : int64 [n], optional
+        Days after its last answer at which each review of the log was due; -1 if that is not
+        known.
     """
 
     source: OneLog
-    settings: FsrsSettings | None
+    settings: FsrsSettings | None = None
+    due: IntArray | None = None
 
     @property
     def log(self) -> Reviews:
@@ -173,10 +179,10 @@ class Study:
         return predictions_of(self.now)
 
     def group(self, name: str) -> IntArray:
-        """Return the group of each scored review, such as its preset; -1 if it is not known."""
+        """Return the preset, deck or due day of each scored review; -1 if it is not known."""
         scored = self.scored
         assert scored is not None
-        column: IntArray | None = getattr(self.log, name)
+        column: IntArray | None = self.due if name == "due" else getattr(self.log, name)
         if column is None:
             return np.full(len(scored), -1)
         place = np.searchsorted(self.log.row, scored.row)
@@ -209,6 +215,22 @@ class Study:
             name="default",
             fit="default",
         )
+
+    @property
+    def last_fit(self) -> RecurrentModel | None:
+        """FSRS-6 fitted to all but the last sixth; None if that failed, or to too few reviews."""
+        fits = self.curve[-1][1].fitted if self.curve else ()
+        if not fits or not fits[0].predicts:
+            return None
+        return RecurrentModel(Fsrs6Equations(), fits[0].parameters)
+
+    @cached_property
+    def whole_fit(self) -> RecurrentModel | None:
+        """FSRS-6 fitted to all reviews of all presets; None if that failed."""
+        alike = self.fitted is self.one
+        models = self.final if alike else fit("fsrs6", self.source, progress=False)
+        found = models.by_user[self.log.user].model
+        return found if isinstance(found, RecurrentModel) else None
 
     def _evaluated(self, algorithm: Any, **options: Any) -> RunResult:
         return evaluate(algorithm, self.source, **{**_QUICK, **options})

@@ -39,12 +39,12 @@ def truth(study: Study) -> Section:
     said = f" where it said {percent(shown.predicted)} on average"
     answer = f"{told}, you recall {with_interval(shown)}{said}. {_judged(everything, by_level)}"
     pictures = [
-        _picture("By what FSRS said", by_level),
-        _picture("At the retention that you want", wanted),
-        _picture("By days since the card's last review", shares(scored, list(_by_days(scored)))),
-        _picture("By preset", shares(scored, list(_by_group(study, "preset")))),
-        _picture("By deck", shares(scored, list(_by_group(study, "deck")))),
-        _picture("Over time", shares(scored, list(_by_month(scored)))),
+        picture_of("By what FSRS said", by_level),
+        picture_of("Where FSRS said the recall that you want", wanted),
+        picture_of("By days since the card's last review", shares(scored, list(_by_days(scored)))),
+        picture_of("By preset", shares(scored, list(_by_group(study, "preset")))),
+        picture_of("By deck", shares(scored, list(_by_group(study, "deck")))),
+        picture_of("Over time", shares(scored, list(_by_month(scored)))),
     ]
     return Section(QUESTION, answer, list(_notes(study)), [p for p in pictures if p is not None])
 
@@ -101,17 +101,19 @@ def _notes(study: Study) -> Iterator[str]:
     )
 
 
-def _picture(title: str, rows: Sequence[Share]) -> Picture | None:
+def picture_of(title: str, rows: Sequence[Share]) -> Picture | None:
+    """Return a picture of shares; None if there are none."""
     if not rows:
         return None
     marks = [
         Mark(
-            f"{share.name} ({share.reviews:,})",
+            share.name,
             share.observed,
             share.lo,
             share.hi,
             share.predicted,
             stands_out=share.too_high or share.too_low,
+            reviews=share.reviews,
         )
         for share in rows
     ]
@@ -135,7 +137,7 @@ def _by_desired_retention(study: Study, scored: Predictions) -> Iterator[tuple[s
             wanted[preset == number] = settings.desired_retention
     for retention in sorted(set(wanted[~np.isnan(wanted)].tolist())):
         rows = (wanted == retention) & (np.abs(scored.p - retention) <= _NEAR)
-        yield f"you want {100 * retention:g} %, FSRS said about that", rows
+        yield f"you want {100 * retention:g} %", rows
 
 
 def _by_days(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:

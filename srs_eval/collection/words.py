@@ -9,6 +9,7 @@ from typing import Literal
 from srs_eval.collection.shares import Share
 from srs_eval.results import Result
 from srs_eval.stats.estimate import Estimate
+from srs_eval.stats.significance import LEVEL
 
 Kind = Literal["better", "worse", "noise", "same", "unknown"]
 
@@ -57,7 +58,7 @@ class Change:
     Attributes
     ----------
     kind : {"better", "worse", "noise", "same", "unknown"}
-        Decided by the 99 % interval alone.
+        Decided by the interval alone, by default of 99 %.
     share, lo, hi : float
         Below 0 where the error is smaller.
     """
@@ -68,9 +69,9 @@ class Change:
     hi: float
 
     @classmethod
-    def of(cls, estimate: Estimate, against: float) -> Change:
+    def of(cls, estimate: Estimate, against: float, level: float = LEVEL) -> Change:
         """Return a difference as a share of the log loss `against`."""
-        lo, hi = estimate.interval()
+        lo, hi = estimate.interval(level)
         share, lo, hi = (value / against for value in (estimate.mean, lo, hi))
         kind: Kind = "noise"
         if math.isnan(lo) or math.isnan(hi) or math.isnan(share):

@@ -13,6 +13,7 @@ import numpy as np
 
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
+from srs_eval.data.anki.due import scheduled_days
 from srs_eval.data.anki.filters import matching, of_cards, patterns_of
 from srs_eval.data.anki.rules import Selection, select_reviews
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
@@ -137,6 +138,16 @@ class AnkiCollection:
             If the file is missing, no collection, damaged, or without reviews, or if rows
             have impossible values.
         """
+        return self.read_with_schedule(user)[0]
+
+    def read_with_schedule(self, user: User) -> tuple[Reviews, IntArray]:
+        """Read the log, and when each review was due: see `scheduled_days`.
+
+        Raises
+        ------
+        ReviewLogError
+            As `read`.
+        """
         if user not in self.users():
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
@@ -166,7 +177,7 @@ class AnkiCollection:
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
         notes = (str(scheduler), str(start))
-        return replace(
+        reviews = replace(
             reviews,
             deck=deck,
             preset=preset,
@@ -175,6 +186,7 @@ class AnkiCollection:
             titles=titles,
             notes=notes,
         )
+        return reviews, scheduled_days(revlog)[selection.rows]
 
     def _of_groups(
         self,
