@@ -23,7 +23,9 @@ def doubts(study: Study) -> Section:
     first = f"{counted(scored, 'review')} were scored" if scored != 1 else "1 review was scored"
     rows = list(funnel(study))
     answer = f"{first}, of {counted(int(rows[0][1]), 'row')} in the log."
-    if scored < _FEW:
+    if not scored:
+        answer += " So nothing can be judged."
+    elif scored < _FEW:
         answer += " That is few: ranges are wide, and all but large differences are out of reach."
     shown = [[name, f"{count:,}", f"{left:,}"] for name, count, left in rows]
     table = Table("From all rows to scored reviews", ["", "rows", "left"], shown)
@@ -84,6 +86,7 @@ def _doubts(study: Study) -> Iterator[str]:
             titles = log.titles.get("preset", {})
             names = ", ".join(titles.get(number, f"preset {number}") for number in odd)
             yield f"Parameters of no known version were taken for the default ones: {names}."
-    for result in (study.default, study.now, study.fitted):
+    results = {result.facts.label: result for result in (study.default, study.now, study.fitted)}
+    for name, result in results.items() if study.task is not None else ():
         if words := result.facts.fit_counts.in_words:
-            yield f"{result.facts.label}: {words}."
+            yield f"Fits of {name}: {words}."

@@ -34,10 +34,10 @@ def history(study: Study) -> Section | None:
     moved = _moved(study)
     if moved:
         notes.append(moved[1])
+    known = [(count, each) for count, each in changes if each.kind != "unknown"]
     marks = [
-        Mark(counted(count, "review"), each.share, each.lo, each.hi, 0.0, each.kind != "noise")
-        for count, each in changes
-        if each.kind != "unknown"
+        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind in ("better", "worse"))
+        for n, c in known
     ]
     parts: list[Picture | Table] = []
     if marks:

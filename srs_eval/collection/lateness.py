@@ -31,10 +31,13 @@ def lateness(study: Study) -> Section | None:
     answer = _answer([row for row in rows if "late" in row.name], int((known & (late > 0)).sum()))
     notes = [
         "Late is the number of days after the day on which Anki had scheduled the card at its "
-        "last answer.",
-        "Not shown, because it is not known when they were due, or that was on the same day: "
-        f"{counted(int((~known).sum()), 'review')}.",
+        "last answer."
     ]
+    if unknown := int((~known).sum()):
+        notes.append(
+            f"Not shown: {counted(unknown, 'review')} that were due on the day of the answer "
+            "before, or it is not known when."
+        )
     picture = picture_of("By days late", rows)
     return Section("And when I am late?", answer, notes, [picture] if picture else [])
 

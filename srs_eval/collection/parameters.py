@@ -109,7 +109,11 @@ def _standing(change: Change) -> str:
             "Your parameters and the default ones cannot be told from each other on these "
             f"reviews: error {change.size}."
         ),
-        "same": "Your parameters are the default ones: FSRS predicts the same with both.",
+        "open": (
+            "There are too few reviews to tell your parameters from the default ones: error "
+            f"{change.size}."
+        ),
+        "same": "FSRS predicts the same with your parameters as with the default ones.",
         "unknown": "There are too few reviews to compare your parameters with the default ones.",
     }[change.kind]
 
@@ -122,6 +126,11 @@ def _advice(study: Study, change: Change) -> str:
     if change.kind == "worse":
         why = ", which may have been optimised on these very reviews" if study.current else ""
         return f"Keep {yours}{why}: new ones predict worse, error {change.size}."
+    if change.kind == "open":
+        return (
+            f"There are too few reviews to tell: new parameters change the error of predictions "
+            f"by {change.size} against {yours}, which is within chance."
+        )
     if change.kind == "noise":
         return (
             f"Do not bother: new parameters change the error of predictions by {change.size} "
@@ -145,8 +154,9 @@ def _one_or_several(study: Study) -> str:
             "One preset would do: own parameters for each preset predict worse than one list for "
             f"all, error {change.size}."
         )
-    if change.kind == "unknown":
-        return "There are too few reviews to say whether presets differ."
+    if change.kind in ("unknown", "open"):
+        by = f": error {change.size} with own parameters for each" if change.kind == "open" else ""
+        return f"There are too few reviews to say whether presets differ{by}."
     by = "own parameters for each preset were no better in any fit"
     if change.kind == "noise":
         by = f"own parameters for each preset change the error by {change.size}, within chance"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from srs_eval.collection.current import DEFAULTS
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study
@@ -34,10 +35,10 @@ def truth(study: Study) -> Section:
     by_level = shares(scored, list(_by_level(scored)))
     wanted = shares(scored, list(_by_desired_retention(study, scored)))
     level = max(wanted or by_level, key=lambda share: share.reviews)
-    told = "Overall" if level.reviews < _ENOUGH else f"When FSRS says about {_said(level)}"
-    shown = everything if level.reviews < _ENOUGH else level
-    said = f" where it said {percent(shown.predicted)} on average"
-    answer = f"{told}, you recall {with_interval(shown)}{said}. {_judged(everything, by_level)}"
+    answer = _judged(everything, by_level)
+    if level.reviews >= _ENOUGH:
+        said = percent(level.predicted)
+        answer = f"When FSRS says about {said}, you recall {with_interval(level)}. {answer}"
     pictures = [
         picture_of("By what FSRS said", by_level),
         picture_of("Where FSRS said the recall that you want", wanted),
@@ -49,26 +50,22 @@ def truth(study: Study) -> Section:
     return Section(QUESTION, answer, list(_notes(study)), [p for p in pictures if p is not None])
 
 
-def _said(share: Share) -> str:
-    return f"{100 * share.predicted:.0f} %"
-
-
 def _judged(everything: Share, by_level: Sequence[Share]) -> str:
     """Decide by intervals alone."""
     on_average = (
-        f"it said {percent(everything.predicted)} and you recalled {with_interval(everything)}"
+        f"it said {percent(everything.predicted)}, and you recalled {with_interval(everything)}"
     )
     if everything.too_high:
-        return f"On average over all reviews it promises too much: {on_average}."
+        return f"On average FSRS promises too much: {on_average}."
     if everything.too_low:
-        return f"On average over all reviews it promises too little: {on_average}."
+        return f"On average FSRS promises too little: {on_average}."
     if everything.hi - everything.lo > _WIDE:
-        return "There are too few reviews to say more than that."
+        return f"There are too few reviews to say whether it is right on average: {on_average}."
     off = [s for s in by_level if s.too_high or s.too_low]
     if off:
         listed = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in off)
-        return f"On average over all reviews it is right, but not where it says {listed}."
-    return "No sign that it is wrong, on average or at any level."
+        return f"On average there is no sign of error ({on_average}), but where it says {listed}."
+    return f"There is no sign that it is wrong: on average {on_average}."
 
 
 def _notes(study: Study) -> Iterator[str]:
@@ -79,8 +76,7 @@ def _notes(study: Study) -> Iterator[str]:
             f"FSRS predicted {counted(len(scored), 'review')} with the parameters that the "
             "collection has now."
         )
-        settings = study.settings
-        if settings and any(settings.presets[n].parameters for n in study.current):
+        if not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in study.current.values()):
             yield (
                 "Those parameters may have been optimised on these very reviews, which makes them "
                 "look better than they will be from now on."

@@ -11,7 +11,9 @@ from srs_eval.results import Result
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import LEVEL
 
-Kind = Literal["better", "worse", "noise", "same", "unknown"]
+Kind = Literal["better", "worse", "noise", "same", "open", "unknown"]
+# A gain that would be worth the trouble of new parameters.
+_WORTH = 0.05
 
 
 def percent(value: float, *, sign: bool = False) -> str:
@@ -57,8 +59,9 @@ class Change:
 
     Attributes
     ----------
-    kind : {"better", "worse", "noise", "same", "unknown"}
-        Decided by the interval alone, by default of 99 %.
+    kind : {"better", "worse", "noise", "same", "open", "unknown"}
+        Decided by the interval alone, by default of 99 %. It is open where the interval holds 0
+        and also errors that are smaller by more than 5 %.
     share, lo, hi : float
         Below 0 where the error is smaller.
     """
@@ -73,7 +76,8 @@ class Change:
         """Return a difference as a share of the log loss `against`."""
         lo, hi = estimate.interval(level)
         share, lo, hi = (value / against for value in (estimate.mean, lo, hi))
-        kind: Kind = "noise"
+        lo = max(lo, -1.0)  # no error is below 0
+        kind: Kind = "noise" if lo >= -_WORTH else "open"
         if math.isnan(lo) or math.isnan(hi) or math.isnan(share):
             kind = "unknown"
         elif estimate.is_zero:
@@ -91,7 +95,7 @@ class Change:
             return "too few reviews to tell"
         if self.kind == "same":
             return "the same predictions"
-        if self.kind == "noise":
+        if self.kind in ("noise", "open"):
             return f"{percent(self.share, sign=True)} ({between(self.lo, self.hi, sign=True)})"
         near, far = sorted((abs(self.lo), abs(self.hi)))
         direction = "smaller" if self.kind == "better" else "larger"
@@ -105,6 +109,7 @@ class Change:
             "worse": "worse",
             "noise": "noise: do not bother",
             "same": "the same",
+            "open": "too few reviews to tell",
             "unknown": "too few reviews to tell",
         }[self.kind]
 

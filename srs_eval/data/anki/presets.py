@@ -109,8 +109,8 @@ def preset_in_message(message: bytes) -> Preset:
     except (IndexError, ValueError):
         return Preset()
     retention = struct.unpack("<f", stored)[0] if isinstance(stored, bytes) else None
-    # Single precision has 7 digits or so; more of them are noise of the conversion.
-    return _preset([float(f"{number:.7g}") for number in parameters], retention)
+    # Anki keeps 4 decimals, in single precision.
+    return _preset([float(f"{number:.6g}") for number in parameters], retention)
 
 
 def preset_in_text(options: Mapping[str, Any]) -> Preset:
