@@ -218,7 +218,7 @@ def paragraphs(every: list[Option]) -> Iterator[str]:
     for name, sharing in groupby(sorted(every, key=by_class), by_class):
         described = list(sharing)
         yield "".join(f'<a id="{option.name}"></a>' for option in described)
-        yield f"### {name}"
+        yield f"## {name}"
         yield from map(_in_markdown, described[0].facts.paragraphs)
         yield "\n".join(
             f"- `algo={option.name}`: {_in_markdown(option.comment)}  \n  {option.arguments}"

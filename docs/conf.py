@@ -1,0 +1,100 @@
+"""How Sphinx makes the site of these pages: ``python -m sphinx -W -c docs . site``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sphinx import addnodes
+
+from srs_eval import __version__
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/srs-eval/srs_eval"
+
+project = "srs_eval"
+author = copyright = "The srs_eval authors"
+version = release = __version__
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+root_doc = "docs/index"
+# Pages lie where readers of the repository find them, so the sources are the whole repository.
+include_patterns = ["docs/**", "experiments/**.md", "benchmarks/*.md", "examples/**", "*.md"]
+exclude_patterns = ["README.md", "**/.*", "site/**", "outputs/**", "multirun/**"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "srs_eval"
+html_theme_options = {
+    "github_url": REPOSITORY,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"docs/index": []}
+html_show_sourcelink = False
+html_copy_source = False
+copybutton_exclude = ".linenos, .gp, .go"
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+default_role = "literal"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+myst_heading_slug_func = "github"
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 600
+nb_merge_streams = True
+
+
+def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
+    """Let links to what is no page lead to the repository, and make anchors targets."""
+    folder = (ROOT / page).parent
+
+    def absolute(link: re.Match[str]) -> str:
+        target, _, anchor = link[1].partition("#")
+        path = (folder / target).resolve()
+        if not target or path.suffix in (".md", ".ipynb", ".png", ".svg") or not path.exists():
+            return link[0]
+        kind = "tree" if path.is_dir() else "blob"
+        where = f"{REPOSITORY}/{kind}/main/{path.relative_to(ROOT).as_posix()}"
+        return f"]({where}#{anchor})" if anchor else f"]({where})"
+
+    linked = re.sub(r"\]\((?![a-z]+:)([^)\s]+)\)", absolute, text[0])
+    text[0] = re.sub(r'<a id="(\w+)"></a>\n?', r"(\1)=\n", linked)
+
+
+def unlink_words(_app: Sphinx, page: nodes.document) -> None:
+    """Take plain words in the types of docstrings, such as "table", for words."""
+    for link in list(page.findall(addnodes.pending_xref)):
+        if link["reftype"] == "class" and link["reftarget"].islower():
+            link.replace_self(link.children)
+
+
+def lead_home(app: Sphinx, error: Exception | None) -> None:
+    """Let the address of the site itself lead to the first page."""
+    if error is None and app.builder.format == "html":
+        home = '<!doctype html><meta http-equiv="refresh" content="0; url=docs/index.html">\n'
+        (Path(app.outdir) / "index.html").write_text(home, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above."""
+    app.connect("source-read", adapt)
+    app.connect("doctree-read", unlink_words)
+    app.connect("build-finished", lead_home)
