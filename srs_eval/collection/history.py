@@ -36,8 +36,7 @@ def history(study: Study) -> Section | None:
         notes.append(moved[1])
     known = [(count, each) for count, each in changes if each.kind != "unknown"]
     marks = [
-        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind in ("better", "worse"))
-        for n, c in known
+        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind == "worse") for n, c in known
     ]
     parts: list[Picture | Table] = []
     if marks:

@@ -29,8 +29,12 @@ def which_parameters(study: Study) -> Section:
     parts: list[Table | Paste] = []
     if len(study.presets) > 1:
         parts.append(_by_preset(study))
-    parts += [Paste(title, numbers) for title, numbers in lists.values()]
-    parts += [Paste(f"now: {title}", numbers) for title, numbers in _current_lists(study)]
+    now = _current_lists(study)
+    for preset in sorted(lists, key=lambda number: number is None):  # all others come last
+        title, numbers = lists[preset]
+        parts.append(Paste(f"New: {title}", numbers))
+        parts += [Paste(*now.pop(preset))] if preset in now else []
+    parts += [Paste(title, numbers) for title, numbers in now.values()]
     return Section(question, answer.strip(), list(_notes(study)), parts)
 
 
@@ -190,13 +194,17 @@ def _mean_loss(study: Study, preset: int) -> float:
     return float(losses(scored, "log_loss")[chosen].mean()) if chosen.any() else float("nan")
 
 
-def _current_lists(study: Study) -> Iterator[tuple[str, str]]:
+def _current_lists(study: Study) -> dict[int | None, tuple[str, str]]:
+    """Return title and numbers of the parameters of now, as they are stored."""
+    found: dict[int | None, tuple[str, str]] = {}
     titles = study.log.titles.get("preset", {})
     for preset in study.current:
         settings = study.settings.presets.get(preset) if study.settings else None
         stored = settings.parameters if settings else ()
         numbers = ", ".join(f"{value:.{_DECIMALS}f}" for value in stored)
-        yield titles.get(preset, f"preset {preset}"), numbers or "none: the default parameters"
+        title = f"Now: {titles.get(preset, f'preset {preset}')}"
+        found[preset] = (title, numbers or "none, so that Anki uses the default parameters")
+    return found
 
 
 def _notes(study: Study) -> Iterator[str]:

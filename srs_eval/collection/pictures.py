@@ -9,10 +9,10 @@ from srs_eval.collection.section import Mark, Picture
 from srs_eval.collection.words import between, percent
 from srs_eval.text.escapes import for_html
 
-_WIDTH, _LEFT, _RIGHT = 430, 178, 24
+_WIDTH, _LEFT, _RIGHT = 450, 200, 24
 _ROW, _TOP = 24, 8
 _AXIS = 30
-_LETTERS = 24
+_LETTERS = 25
 _TICKS = 6
 
 

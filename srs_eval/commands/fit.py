@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.commands.export import ENDINGS, deliver
 from srs_eval.commands.export import KEYS as EXPORT_KEYS
@@ -67,27 +65,43 @@ def understood(words: Sequence[str]) -> Words:
 
 
 def values_of(options: Mapping[str, str], *groups: str) -> dict[str, Any]:
-    """Return the options of groups such as ``data``, their values read as YAML.
+    """Return the options of groups such as ``data``, their values read as Hydra does.
 
     Examples
     --------
-    >>> values_of({"data.decks": "[a, b]", "to": "anki"}, "data")
-    {'decks': ['a', 'b']}
+    >>> values_of({"data.decks": "[a*, 'b c']", "to": "anki"}, "data")
+    {'decks': ['a*', 'b c']}
 
     Raises
     ------
     ConfigError
-        If a value is no YAML.
+        If a value cannot be read.
     """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
     found = {}
     for key, value in options.items():
         group, _, name = key.partition(".")
-        if group in groups and name:
-            try:
-                found[name] = yaml.safe_load(value)
-            except yaml.YAMLError as error:
-                raise ConfigError(f"{key}={value}: cannot be read ({error})") from error
+        if group not in groups or not name:
+            continue
+        try:
+            read = OverridesParser.create().parse_override(f"{key}={value}")
+        except (HydraException, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            hint = f"quote text twice, as in '{key}=\"{value}\"'"
+            raise ConfigError(f"{key}={value}: cannot be read ({reason}); {hint}") from error
+        if read.is_sweep_override():
+            raise ConfigError(f"{key}={value}: write several values in brackets, as in [a,b]")
+        found[name] = _unquoted(read.value())
     return found
+
+
+def _unquoted(value: Any) -> Any:
+    """Return a value of Hydra's parser as a plain value."""
+    if isinstance(value, list):
+        return [_unquoted(each) for each in value]
+    return getattr(value, "text", value)
 
 
 def _fit(asked: Words) -> int:

@@ -135,7 +135,7 @@ def test_an_error_names_the_decks_that_exist(path: Path) -> None:
     assert caught.value.violations == ("data.decks=French: no such name in the collection",)
     assert all(preset.deck in caught.value.hint for preset in PRESETS)
     with pytest.raises(ConfigError):
-        AnkiCollection(path, presets=[3])
+        AnkiCollection(path, presets=[None])  # type: ignore[list-item]
 
 
 def test_reviews_are_due_when_the_answer_before_says(tmp_path: Path, make_log: Any) -> None:

@@ -17,7 +17,7 @@ _SUBDECK = "::"
 _NAMED_AT_MOST = 20
 
 
-def patterns_of(wanted: str | Sequence[str] | None) -> tuple[str, ...]:
+def patterns_of(wanted: object) -> tuple[str, ...]:
     """Return the patterns of an option that takes one name or several.
 
     Raises
@@ -25,10 +25,12 @@ def patterns_of(wanted: str | Sequence[str] | None) -> tuple[str, ...]:
     TypeError
         If it is anything else.
     """
-    found = (wanted,) if isinstance(wanted, str) else tuple(wanted or ())
-    if not all(isinstance(pattern, str) for pattern in found):
+    is_one = isinstance(wanted, str | int) or not isinstance(wanted, Sequence)
+    found = [] if wanted is None else [wanted] if is_one else list(wanted)
+    # A name such as 2024 is read as a number.
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found):
         raise TypeError(f"{wanted!r} is no name or list of names")
-    return found
+    return tuple(map(str, found))
 
 
 def matching(
