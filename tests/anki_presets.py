@@ -70,7 +70,8 @@ def write(
     kind : int
         Type of reviews after a card's first.
     """
-    rows, cards = [], {}
+    rows: list[tuple[int, ...]] = []
+    cards: dict[int, int] = {}
     for place, (log, of_preset) in enumerate(logs):
         known = (10_000_000 * (place + 1) + log.card).tolist()
         cards |= dict(zip(known, of_preset.tolist(), strict=True))

@@ -36,7 +36,7 @@ def ceiling(study: Study) -> Section | None:
         share, lo, hi = explained(result)
         rows.append(
             [
-                f"{name}: {OTHERS[name]}",
+                f"{name}: {OTHERS[name][1]}",
                 number(log_loss(result)),
                 percent(share),
                 between(lo, hi) or "-",
@@ -45,10 +45,11 @@ def ceiling(study: Study) -> Section | None:
             ]
         )
         better += [name] if change.kind == "better" else []
+    count = len(rows) - 1
     beaten = (
-        f"Of {len(rows) - 1} other algorithms, {', '.join(better)} predicted better than FSRS-6."
+        f"Of {count} other algorithms, {', '.join(better)} predicted better than FSRS-6."
         if better
-        else f"None of the {len(rows) - 1} other algorithms predicted better by more than chance."
+        else f"None of {count} other algorithms predicted better by more than chance."
     )
     notes = [
         "The bar is a constant that knows your average recall of these very reviews: a prediction "

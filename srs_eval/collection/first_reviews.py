@@ -25,7 +25,7 @@ class FirstReviews:
 
     @property
     def name(self) -> str:
-        """Name with the number of training reviews."""
+        """The name, with the number of training reviews."""
         return f"{SrsBenchmark.name}_first_{self.count}"
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:

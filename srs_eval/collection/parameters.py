@@ -123,7 +123,7 @@ def _standing(change: Change) -> str:
 
 
 def _advice(study: Study, change: Change) -> str:
-    """Say whether new parameters are worth the trouble."""
+    """Return whether new parameters are worth the trouble, in words."""
     yours = "those you have now" if study.current else "the default ones"
     if change.kind == "better":
         return f"The new ones below: they predict better than {yours}, error {change.size}."

@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.features.dash import Dash
+from srs_eval.algorithms.features.logistic import Logistic
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
 from srs_eval.api.comparing import compare
-from srs_eval.api.evaluating import evaluate
 from srs_eval.api.fitting import FittedModels, fit
-from srs_eval.api.result import RunResult
-from srs_eval.collection.current import CurrentParameters, as_fsrs6
+from srs_eval.collection.current import DEFAULTS, CurrentParameters, as_fsrs6
 from srs_eval.collection.first_reviews import FirstReviews
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Predictions, Reviews, Task, User
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
+from srs_eval.nouns import (
+    Algorithm,
+    BoolArray,
+    EvaluationProtocol,
+    FloatArray,
+    IntArray,
+    Predictions,
+    Reviews,
+    Task,
+    User,
+)
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import Result
 from srs_eval.results.saved_predictions import losses
 from srs_eval.stats.estimate import Estimate, clustered_mean
 
-_QUICK: Mapping[str, Any] = {"panel": "quick", "curves_per_user": 0, "progress": False}
+_PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
 # Other algorithms for whole days, and what they are in a few words.
-OTHERS = {
-    "constant": "always the same answer, your average so far",
-    "anki_sm2": "Anki's older scheduler, SM-2",
-    "hlr": "half-life regression (Duolingo, 2016)",
-    "dash": "DASH (2014)",
-    "logistic": "a regression on many features of the history",
+OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
+    "avg": (Average, "always your average so far"),
+    "anki_sm2": (AnkiSm2, "Anki's older scheduler, SM-2"),
+    "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
+    "dash": (Dash, "DASH (2014)"),
+    "logistic": (Logistic, "a regression on many features of the history"),
 }
 _FIRST = 100
 
@@ -120,32 +138,32 @@ class Study:
             try:
                 found[number] = as_fsrs6(preset.parameters if preset else ())
             except ValueError:
-                continue  # of no known version: named in the section on doubts
+                found[number] = DEFAULTS  # of no known version: named in the section on doubts
         return found
 
     @cached_property
-    def default(self) -> RunResult:
+    def default(self) -> Result:
         """FSRS-6 with the published default parameters."""
-        return self._evaluated("fsrs6", name="default", fit="default")
+        return self._evaluated("default", Fsrs6(fit="default"))
 
     @cached_property
-    def now(self) -> RunResult:
+    def now(self) -> Result:
         """FSRS-6 with the parameters that the collection has now, or else the default ones."""
         if not self.current:
             return self.default
-        return self._evaluated(CurrentParameters(self.current), name="current")
+        return self._evaluated("current", CurrentParameters(self.current))
 
     @cached_property
-    def one(self) -> RunResult:
+    def one(self) -> Result:
         """FSRS-6 fitted to all presets together."""
-        return self._evaluated("fsrs6", name="fitted")
+        return self._evaluated("fitted", Fsrs6())
 
     @cached_property
-    def several(self) -> RunResult | None:
+    def several(self) -> Result | None:
         """FSRS-6 fitted to each preset, as far as they differ; None if there is only one."""
         if len(self.presets) < 2:
             return None
-        return self._evaluated("per_group", name="fitted_per_preset")
+        return self._evaluated("fitted_per_preset", PerGroup(Fsrs6()))
 
     @cached_property
     def separate(self) -> Estimate:
@@ -158,7 +176,7 @@ class Study:
         return self.separate.interval()[0] > 0
 
     @property
-    def fitted(self) -> RunResult:
+    def fitted(self) -> Result:
         """The fits that are recommended, evaluated on reviews that they have not seen."""
         return self.several if self.several is not None and self.presets_differ else self.one
 
@@ -169,9 +187,9 @@ class Study:
         return fit(name, self.source, progress=False)
 
     @cached_property
-    def others(self) -> dict[str, RunResult]:
+    def others(self) -> dict[str, Result]:
         """Other algorithms."""
-        return {name: self._evaluated(name) for name in OTHERS}
+        return {name: self._evaluated(name, make()) for name, (make, _) in OTHERS.items()}
 
     @cached_property
     def scored(self) -> Predictions | None:
@@ -189,7 +207,7 @@ class Study:
         return column[place]
 
     @cached_property
-    def curve(self) -> list[tuple[int, RunResult]]:
+    def curve(self) -> list[tuple[int, Result]]:
         """FSRS-6 fitted to the first 100, 200, 400 and so on training reviews of the last fold."""
         if self.task is None:
             return []
@@ -201,20 +219,16 @@ class Study:
         if most >= _FIRST:
             counts.append(most)
         return [
-            (count, self._evaluated("fsrs6", protocol=FirstReviews(count), name=f"first_{count}"))
+            (count, self._evaluated(f"first_{count}", Fsrs6(), FirstReviews(count)))
             for count in counts
         ]
 
     @cached_property
-    def last_default(self) -> RunResult:
+    def last_default(self) -> Result:
         """The default parameters on the reviews that `curve` is scored on."""
         assert self.task is not None
-        return self._evaluated(
-            "fsrs6",
-            protocol=FirstReviews(len(self.task.folds[-1].train)),
-            name="default",
-            fit="default",
-        )
+        protocol = FirstReviews(len(self.task.folds[-1].train))
+        return self._evaluated("default", Fsrs6(fit="default"), protocol)
 
     @property
     def last_fit(self) -> RecurrentModel | None:
@@ -232,18 +246,23 @@ class Study:
         found = models.by_user[self.log.user].model
         return found if isinstance(found, RecurrentModel) else None
 
-    def _evaluated(self, algorithm: Any, **options: Any) -> RunResult:
-        return evaluate(algorithm, self.source, **{**_QUICK, **options})
+    def _evaluated(
+        self, name: str, algorithm: Algorithm, protocol: EvaluationProtocol | None = None
+    ) -> Result:
+        # Not by the names of options, whose files take longer to read than a small log to evaluate.
+        rules = protocol or SrsBenchmark()
+        experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)
+        return evaluate(experiment).described(name, name, self.source.name, {})
 
 
-def predictions_of(result: RunResult) -> Predictions | None:
+def predictions_of(result: Result) -> Predictions | None:
     """Return the predictions of the one user of a result, in time order."""
     if not result.complete:
         return None
     return result.predicted.read(result.complete[0])
 
 
-def difference(ours: RunResult, theirs: RunResult) -> Estimate:
+def difference(ours: Result, theirs: Result) -> Estimate:
     """Estimate the difference of log loss between two results on the same reviews."""
     if not ours.complete or not theirs.complete:
         return Estimate(math.nan)
@@ -253,7 +272,7 @@ def difference(ours: RunResult, theirs: RunResult) -> Estimate:
     return verdict.leaderboard.pairs[0][1]
 
 
-def difference_on(ours: RunResult, theirs: RunResult, rows: BoolArray) -> Estimate:
+def difference_on(ours: Result, theirs: Result, rows: BoolArray) -> Estimate:
     """Estimate the difference of log loss on some of the scored reviews."""
     a, b = predictions_of(ours), predictions_of(theirs)
     if a is None or b is None or not rows.any():

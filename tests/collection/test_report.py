@@ -157,10 +157,10 @@ def test_nothing_is_judged_where_nothing_is_scored(tmp_path: Path, reviews: int)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["few", "recalled", "off", "filtered", "no presets"])
-def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
+def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str, make_log: Any) -> None:
     log = simulated(15, 500)
-    if case == "few":  # all first intervals of a log are alike, so that none is rare
-        log = replace(log.take(np.isin(log.card, np.unique(log.card)[:100])), titles={})
+    if case == "few":  # all intervals are alike, so that none is rare
+        log = make_log(cards=40, reviews_per_card=3, intervals=(1,), recall=0.7)
     if case == "recalled":
         log = replace(log, rating=np.full(len(log), 3))
     path = tmp_path / "edge.anki2"
@@ -178,6 +178,10 @@ def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
     has_current = case not in ("off", "no presets")
     assert any("stand" in each.question for each in found) == has_current
     assert ("FSRS is off" in text) == (case == "off")
+    if case == "few":
+        assert study.now.facts.reviews < 60
+        assert "too few" in by_question(found, "parameters should").answer
+        assert "too few" in by_question(found, "true").answer
     if case == "recalled":
         assert "cannot be said" in by_question(found, "good").answer
         assert "too little" in by_question(found, "true").answer
