@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -247,7 +248,7 @@ class Study:
         return found if isinstance(found, RecurrentModel) else None
 
     def _evaluated(
-        self, name: str, algorithm: Algorithm, protocol: EvaluationProtocol | None = None
+        self, name: str, algorithm: Any, protocol: EvaluationProtocol | None = None
     ) -> Result:
         # Not by the names of options, whose files take longer to read than a small log to evaluate.
         rules = protocol or SrsBenchmark()

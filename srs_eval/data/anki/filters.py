@@ -25,8 +25,9 @@ def patterns_of(wanted: object) -> tuple[str, ...]:
     TypeError
         If it is anything else.
     """
-    is_one = isinstance(wanted, str | int) or not isinstance(wanted, Sequence)
-    found = [] if wanted is None else [wanted] if is_one else list(wanted)
+    found: list[object] = [] if wanted is None else [wanted]
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        found = list(wanted)
     # A name such as 2024 is read as a number.
     if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found):
         raise TypeError(f"{wanted!r} is no name or list of names")
