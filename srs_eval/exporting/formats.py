@@ -143,7 +143,11 @@ def for_anyone(fitted: Fitted) -> HandOver:
     return HandOver(
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False),
         _learned(fitted),
-        lambda _: "log_loss is of all folds of the user, and of reviews that the fits had not seen",
+        lambda _: (
+            "log_loss is of all folds of the user, and of reviews that the fits had not seen"
+            if fitted.log_loss is not None
+            else "log_loss is not known: nothing was evaluated"
+        ),
         (*_about_the_fit(fitted), *unread),
     )
 

@@ -32,7 +32,7 @@ DAY_SECONDS = 86_400
 # Far above the largest real collections.
 _ROWS_AT_MOST = {"revlog": 20_000_000, "cards": 5_000_000, "notes": 5_000_000, "decks": 100_000}
 _FETCHED_AT_ONCE = 100_000
-_SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset")
+_SETTINGS = ("schedVer", "sched2021", "rollover", "localOffset", "creationOffset", "fsrs")
 _TABLES_READ = (
     *("revlog", "col", "config", "cards", "decks", "deck_config"),
     *("notes", "notetypes", "templates"),
