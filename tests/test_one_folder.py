@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
 from commands import QUIET, SMALL, Here, summary_of
 from commands import run_here as command
 
@@ -82,7 +81,8 @@ def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None
     assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
 
 
-@pytest.mark.parametrize(("kind", "job"), rest_slow([("run", ""), ("sweep", "0_avg")]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "job"), [("run", ""), ("sweep", "0_avg")])
 def test_commands_begun_in_the_same_second_get_folders_of_their_own(
     here: Here, kind: str, job: str
 ) -> None:
@@ -105,6 +105,7 @@ def test_a_folder_that_goes_during_the_run_is_a_failure(
     assert "out: it was removed or renamed during the run" in done.err
 
 
+@pytest.mark.slow
 def test_a_folder_that_goes_at_the_end_of_the_run_is_a_failure(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +156,8 @@ def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_re
     assert not (here.folder / "out" / "parts").exists()
 
 
-@pytest.mark.parametrize("removed", rest_slow([2, 0, 1, 3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("removed", [2, 0, 1, 3])
 def test_a_run_killed_while_it_removes_its_users_is_finished(
     here: Here, monkeypatch: pytest.MonkeyPatch, removed: int
 ) -> None:

@@ -24,6 +24,7 @@ def test_a_folder_of_somebody_elses_is_neither_used_nor_deleted(tmp_path: Path) 
     assert theirs.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.slow
 def test_a_run_into_a_folder_with_figures_of_somebodys_leaves_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

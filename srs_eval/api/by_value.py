@@ -22,11 +22,6 @@ class ProcessesByValue:
     """`Processes` that are sent classes of ``__main__`` by value.
 
     A script need not be guarded by ``if __name__ == "__main__"``: workers do not run it again.
-
-    Parameters
-    ----------
-    processes : Processes
-        They do the work.
     """
 
     processes: Processes
