@@ -105,9 +105,8 @@ class Ray:
         except ImportError as error:
             raise ConfigError("compute=ray needs Ray: pip install 'srs-eval[ray]'") from error
         if not ray.is_initialized():
-            local: dict[str, Any] = {}
-            if not self.address:
-                local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            alone = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            local: dict[str, Any] = {} if self.address else alone
             try:
                 ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **local)
             except (ConnectionError, RuntimeError, ValueError) as error:
