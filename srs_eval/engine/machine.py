@@ -34,13 +34,7 @@ _DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
 
 
 class CompiledKernel:
-    """A kernel ready to be called.
-
-    Parameters
-    ----------
-    code : KernelCode
-        What to compile.
-    """
+    """A kernel ready to be called."""
 
     def __init__(self, code: KernelCode) -> None:
         self.code = code
@@ -52,16 +46,7 @@ class CompiledKernel:
         self._lock = Lock()  # the scratch memory is for one call at a time
 
     def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> None:
-        """Run the kernel.
-
-        Parameters
-        ----------
-        w : float64 [parameters]
-        packed : Packed
-            Reviews in the kernel's own precision.
-        out : array
-            What is written to; see `aligned`.
-        """
+        """Run the kernel on reviews in its own precision, and write to `out`; see `aligned`."""
         assert packed.reviews.dtype == self.dtype
         assert w.dtype == np.float64
         assert w.flags.c_contiguous
@@ -84,13 +69,7 @@ class CompiledKernel:
 
 
 class Compiled:
-    """A module as machine code.
-
-    Parameters
-    ----------
-    text : str
-        The module in the compiler's language.
-    """
+    """A module in the compiler's language as machine code."""
 
     def __init__(self, text: str) -> None:
         # The engine owns the machine it is given, and takes it down with itself.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -41,7 +41,7 @@ class ScoredUser:
         The panel; NaN where a metric is not defined, and throughout where any fold is
         missing: the others would be other reviews than those other algorithms are scored on.
     predictions : Predictions or None
-        Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+        Of the folds whose fit worked.
     forgotten : int
         Scored reviews that were forgotten; 0 where any fold is missing.
     """
@@ -59,10 +59,6 @@ class ScoredUser:
     def is_complete(self) -> bool:
         """Whether no fold is missing."""
         return self.rows != ""
-
-    def put_away(self) -> ScoredUser:
-        """Return the same without predictions, which is small."""
-        return replace(self, predictions=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +159,7 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
 
 
 def summarise_users(
-    users: Sequence[ScoredUser],
+    scores: Scores,
     panel: Panel,
     of_users: OfUsers,
     sums: Callable[[], PooledSums] | None = None,
@@ -172,8 +168,8 @@ def summarise_users(
 
     Parameters
     ----------
-    users : sequence of ScoredUser
-        In the order of the source; their predictions are not used.
+    scores : Scores
+        In the order of the source.
     panel : Panel
         What was computed.
     of_users : callable
@@ -183,20 +179,11 @@ def summarise_users(
         Returns the sums of the same users, added up in the same order. Several users are pooled
         by these sums instead of predictions, but for metrics that need all rows.
     """
-    scores = _scores(users, panel)
     together = _together(scores, panel, of_users, sums)
     over = "users" if together.of_single_user is None else "cards and days"
     if together.are_grouped:
         over = f"users (of pooled scores: {GROUPS:,} groups of users)"
     return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
-
-
-def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
-    tried = [user for user in users if any(fit.status != "skipped" for fit in user.fits)]
-    values = np.array([user.values for user in tried]).reshape(len(tried), len(panel.names))
-    reviews = np.array([user.reviews for user in tried], np.int64)
-    rows = tuple(user.rows for user in tried)
-    return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
 
 
 @dataclass(frozen=True, slots=True)

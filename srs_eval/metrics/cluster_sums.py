@@ -31,19 +31,11 @@ BLOCK, DENSE = 500, 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the table the sums of one kind stand.
-
-    Attributes
-    ----------
-    begin : int
-        Column of the first cell.
-    columns : int
-        Numbers in each cell.
-    """
+    """Where in the table the sums of one kind stand."""
 
     sums: Sums
-    begin: int
-    columns: int
+    begin: int  # Column of the first cell
+    columns: int  # Numbers in each cell
 
     @property
     def end(self) -> int:
@@ -60,30 +52,16 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """Sums for each cluster, from which the mergeable metrics of a panel are computed.
+    """Sums for each cluster, from which the mergeable metrics of a panel are computed."""
 
-    Attributes
-    ----------
-    panel : Panel
-        The metrics.
-    cells : PredictionCells
-        What the predictions are counted in.
-    places : tuple
-        What the columns of the table are.
-    table : sparse float64 [clusters, columns]
-        Sums of each cluster.
-    curves : float64 [clusters, curve metrics, 2]
-        Sum and number of the defined scores of forgetting curves.
-    """
-
-    panel: Panel
-    cells: PredictionCells
-    places: tuple[_Place, ...]
-    table: csr_array
+    panel: Panel  # The metrics
+    cells: PredictionCells  # What the predictions are counted in
+    places: tuple[_Place, ...]  # What the columns of the table are
+    table: csr_array  # Sums of each cluster [clusters, columns]
+    # [clusters, curve metrics, 2]: Sum and number of the defined scores of forgetting curves
     curves: FloatArray
 
     def __len__(self) -> int:
-        """Count the clusters."""
         return len(self.curves)
 
     @classmethod
@@ -97,16 +75,9 @@ class ClusterSums:
         *,
         block: int = BLOCK,
     ) -> ClusterSums:
-        """Add up each cluster.
+        """Add up each cluster of checked predictions, `block` of them at a time.
 
-        Parameters
-        ----------
-        predictions : Predictions
-            Checked before.
-        cluster : int64 [n]
-            Cluster of each review, from 0 to `clusters` - 1.
-        block : int
-            Clusters added up at a time.
+        `cluster` is the number of each review's cluster, below `clusters`.
         """
         curves = _curve_sums(panel, predictions, cluster, clusters)
         if (np.diff(cluster) < 0).any():
@@ -171,17 +142,10 @@ class ClusterSums:
         return replace(self, table=table, curves=curves)
 
     def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
-        """Score resamples in which each cluster is there some number of times.
+        """Yield the mergeable metrics with intervals, of resamples with each cluster so many times.
 
-        Parameters
-        ----------
-        draws : iterable of float64 [resamples, clusters]
-
-        Yields
-        ------
-        dict of str to float
-            The mergeable metrics of each resample that have intervals; NaN where one is not
-            defined there.
+        `draws` are blocks of [resamples, clusters]. A metric is NaN where a resample does not
+        define it.
         """
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
         columns = self._used()
@@ -243,16 +207,9 @@ def is_mergeable(metric: Metric) -> bool:
 def merged_scores(
     metrics: Iterable[Metric], sketch: Sketch, curves: FloatArray
 ) -> dict[str, float]:
-    """Compute the mergeable ones of some metrics.
+    """Compute the mergeable ones of the metrics of a panel, from a sketch with all they need.
 
-    Parameters
-    ----------
-    metrics : iterable of Metric
-        Of a panel, with all its metrics of curves.
-    sketch : Sketch
-        With all that `needed` lists.
-    curves : float64 [curve metrics, 2]
-        Sum and number of the scores of forgetting curves.
+    `curves` has the sum and the number of the scores of forgetting curves, [curve metrics, 2].
     """
     scores = {}
     of_curves = iter(curves)

@@ -32,15 +32,9 @@ LARGEST_LOG_ODDS = -math.log(CLIP)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionCells:
-    """Counts outcomes, and adds up predictions, between some edges.
+    """Counts outcomes, and adds up predictions, between some edges."""
 
-    Attributes
-    ----------
-    edges : float64 [cells], increasing, the first 0
-        Where each cell begins.
-    """
-
-    edges: FloatArray
+    edges: FloatArray  # [cells], increasing, the first 0: Where each cell begins
 
     @classmethod
     def for_predictions(cls, counted: Tally) -> PredictionCells:
@@ -62,17 +56,14 @@ class PredictionCells:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
         return len(self.edges)
 
     def cell(self, predictions: Predictions) -> IntArray:
-        """Find the cell of each prediction."""
         p = predictions.p.astype(np.float64, copy=False)
         found: IntArray = np.searchsorted(self.edges, p, side="right") - 1
         return found
 
     def values(self, predictions: Predictions) -> Sequence[FloatArray | BoolArray]:
-        """Whether forgotten, whether recalled, and the prediction."""
         recalled = predictions.recalled
         return ~recalled, recalled, predictions.p.astype(np.float64, copy=False)
 
@@ -100,11 +91,6 @@ class FineCells:
 
     Predictions are added up in whole units of 2**-57, so that totals do not depend on the order
     of reviews, as long as a cell holds fewer than 2**35 of them.
-
-    Parameters
-    ----------
-    width : int
-        Number of cells.
     """
 
     _HIGH, _LOW = 2.0**28, 2.0**29

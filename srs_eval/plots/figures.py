@@ -31,13 +31,7 @@ _FACTS = FactSums()
 
 
 class Pictured:
-    """What figures show of all users: counts and sums, and a sample of forgetting curves.
-
-    Parameters
-    ----------
-    users : iterable of Predictions
-        Of each user, one after the other.
-    """
+    """Counts and sums over users, given one after the other, and a sample of forgetting curves."""
 
     def __init__(self, users: Iterable[Predictions]) -> None:
         cells = FineCells()
@@ -74,29 +68,12 @@ def draw(
     title: str,
     note: str = "",
 ) -> dict[str, list[Path]]:
-    """Draw the figures of a run into a folder.
+    """Draw the figures of a run into a folder, and return the files of each.
 
-    Parameters
-    ----------
-    users : iterable of Predictions
-        Of each user, one after the other; at least one.
-    scores : mapping of str to float64 [n_users]
-        Metrics of each user.
-    better : mapping of str to str
-        Which way each metric is better.
-    folder : Path
-        Where the files go.
-    fits : sequence of Fit
-        Those of a model that tells what groups of features are worth have a figure of it.
-    title : str
-        What the figures are about, such as an algorithm and a data set.
-    note : str
-        What a reader of any of the figures should know, written below it.
-
-    Returns
-    -------
-    dict of str to list of Path
-        Files of each figure; figures there is nothing for are left out.
+    `users` yields the predictions of each user, `scores` has the metrics of each user [n_users] and
+    `better` their directions. Fits that tell what groups of features are worth have a figure of it.
+    `title` is the subject of the figures, `note` a caveat written below each. Figures there is
+    nothing for are left out.
     """
     paths = {}
     seen = Pictured(users)

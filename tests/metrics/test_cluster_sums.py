@@ -151,6 +151,7 @@ def test_panels_with_and_without_metrics_of_curves_are_resampled(one_user, panel
     assert list(made.resampled([draws])) == [pytest.approx(scores, rel=1e-5)] * 2
 
 
+@pytest.mark.slow
 def test_many_users_of_few_reviews_take_little_memory_and_time():
     """A table of all cells of all users would be 20,000 x 2,626 numbers: 420 megabytes."""
     rng = np.random.default_rng(0)
