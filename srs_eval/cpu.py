@@ -48,7 +48,9 @@ def common_level() -> str:
     if _WANTED and platform.machine().lower() not in ("x86_64", "amd64"):
         raise ConfigError(f"{VARIABLE}={_WANTED}: this processor is {platform.machine()}")
     if os.environ.get(VARIABLE, "") != _WANTED or _TOO_LATE:
-        raise ConfigError(f"{VARIABLE} must be set before Python starts, or NumPy is imported")
+        raise ConfigError(
+            f"{VARIABLE} must be set before Python starts; import srs_eval before NumPy"
+        )
     return _WANTED
 
 
