@@ -40,43 +40,22 @@ DataLike = str | Path | Source | ArrowTable
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An object, and what describes it.
+    """An object, and what describes it."""
 
-    Attributes
-    ----------
-    built : object
-        Such as an algorithm.
-    name : str
-        Name of the option, or of the class of an object.
-    content : mapping
-        The option's resolved configuration; for an object, its class and plain arguments.
-    """
-
-    built: Any
-    name: str
+    built: Any  # Such as an algorithm
+    name: str  # Name of the option, or of the class of an object
+    # The option's resolved configuration; for an object, its class and plain arguments
     content: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The input of each group, and what is in no group.
+    """The input of each group, and what is in no group."""
 
-    Attributes
-    ----------
-    groups : mapping of group to Input
-        What the experiment is made of.
-    settings : mapping of str to object
-        Seed and the like.
-    data_option : str or None
-        As in `option_of_data`.
-    data_arguments : mapping of str to object
-        Arguments that other data of this kind can be read with.
-    """
-
-    groups: Mapping[str, Input]
-    settings: Mapping[str, Any]
-    data_option: str | None
-    data_arguments: Mapping[str, Any]
+    groups: Mapping[str, Input]  # What the experiment is made of
+    settings: Mapping[str, Any]  # Seed and the like
+    data_option: str | None  # As in `option_of_data`
+    data_arguments: Mapping[str, Any]  # Arguments that other data of this kind can be read with
 
     @property
     def experiment(self) -> Experiment:
@@ -165,20 +144,8 @@ def gathered(
 ) -> Inputs:
     """Build everything that is given by name, and check everything that is an object.
 
-    Parameters
-    ----------
-    given : mapping of group to str or object
-        None stands for the option that the command takes by default; an algorithm and data must
-        be given.
-    arguments : mapping of str to object
-        Arguments of the algorithm and of the data.
-    settings : mapping of str to object
-        What is in no group; None stands for the default of the command.
-
-    Raises
-    ------
-    ConfigError
-        If something cannot be built.
+    `given` has names and objects by group, where None stands for the option that the command takes
+    by default; `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
     given = {
         group: chosen.default_option(group) if value is None and group in _OPTIONAL else value

@@ -94,6 +94,12 @@ def _export(asked: Words) -> int:
     made = hand_over(run.fitted(user, number))
     if place is not None and in_folder:
         place /= _file_name(user, asked.options["to"])
+    deliver(made, place)
+    return 0
+
+
+def deliver(made: HandOver, place: Path | None) -> None:
+    """Write parameters to a file or to standard output, and notes about them."""
     if place is None:
         say(made.text)
     else:
@@ -104,7 +110,6 @@ def _export(asked: Words) -> int:
         complain(made.use(None))
     else:
         say(facts({"written": str(place), "use": made.use(place)}))
-    return 0
 
 
 def _export_all(run: RunFits, to: str, folder: Path, fold: int | None) -> int:

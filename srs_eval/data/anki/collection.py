@@ -13,6 +13,8 @@ import numpy as np
 
 from srs_eval.data.anki.calendar import MINUTES_FROM_UTC, DayStart, day_start
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, Revlog, open_collection
+from srs_eval.data.anki.due import scheduled_days
+from srs_eval.data.anki.filters import matching, of_cards, patterns_of
 from srs_eval.data.anki.rules import Selection, select_reviews
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
 from srs_eval.data.intervals import previous_review, since_previous
@@ -62,6 +64,9 @@ class AnkiCollection:
         Version of Anki's scheduler under which the answers were given (2 also for version 3):
         in version 1, answers 2 and 3 to cards in learning are Good and Easy. With "auto", all that
         the file says decides, and it is an error if it contradicts itself.
+    decks, presets : str or sequence of str, optional
+        Names of decks or presets, with ``*`` and ``?``: reviews of other cards are left out and
+        counted. A deck includes its subdecks. All of them if None.
 
     Raises
     ------
@@ -79,6 +84,8 @@ class AnkiCollection:
     utc_offset_minutes: int | None = None
     invalid_rows: Literal["error", "drop"] = "error"
     scheduler: VersionOption = "auto"
+    decks: str | Sequence[str] | None = None
+    presets: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Check the options, all at once."""
@@ -95,6 +102,11 @@ class AnkiCollection:
             wrong.append(f"data.invalid_rows is {self.invalid_rows}; expected error or drop")
         if self.scheduler not in ("auto", 1, 2) or isinstance(self.scheduler, bool | float):
             wrong.append(f"data.scheduler is {self.scheduler}; expected auto, 1 or 2")
+        for option in ("decks", "presets"):
+            try:
+                patterns_of(getattr(self, option))
+            except TypeError as error:
+                wrong.append(f"data.{option}: {error}")
         if wrong:
             raise ConfigError("\n".join(wrong))
 
@@ -118,14 +130,11 @@ class AnkiCollection:
         return (self._file.stem if self.user is None else self.user,)
 
     def read(self, user: User) -> Reviews:
-        """Read the log; every row of the review table is kept or counted in `left_out`.
+        """Read the log; every row of the review table is kept or counted in `left_out`."""
+        return self.read_with_schedule(user)[0]
 
-        Raises
-        ------
-        ReviewLogError
-            If the file is missing, no collection, damaged, or without reviews, or if rows
-            have impossible values.
-        """
+    def read_with_schedule(self, user: User) -> tuple[Reviews, IntArray]:
+        """Read the log, and when each review was due: see `scheduled_days`."""
         if user not in self.users():
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
@@ -148,13 +157,14 @@ class AnkiCollection:
             note_type_of_card, template_of_card = collection.note_types()
             titles = collection.titles()
         selection = select_reviews(revlog, valid)
+        selection = self._of_groups(selection, revlog, deck_of_card, preset_of_deck, titles)
         if not len(selection.rows):
             raise _nothing_left(self.location, selection.left_out)
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
         notes = (str(scheduler), str(start))
-        return replace(
+        reviews = replace(
             reviews,
             deck=deck,
             preset=preset,
@@ -163,6 +173,32 @@ class AnkiCollection:
             titles=titles,
             notes=notes,
         )
+        return reviews, scheduled_days(revlog)[selection.rows]
+
+    def _of_groups(
+        self,
+        selection: Selection,
+        revlog: Revlog,
+        deck_of_card: Mapping[int, int],
+        preset_of_deck: Mapping[int, int],
+        titles: Mapping[str, Mapping[int, str]],
+    ) -> Selection:
+        """Keep the rows of cards in the decks and presets of the options."""
+        cards = revlog.cid[selection.rows]
+        decks = _looked_up(deck_of_card, cards)
+        presets = None if decks is None else _looked_up(preset_of_deck, decks)
+        kept = np.ones(len(cards), np.bool_)
+        for group, numbers in (("deck", decks), ("preset", presets)):
+            patterns = patterns_of(getattr(self, f"{group}s"))
+            if patterns:
+                option = f"data.{group}s"
+                wanted = matching(self.location, option, patterns, titles.get(group, {}))
+                kept &= (
+                    np.zeros(len(cards), np.bool_)
+                    if numbers is None
+                    else np.isin(numbers, list(wanted))
+                )
+        return of_cards(selection, kept)
 
     def _valid(self, revlog: Revlog, collection: Collection) -> BoolArray:
         """Rows whose values are possible; raise if there are others and none may be dropped."""

@@ -13,14 +13,8 @@ _NUMBER_BITS = 64
 def preset_of_deck(kind: bytes) -> int | None:
     """Find the preset in the column ``kind`` of Anki's table of decks.
 
-    Returns
-    -------
-    int or None
-        None for a filtered deck, which has none, and for what cannot be read.
-
-    References
-    ----------
-    ``proto/anki/decks.proto`` in ankitects/anki: ``KindContainer.normal.config_id``.
+    None for a filtered deck, which has none, and for what cannot be read. It is
+    ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
 
     Examples
     --------
@@ -28,15 +22,15 @@ def preset_of_deck(kind: bytes) -> int | None:
     1
     """
     try:
-        normal = _field(kind, _NORMAL_DECK)
-        preset = _field(normal, _PRESET) if isinstance(normal, bytes) else None
+        normal = message_field(kind, _NORMAL_DECK)
+        preset = message_field(normal, _PRESET) if isinstance(normal, bytes) else None
     except (IndexError, ValueError):
         return None
     # Numbers are signed: what is above half of the range is negative, and no preset.
     return preset if isinstance(preset, int) and preset < 2 ** (_NUMBER_BITS - 1) else None
 
 
-def _field(message: bytes, wanted: int) -> int | bytes | None:
+def message_field(message: bytes, wanted: int) -> int | bytes | None:
     """Find the value under a key of a message."""
     place = 0
     while place < len(message):

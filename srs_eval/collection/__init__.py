@@ -1,0 +1,1 @@
+"""The report on one Anki collection: ``python -m srs_eval.collection``."""

@@ -1,0 +1,78 @@
+"""FSRS-6 against other algorithms."""
+
+from __future__ import annotations
+
+import math
+
+from srs_eval.collection.section import Section, Table
+from srs_eval.collection.study import OTHERS, Study, difference
+from srs_eval.collection.words import Change, between, explained, log_loss, percent
+from srs_eval.text.console import number
+
+QUESTION = "How good can it get?"
+
+
+def ceiling(study: Study) -> Section | None:
+    """Return the section; None if nothing is scored."""
+    if not study.fitted.complete:
+        return None
+    base = log_loss(study.fitted)
+    ours = explained(study.fitted)
+    rows = [
+        [
+            "FSRS-6 fitted to your reviews",
+            number(base),
+            percent(ours[0]),
+            between(*ours[1:]) or "-",
+            "",
+            "",
+        ]
+    ]
+    better = []
+    for name, result in study.others.items():
+        if not result.complete:
+            continue
+        change = Change.of(difference(result, study.fitted), base)
+        share, lo, hi = explained(result)
+        rows.append(
+            [
+                f"{name}: {OTHERS[name][1]}",
+                number(log_loss(result)),
+                percent(share),
+                between(lo, hi) or "-",
+                change.size,
+                change.verdict.removesuffix(": do not bother"),
+            ]
+        )
+        better += [name] if change.kind == "better" else []
+    count = len(rows) - 1
+    beaten = (
+        f"Of {count} other algorithms, {', '.join(better)} predicted better than FSRS-6."
+        if better
+        else f"None of {count} other algorithms predicted better by more than chance."
+    )
+    notes = [
+        "The bar is a constant that knows your average recall of these very reviews: a prediction "
+        "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
+        "the average.",
+        "Every algorithm was fitted to the same earlier reviews and counts whole days.",
+    ]
+    headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
+    caption = "On the same reviews; log loss is the error of predictions, smaller is better"
+    return Section(QUESTION, f"{_explains(*ours)} {beaten}", notes, [Table(caption, headers, rows)])
+
+
+def _explains(share: float, lo: float, hi: float) -> str:
+    what = "of what is unpredictable for a constant"
+    if math.isnan(share) or math.isnan(lo):  # not defined where all answers are alike
+        return "How much FSRS-6 explains cannot be said: there are too few answers of one kind."
+    if lo > 0:
+        return (
+            f"FSRS-6 fitted to your reviews explains {percent(share)} ({between(lo, hi)}) {what}."
+        )
+    if hi < 0:
+        return f"FSRS-6 predicts worse than a constant: it explains {percent(share)} {what}."
+    return (
+        f"FSRS-6 is not clearly better than a constant: it explains {percent(share)} "
+        f"({between(lo, hi, sign=True)}) {what}."
+    )

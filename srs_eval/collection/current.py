@@ -1,0 +1,78 @@
+"""FSRS-6 with the parameters that a collection has now, for each preset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from srs_eval.algorithms.combined.per_group import PerGroupCurves
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.traits import Traits
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.nouns import IntArray, Reviews
+
+DEFAULTS = Fsrs6Equations.parameters.defaults
+# Decay of the forgetting curve of FSRS-4.5 and FSRS-5.
+_EARLIER_DECAY = 0.5
+
+
+def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the 21 parameters of FSRS-6 that Anki makes of those of any version.
+
+    Parameters
+    ----------
+    parameters : tuple of float
+        None, 17, 19 or 21 of them.
+
+    Raises
+    ------
+    ValueError
+        If there are as many as in no version.
+
+    References
+    ----------
+    ``check_and_fill_parameters`` in open-spaced-repetition/fsrs-rs.
+
+    Examples
+    --------
+    >>> as_fsrs6(()) == DEFAULTS
+    True
+    """
+    if not parameters:
+        return DEFAULTS
+    w = list(parameters)
+    if len(w) == 17:
+        w[4:7] = w[4] + 2 * w[5], math.log(1 + 3 * w[5]) / 3, w[6] + 0.5
+        w += [0.0, 0.0]
+    if len(w) == 19:
+        w += [0.0, _EARLIER_DECAY]
+    if len(w) != len(DEFAULTS):
+        raise ValueError(f"there are {len(parameters)} parameters; expected 17, 19 or 21")
+    space = Fsrs6Equations.parameters
+    return tuple(np.clip(w, space.lower, space.upper).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentParameters(Traits):
+    """FSRS-6 with given parameters of each preset; nothing is fitted.
+
+    Cards of other presets, and deleted ones, whose preset is not known, are predicted with the
+    published default parameters.
+
+    Parameters
+    ----------
+    presets : mapping of int to tuple of float
+        Parameters of FSRS-6 by the number of the preset.
+    """
+
+    presets: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    same_day = True
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupCurves:
+        """Return the model with the given parameters."""
+        equations = Fsrs6Equations()
+        models = {number: RecurrentModel(equations, w) for number, w in self.presets.items()}
+        return PerGroupCurves("preset", RecurrentModel(equations, DEFAULTS), models)

@@ -1,0 +1,92 @@
+"""What was left out of the report, and what to doubt in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from srs_eval.collection.section import Section, Table
+from srs_eval.collection.study import Study
+from srs_eval.collection.words import counted
+
+QUESTION = "What should I doubt?"
+_FEW = 1000
+_FILTERED = 4
+_PARAMETERS = (0, 17, 19, 21)
+
+
+def doubts(study: Study) -> Section:
+    """Return the section."""
+    found = list(_doubts(study))
+    scored = study.now.facts.reviews
+    first = f"{counted(scored, 'review')} were scored" if scored != 1 else "1 review was scored"
+    rows = list(funnel(study))
+    answer = f"{first}, of {counted(int(rows[0][1]), 'row')} in the log."
+    if not scored:
+        answer += " So nothing can be judged."
+    elif scored < _FEW:
+        answer += " That is few: ranges are wide, and all but large differences are out of reach."
+    shown = [[name, f"{count:,}", f"{left:,}"] for name, count, left in rows]
+    table = Table("From all rows to scored reviews", ["", "rows", "left"], shown)
+    return Section(QUESTION, answer, [*found, *study.log.notes], [table])
+
+
+def funnel(study: Study) -> Iterator[tuple[str, int, int]]:
+    """Go through the reasons why rows are not scored: name, rows, and rows that are left."""
+    log = study.log
+    left = len(log) + sum(log.left_out.values())
+    yield "all rows of the log", left, left
+    for reason, count in log.left_out.items():
+        left -= count
+        yield f"left out: {reason}", count, left
+    first = int(np.count_nonzero(log.elapsed_days < 0))
+    same_day = int(np.count_nonzero(log.elapsed_days == 0))
+    yield "first review of a card: nothing to predict", first, left - first
+    left -= first
+    yield "on the day of the card's last review", same_day, left - same_day
+    left -= same_day
+    usable = len(study.learnable)
+    why = "cards with a rare first interval, or after the 128th review of a card"
+    yield why if study.task is not None else "too few are left to score any", left - usable, usable
+    scored = study.now.facts.reviews
+    yield "the first sixth, learned from and never scored", usable - scored, scored
+
+
+def _doubts(study: Study) -> Iterator[str]:
+    log = study.log
+    if log.state is not None and (filtered := int(np.count_nonzero(log.state == _FILTERED))):
+        yield (
+            f"{counted(filtered, 'review')} in filtered decks, with rescheduling, count like any "
+            "other; they are often early or late."
+        )
+    if log.preset is not None and (unknown := int(np.count_nonzero(log.preset < 0))):
+        yield (
+            f"{counted(unknown, 'review')} of deleted cards or of cards without a known preset "
+            "are predicted with default parameters wherever parameters of presets are used."
+        )
+    if log.preset is not None:
+        yield (
+            "Cards belong to the deck and preset they are in now: Anki does not record where they "
+            "were when they were reviewed."
+        )
+    if study.settings is not None and not study.has_fsrs:
+        yield "FSRS is off in this collection: intervals were not chosen by what is judged here."
+    elif study.settings is not None:
+        yield (
+            "Anki keeps the parameters of now only: earlier answers may have been scheduled with "
+            "others, or without FSRS."
+        )
+        odd = [
+            number
+            for number in study.presets
+            if len(getattr(study.settings.presets.get(number), "parameters", ())) not in _PARAMETERS
+        ]
+        if odd:
+            titles = log.titles.get("preset", {})
+            names = ", ".join(titles.get(number, f"preset {number}") for number in odd)
+            yield f"Parameters of no known version were taken for the default ones: {names}."
+    results = {result.facts.label: result for result in (study.default, study.now, study.fitted)}
+    for name, result in results.items() if study.task is not None else ():
+        if words := result.facts.fit_counts.in_words:
+            yield f"Fits of {name}: {words}."

@@ -1,0 +1,99 @@
+"""How much history a fit needs, and what a change of parameters changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from srs_eval.collection.section import Mark, Picture, Section, Table
+from srs_eval.collection.study import Study, difference
+from srs_eval.collection.words import Change, counted, log_loss, percent
+from srs_eval.stats.significance import ALPHA
+
+QUESTION = "How much history do I need, and why do my parameters jump?"
+
+
+def history(study: Study) -> Section | None:
+    """Return the section; None with fewer than 100 reviews to learn from."""
+    curve = [(count, result) for count, result in study.curve if result.complete]
+    if not curve or not study.last_default.complete:
+        return None
+    base = log_loss(study.last_default)
+    level = 1 - ALPHA / len(curve)
+    changes = [
+        (count, Change.of(difference(result, study.last_default), base, level))
+        for count, result in curve
+    ]
+    scored = curve[0][1].facts.reviews
+    notes = [
+        f"FSRS-6 fitted to the first 100, 200, 400 … reviews predicts the last "
+        f"{counted(scored, 'review')}, which no fit has seen. All ranges together hold with 99 %."
+    ]
+    moved = _moved(study)
+    if moved:
+        notes.append(moved[1])
+    known = [(count, each) for count, each in changes if each.kind != "unknown"]
+    marks = [
+        Mark(counted(n, "review"), c.share, c.lo, c.hi, 0.0, c.kind == "worse") for n, c in known
+    ]
+    parts: list[Picture | Table] = []
+    if marks:
+        title = "Error after fitting to so many reviews, against default parameters"
+        parts.append(Picture(title, "below 0, fitting helps", "no difference", marks))
+    answer = _needed(changes) + (f" {moved[0]}" if moved else "")
+    return Section(QUESTION, answer, notes, parts)
+
+
+def _needed(changes: Sequence[tuple[int, Change]]) -> str:
+    """Return from how many reviews on fits are better than default parameters."""
+    if all(each.kind == "unknown" for _, each in changes):
+        return "There are too few reviews to tell fitted parameters from the default ones."
+    needed = None
+    for count, each in reversed(changes):
+        if each.kind != "better":
+            break
+        needed = count
+    harmful = [count for count, each in changes if each.kind == "worse"]
+    warning = ""
+    if harmful:
+        warning = (
+            f" Parameters fitted to {' or '.join(f'{count:,}' for count in harmful)} reviews "
+            "predicted worse than the default ones."
+        )
+    most, last = changes[-1]
+    if needed is None:
+        return (
+            f"Even {counted(most, 'review')} did not make fitted parameters predict better than "
+            f"the default ones by more than chance: error {last.size}.{warning}"
+        )
+    return (
+        f"From {counted(needed, 'review')} on, fitted parameters predicted better than the default "
+        f"ones; with {most:,} the error was {last.size}.{warning}"
+    )
+
+
+def _moved(study: Study) -> tuple[str, str] | None:
+    """Return how far parameters and predictions moved when the last sixth was added."""
+    before, after = study.last_fit, study.whole_fit
+    if before is None or after is None or study.task is None:
+        return None
+    rows = study.task.folds[-1].test
+    old, new = (model.predict(study.task.reviews, rows) for model in (before, after))
+    change = np.abs(np.asarray(new) - np.asarray(old))
+    w, v = np.asarray(before.parameters), np.asarray(after.parameters)
+    largest = int(np.argmax(np.abs(v - w) / np.maximum(np.abs(w), 1e-3)))
+    most = float(change.max())
+    points = f"{100 * most:.1f} points"
+    short = (
+        f"When the last {counted(len(rows), 'review')} were added, no prediction of them moved by "
+        f"more than {points}."
+    )
+    ninety = percent(float(np.quantile(change, 0.9))).replace(" %", " points")
+    long = (
+        f"The parameter that moved most was number {largest + 1} of {len(w)}, from "
+        f"{w[largest]:.4f} to {v[largest]:.4f}; 9 of 10 predictions moved by {ninety} or less. "
+        "Parameters make up for each other, so they can jump where predictions hardly move."
+    )
+    return (short, long) if math.isfinite(most) else None

@@ -1,0 +1,70 @@
+"""The report on a collection: its sections in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srs_eval.api.inputs import source
+from srs_eval.collection.ceiling import ceiling
+from srs_eval.collection.doubts import doubts
+from srs_eval.collection.history import history
+from srs_eval.collection.lateness import lateness
+from srs_eval.collection.parameters import where_do_i_stand, which_parameters
+from srs_eval.collection.section import Section
+from srs_eval.collection.study import OneLog, Study
+from srs_eval.collection.truth import truth
+from srs_eval.collection.words import counted
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.presets import read_fsrs_settings
+from srs_eval.errors import ConfigError
+
+
+def study_of(path: Path, options: Mapping[str, Any]) -> Study:
+    """Read a collection.
+
+    Raises
+    ------
+    ConfigError
+        If an option cannot be used, or there are several users.
+    ReviewLogError
+        If the file is missing, no collection, or damaged.
+    """
+    logs = source(path, **options)
+    users = logs.users()
+    if len(users) != 1:
+        raise ConfigError(
+            f"{path}: has {len(users)} users; name one, as in data.users=[{users[0]}]"
+        )
+    if isinstance(logs, AnkiCollection):
+        log, due = logs.read_with_schedule(users[0])
+        return Study(OneLog(logs.name, logs.location, log), read_fsrs_settings(path), due)
+    return Study(OneLog(logs.name, logs.location, logs.read(users[0])))
+
+
+def sections(study: Study) -> list[Section]:
+    """Return the sections that can be answered."""
+    found = [
+        truth(study),
+        which_parameters(study),
+        where_do_i_stand(study),
+        history(study),
+        ceiling(study),
+        lateness(study),
+        doubts(study),
+    ]
+    return [section for section in found if section is not None]
+
+
+def facts(study: Study) -> str:
+    """Return what was read, in a sentence."""
+    log = study.log
+    rows = len(log) + sum(log.left_out.values())
+    scored = study.now.facts.reviews
+    return (
+        f"{counted(rows, 'row')} of answers, {counted(len(log), 'review')} of "
+        f"{counted(len(np.unique(log.card)), 'card')}, {counted(scored, 'review')} scored."
+    )

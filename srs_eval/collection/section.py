@@ -1,0 +1,93 @@
+"""What a report consists of, before it is text or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A row of a picture: a value with its interval, and what it is held against.
+
+    Attributes
+    ----------
+    name : str
+    value, lo, hi : float
+    expected : float
+    stands_out : bool
+        Whether the interval excludes what is expected.
+    reviews : int
+        Shown behind the name, unless it is 0.
+    """
+
+    name: str
+    value: float
+    lo: float
+    hi: float
+    expected: float
+    stands_out: bool
+    reviews: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Values with intervals, one below the other.
+
+    Attributes
+    ----------
+    title, value, expected : str
+        What is shown, and what its dots and its strokes are.
+    marks : sequence of Mark
+    """
+
+    title: str
+    value: str
+    expected: str
+    marks: Sequence[Mark]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; the first column is text.
+
+    Attributes
+    ----------
+    caption : str
+        What it shows.
+    text : int
+        Number of columns that are text.
+    """
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Paste:
+    """Parameters to copy into Anki."""
+
+    title: str
+    numbers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A question and its answer.
+
+    Attributes
+    ----------
+    question : str
+    answer : str
+        In one sentence or two, which the terminal shows too.
+    notes : sequence of str
+        Sentences that explain it.
+    parts : sequence of Picture, Table or Paste
+    """
+
+    question: str
+    answer: str
+    notes: Sequence[str] = ()
+    parts: Sequence[Picture | Table | Paste] = ()

@@ -1,0 +1,78 @@
+"""Observed recall against predicted recall, with intervals that allow for cards and days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srs_eval.nouns import BoolArray, Predictions
+from srs_eval.stats.estimate import clustered_mean
+from srs_eval.stats.significance import ALPHA, wilson_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Recall in a group of reviews.
+
+    Attributes
+    ----------
+    name : str
+        The group.
+    reviews : int
+        How many there are, at least one.
+    predicted, observed : float
+        Mean prediction, and share of recalls.
+    lo, hi : float
+        Interval of the true share.
+    """
+
+    name: str
+    reviews: int
+    predicted: float
+    observed: float
+    lo: float
+    hi: float
+
+    @property
+    def too_high(self) -> bool:
+        """Whether predictions are above the interval."""
+        return self.predicted > self.hi
+
+    @property
+    def too_low(self) -> bool:
+        """Whether predictions are below the interval."""
+        return self.predicted < self.lo
+
+
+def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) -> list[Share]:
+    """Compute the recall of each group that has reviews.
+
+    The intervals of all groups together hold with 99 %: each has 1 - 0.01 / groups (Bonferroni).
+    Each is Wilson's, for as many independent reviews as have the variance of the sum of those
+    within cards and days (Korn and Graubard, 1998, Survey Methodology 24, 193-201). Where all
+    reviews turned out alike, cards or days are counted, whichever are fewer.
+
+    Parameters
+    ----------
+    groups : sequence of (name, bool [n])
+    """
+    held = [(name, rows) for name, rows in groups if rows.any()]
+    level = 1 - ALPHA / max(1, len(held))
+    return [_share(predictions, name, rows, level) for name, rows in held]
+
+
+def _share(predictions: Predictions, name: str, rows: BoolArray, level: float) -> Share:
+    recalled = predictions.recalled[rows].astype(np.float64)
+    clusters = [predictions.card[rows]]
+    if predictions.day is not None:
+        clusters.append(predictions.day[rows])
+    observed = float(recalled.mean())
+    effective = float(min(len(np.unique(cluster)) for cluster in clusters))
+    variance = clustered_mean(recalled, *clusters).se ** 2
+    if variance > 0:
+        effective = min(observed * (1 - observed) / variance, float(len(recalled)))
+    lo, hi = wilson_interval(observed * effective, effective, level=level)
+    predicted = float(np.mean(predictions.p[rows], dtype=np.float64))
+    return Share(name, len(recalled), predicted, observed, lo, hi)

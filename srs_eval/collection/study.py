@@ -1,0 +1,284 @@
+"""Everything that the report on a collection evaluates, fits and compares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.features.dash import Dash
+from srs_eval.algorithms.features.logistic import Logistic
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
+from srs_eval.api.comparing import compare
+from srs_eval.api.fitting import FittedModels, fit
+from srs_eval.collection.current import DEFAULTS, CurrentParameters, as_fsrs6
+from srs_eval.collection.first_reviews import FirstReviews
+from srs_eval.data.anki.presets import FsrsSettings
+from srs_eval.engine.recurrent import RecurrentModel
+from srs_eval.errors import FitSkipped
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss, NormalizedEntropy
+from srs_eval.nouns import (
+    Algorithm,
+    BoolArray,
+    EvaluationProtocol,
+    FloatArray,
+    IntArray,
+    Predictions,
+    Reviews,
+    Task,
+    User,
+)
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import Result
+from srs_eval.results.saved_predictions import losses
+from srs_eval.stats.estimate import Estimate, clustered_mean
+
+_PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
+# Other algorithms for whole days, and what they are in a few words.
+OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
+    "avg": (Average, "always your average so far"),
+    "anki_sm2": (AnkiSm2, "Anki's older scheduler, SM-2"),
+    "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
+    "dash": (Dash, "DASH (2014)"),
+    "logistic": (Logistic, "a regression on many features of the history"),
+}
+_FIRST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OneLog:
+    """A source with one log, which is read once."""
+
+    name: str
+    location: str
+    log: Reviews
+
+    def users(self) -> Sequence[User]:
+        """Return the one user."""
+        return (self.log.user,)
+
+    def read(self, user: User) -> Reviews:
+        """Return the log."""
+        return self.log
+
+
+@dataclass(frozen=True)
+class Study:
+    """A collection, and what is computed of it when it is first used.
+
+    Attributes
+    ----------
+    source : OneLog
+        The reviews.
+    settings : FsrsSettings, optional
+        FSRS settings of the collection; None for logs of other kinds.
+    due : int64 [n], optional
+        Days after its last answer at which each review of the log was due; -1 if that is not
+        known.
+    """
+
+    source: OneLog
+    settings: FsrsSettings | None = None
+    due: IntArray | None = None
+
+    @property
+    def log(self) -> Reviews:
+        """All reviews of the log."""
+        return self.source.log
+
+    @cached_property
+    def task(self) -> Task | None:
+        """Folds of the log; None if too few reviews can be scored."""
+        try:
+            return SrsBenchmark()(self.log, same_day=True)
+        except FitSkipped:
+            return None
+
+    @cached_property
+    def learnable(self) -> IntArray:
+        """Rows of the task that are scored or learned from."""
+        if self.task is None:
+            return np.empty(0, np.int64)
+        last = self.task.folds[-1]
+        return np.concatenate([last.train, last.test])
+
+    @property
+    def has_fsrs(self) -> bool:
+        """Whether Anki schedules this collection by FSRS."""
+        return self.settings is not None and self.settings.enabled
+
+    @cached_property
+    def presets(self) -> dict[int, int]:
+        """Number of reviews that are scored or learned from of each preset, largest first."""
+        if self.task is None or self.task.reviews.preset is None:
+            return {}
+        numbers = self.task.reviews.preset[self.learnable]
+        names, counts = np.unique(numbers[numbers >= 0], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return dict(zip(names[order].tolist(), counts[order].tolist(), strict=True))
+
+    @cached_property
+    def current(self) -> dict[int, tuple[float, ...]]:
+        """Parameters of FSRS-6 that Anki uses now for each preset of the log, if it does."""
+        if self.settings is None or not self.has_fsrs:
+            return {}
+        found = {}
+        for number in self.presets:
+            preset = self.settings.presets.get(number)
+            try:
+                found[number] = as_fsrs6(preset.parameters if preset else ())
+            except ValueError:
+                found[number] = DEFAULTS  # of no known version: named in the section on doubts
+        return found
+
+    @cached_property
+    def default(self) -> Result:
+        """FSRS-6 with the published default parameters."""
+        return self._evaluated("default", Fsrs6(fit="default"))
+
+    @cached_property
+    def now(self) -> Result:
+        """FSRS-6 with the parameters that the collection has now, or else the default ones."""
+        if not self.current:
+            return self.default
+        return self._evaluated("current", CurrentParameters(self.current))
+
+    @cached_property
+    def one(self) -> Result:
+        """FSRS-6 fitted to all presets together."""
+        return self._evaluated("fitted", Fsrs6())
+
+    @cached_property
+    def several(self) -> Result | None:
+        """FSRS-6 fitted to each preset, as far as they differ; None if there is only one."""
+        if len(self.presets) < 2:
+            return None
+        return self._evaluated("fitted_per_preset", PerGroup(Fsrs6()))
+
+    @cached_property
+    def separate(self) -> Estimate:
+        """Log loss of one fit for all presets, less that of fits for each preset."""
+        return Estimate(math.nan) if self.several is None else difference(self.one, self.several)
+
+    @property
+    def presets_differ(self) -> bool:
+        """Whether fits for each preset predict significantly better than one for all."""
+        return self.separate.interval()[0] > 0
+
+    @property
+    def fitted(self) -> Result:
+        """The fits that are recommended, evaluated on reviews that they have not seen."""
+        return self.several if self.several is not None and self.presets_differ else self.one
+
+    @cached_property
+    def final(self) -> FittedModels:
+        """The fit that is recommended, to all reviews."""
+        name = "per_group" if self.fitted is self.several else "fsrs6"
+        return fit(name, self.source, progress=False)
+
+    @cached_property
+    def others(self) -> dict[str, Result]:
+        """Other algorithms."""
+        return {name: self._evaluated(name, make()) for name, (make, _) in OTHERS.items()}
+
+    @cached_property
+    def scored(self) -> Predictions | None:
+        """Predictions with the parameters of now, in time order; None if nothing is scored."""
+        return predictions_of(self.now)
+
+    def group(self, name: str) -> IntArray:
+        """Return the preset, deck or due day of each scored review; -1 if it is not known."""
+        scored = self.scored
+        assert scored is not None
+        column: IntArray | None = self.due if name == "due" else getattr(self.log, name)
+        if column is None:
+            return np.full(len(scored), -1)
+        place = np.searchsorted(self.log.row, scored.row)
+        return column[place]
+
+    @cached_property
+    def curve(self) -> list[tuple[int, Result]]:
+        """FSRS-6 fitted to the first 100, 200, 400 and so on training reviews of the last fold."""
+        if self.task is None:
+            return []
+        most = len(self.task.folds[-1].train)
+        counts, count = [], _FIRST
+        while count < most:
+            counts.append(count)
+            count *= 2
+        if most >= _FIRST:
+            counts.append(most)
+        return [
+            (count, self._evaluated(f"first_{count}", Fsrs6(), FirstReviews(count)))
+            for count in counts
+        ]
+
+    @cached_property
+    def last_default(self) -> Result:
+        """The default parameters on the reviews that `curve` is scored on."""
+        assert self.task is not None
+        protocol = FirstReviews(len(self.task.folds[-1].train))
+        return self._evaluated("default", Fsrs6(fit="default"), protocol)
+
+    @property
+    def last_fit(self) -> RecurrentModel | None:
+        """FSRS-6 fitted to all but the last sixth; None if that failed, or to too few reviews."""
+        fits = self.curve[-1][1].fitted if self.curve else ()
+        if not fits or not fits[0].predicts:
+            return None
+        return RecurrentModel(Fsrs6Equations(), fits[0].parameters)
+
+    @cached_property
+    def whole_fit(self) -> RecurrentModel | None:
+        """FSRS-6 fitted to all reviews of all presets; None if that failed."""
+        alike = self.fitted is self.one
+        models = self.final if alike else fit("fsrs6", self.source, progress=False)
+        found = models.by_user[self.log.user].model
+        return found if isinstance(found, RecurrentModel) else None
+
+    def _evaluated(
+        self, name: str, algorithm: Any, protocol: EvaluationProtocol | None = None
+    ) -> Result:
+        # Not by the names of options, whose files take longer to read than a small log to evaluate.
+        rules = protocol or SrsBenchmark()
+        experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)
+        return evaluate(experiment).described(name, name, self.source.name, {})
+
+
+def predictions_of(result: Result) -> Predictions | None:
+    """Return the predictions of the one user of a result, in time order."""
+    if not result.complete:
+        return None
+    return result.predicted.read(result.complete[0])
+
+
+def difference(ours: Result, theirs: Result) -> Estimate:
+    """Estimate the difference of log loss between two results on the same reviews."""
+    if not ours.complete or not theirs.complete:
+        return Estimate(math.nan)
+    verdict = compare([ours, theirs]).verdict
+    if len(verdict.runs) < 2:  # the same predictions
+        return Estimate(0.0, 0.0, 0.0, math.inf)
+    return verdict.leaderboard.pairs[0][1]
+
+
+def difference_on(ours: Result, theirs: Result, rows: BoolArray) -> Estimate:
+    """Estimate the difference of log loss on some of the scored reviews."""
+    a, b = predictions_of(ours), predictions_of(theirs)
+    if a is None or b is None or not rows.any():
+        return Estimate(math.nan)
+    values: FloatArray = losses(a, "log_loss") - losses(b, "log_loss")
+    assert a.day is not None
+    largest = float(max(losses(a, "log_loss").max(), losses(b, "log_loss").max()))
+    return clustered_mean(values[rows], a.card[rows], a.day[rows], size=largest)

@@ -1,0 +1,169 @@
+"""Whether predicted recall is true: the calibration of the collection, for lay readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from srs_eval.collection.current import DEFAULTS
+from srs_eval.collection.section import Mark, Picture, Section
+from srs_eval.collection.shares import Share, shares
+from srs_eval.collection.study import Study
+from srs_eval.collection.words import counted, percent, with_interval
+from srs_eval.nouns import BoolArray, Predictions
+
+QUESTION = "Is what Anki tells me true?"
+_EDGES = (0.0, 0.65, 0.75, 0.825, 0.875, 0.925, 0.975, 1.0)
+_LEVELS = ("below 65 %", "70 %", "80 %", "85 %", "90 %", "95 %", "above 97.5 %")
+_DAYS = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, 90), (91, 365), (366, None))
+_NEAR = 0.025
+_ENOUGH = 30
+_WIDE = 0.1
+_MOST_GROUPS = 12
+_MONTH = 30
+_SAID = "what FSRS said"
+_RECALLED = "what you recalled"
+
+
+def truth(study: Study) -> Section:
+    """Return the section."""
+    scored = study.scored
+    if scored is None:
+        return Section(QUESTION, "Nothing can be said: too few of the reviews can be scored.")
+    everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
+    by_level = shares(scored, list(_by_level(scored)))
+    wanted = shares(scored, list(_by_desired_retention(study, scored)))
+    level = max(wanted or by_level, key=lambda share: share.reviews)
+    answer = _judged(everything, by_level)
+    if level.reviews >= _ENOUGH:
+        said = percent(level.predicted)
+        answer = f"When FSRS says about {said}, you recall {with_interval(level)}. {answer}"
+    pictures = [
+        picture_of("By what FSRS said", by_level),
+        picture_of("Where FSRS said the recall that you want", wanted),
+        picture_of("By days since the card's last review", shares(scored, list(_by_days(scored)))),
+        picture_of("By preset", shares(scored, list(_by_group(study, "preset")))),
+        picture_of("By deck", shares(scored, list(_by_group(study, "deck")))),
+        picture_of("Over time", shares(scored, list(_by_month(scored)))),
+    ]
+    return Section(QUESTION, answer, list(_notes(study)), [p for p in pictures if p is not None])
+
+
+def _judged(everything: Share, by_level: Sequence[Share]) -> str:
+    """Decide by intervals alone."""
+    on_average = (
+        f"it said {percent(everything.predicted)}, and you recalled {with_interval(everything)}"
+    )
+    if everything.too_high:
+        return f"On average FSRS promises too much: {on_average}."
+    if everything.too_low:
+        return f"On average FSRS promises too little: {on_average}."
+    if everything.hi - everything.lo > _WIDE:
+        return f"There are too few reviews to say whether it is right on average: {on_average}."
+    off = [s for s in by_level if s.too_high or s.too_low]
+    if off:
+        listed = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in off)
+        return f"On average there is no sign of error ({on_average}), but where it says {listed}."
+    return f"There is no sign that it is wrong: on average {on_average}."
+
+
+def _notes(study: Study) -> Iterator[str]:
+    scored = study.scored
+    assert scored is not None
+    if study.current:
+        yield (
+            f"FSRS predicted {counted(len(scored), 'review')} with the parameters that the "
+            "collection has now."
+        )
+        if not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in study.current.values()):
+            yield (
+                "Those parameters may have been optimised on these very reviews, which makes them "
+                "look better than they will be from now on."
+            )
+    else:
+        why = "FSRS is off in this collection, so Anki itself predicts nothing"
+        if study.settings is None:
+            why = "the log has no FSRS parameters"
+        elif study.has_fsrs:
+            why = "the presets of these cards are not known"
+        yield (
+            f"FSRS predicted {counted(len(scored), 'review')} with its default parameters: {why}."
+        )
+    yield (
+        "Dots are the share of cards that you recalled, lines their 99 % range: all ranges of one "
+        "picture hold the true values in 99 of 100 such pictures. Strokes are what FSRS said. A "
+        "stroke outside its range is coloured: there FSRS was wrong by more than chance."
+    )
+
+
+def picture_of(title: str, rows: Sequence[Share]) -> Picture | None:
+    """Return a picture of shares; None if there are none."""
+    if not rows:
+        return None
+    marks = [
+        Mark(
+            share.name,
+            share.observed,
+            share.lo,
+            share.hi,
+            share.predicted,
+            stands_out=share.too_high or share.too_low,
+            reviews=share.reviews,
+        )
+        for share in rows
+    ]
+    return Picture(title, _RECALLED, _SAID, marks)
+
+
+def _by_level(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
+    place = np.clip(np.searchsorted(_EDGES, scored.p, side="right") - 1, 0, len(_LEVELS) - 1)
+    for number, name in enumerate(_LEVELS):
+        yield name, place == number
+
+
+def _by_desired_retention(study: Study, scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
+    if study.settings is None or not study.current:
+        return
+    preset = study.group("preset")
+    wanted = np.full(len(scored), np.nan)
+    for number in study.current:
+        settings = study.settings.presets.get(number)
+        if settings is not None:
+            wanted[preset == number] = settings.desired_retention
+    for retention in sorted(set(wanted[~np.isnan(wanted)].tolist())):
+        rows = (wanted == retention) & (np.abs(scored.p - retention) <= _NEAR)
+        yield f"you want {100 * retention:g} %", rows
+
+
+def _by_days(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
+    days = scored.elapsed_days
+    assert days is not None
+    for first, last in _DAYS:
+        name = f"{first} to {last} days" if last else f"{first} days and more"
+        name = "1 day" if last == 1 else name
+        yield name, (days >= first) & (days <= (last or np.inf))
+
+
+def _by_group(study: Study, group: str) -> Iterator[tuple[str, BoolArray]]:
+    numbers = study.group(group)
+    titles = study.log.titles.get(group, {})
+    found, counts = np.unique(numbers[numbers >= 0], return_counts=True)
+    if len(found) < 2:
+        return
+    largest = found[np.argsort(-counts, kind="stable")][:_MOST_GROUPS].tolist()
+    for number in largest:
+        yield titles.get(number, f"{group} {number}"), numbers == number
+    yield f"other {group}s", (numbers >= 0) & ~np.isin(numbers, largest)
+    yield "deleted cards", numbers < 0
+
+
+def _by_month(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
+    day = scored.day
+    assert day is not None
+    first, last = int(day.min()), int(day.max())
+    months = max(1, -(-(last - first + 1) // (_MONTH * _MOST_GROUPS)))
+    span = months * _MONTH
+    for begin in range(first, last + 1, span):
+        end = min(begin + span - 1, last)
+        yield f"days {begin:,} to {end:,}", (day >= begin) & (day <= end)

@@ -1,0 +1,125 @@
+"""Numbers and differences in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from srs_eval.collection.shares import Share
+from srs_eval.results import Result
+from srs_eval.stats.estimate import Estimate
+from srs_eval.stats.significance import LEVEL
+
+Kind = Literal["better", "worse", "noise", "same", "open", "unknown"]
+# A gain that would be worth the trouble of new parameters.
+_WORTH = 0.05
+
+
+def percent(value: float, *, sign: bool = False) -> str:
+    """Format a share in percent, with a digit behind the point.
+
+    Examples
+    --------
+    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
+    ('89.5 %', '-0.4 %', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    return f"{100 * value:{'+' if sign else ''}z.1f} %"
+
+
+def between(lo: float, hi: float, *, sign: bool = False) -> str:
+    """Format an interval in percent; "" where there is none."""
+    if math.isnan(lo) or math.isnan(hi):
+        return ""
+    low, high = (percent(bound, sign=sign).removesuffix(" %") for bound in (lo, hi))
+    return f"{low} to {high} %"
+
+
+def with_interval(share: Share) -> str:
+    """Format an observed share with its interval."""
+    return f"{percent(share.observed)} ({between(share.lo, share.hi)})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "review"), counted(1200, "review")
+    ('1 review', '1,200 reviews')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A paired difference of log loss, as a share of the log loss that it is held against.
+
+    Attributes
+    ----------
+    kind : {"better", "worse", "noise", "same", "open", "unknown"}
+        Decided by the interval alone, by default of 99 %. It is open where the interval holds 0
+        and also errors that are smaller by more than 5 %.
+    share, lo, hi : float
+        Below 0 where the error is smaller.
+    """
+
+    kind: Kind
+    share: float
+    lo: float
+    hi: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, against: float, level: float = LEVEL) -> Change:
+        """Return a difference as a share of the log loss `against`."""
+        lo, hi = estimate.interval(level)
+        share, lo, hi = (value / against for value in (estimate.mean, lo, hi))
+        lo = max(lo, -1.0)  # no error is below 0
+        kind: Kind = "noise" if lo >= -_WORTH else "open"
+        if math.isnan(lo) or math.isnan(hi) or math.isnan(share):
+            kind = "unknown"
+        elif estimate.is_zero:
+            kind = "same"
+        elif hi < 0:
+            kind = "better"
+        elif lo > 0:
+            kind = "worse"
+        return cls(kind, share, lo, hi)
+
+    @property
+    def size(self) -> str:
+        """The size of the difference in words, with its interval."""
+        if self.kind == "unknown":
+            return "too few reviews to tell"
+        if self.kind == "same":
+            return "the same predictions"
+        if self.kind in ("noise", "open"):
+            return f"{percent(self.share, sign=True)} ({between(self.lo, self.hi, sign=True)})"
+        near, far = sorted((abs(self.lo), abs(self.hi)))
+        direction = "smaller" if self.kind == "better" else "larger"
+        return f"{percent(abs(self.share))} {direction} ({between(near, far)})"
+
+    @property
+    def verdict(self) -> str:
+        """The decision in a word or two."""
+        return {
+            "better": "better",
+            "worse": "worse",
+            "noise": "noise: do not bother",
+            "same": "the same",
+            "open": "too few reviews to tell",
+            "unknown": "too few reviews to tell",
+        }[self.kind]
+
+
+def log_loss(result: Result) -> float:
+    """Return the log loss of the one user of a result; NaN without one."""
+    return result.facts.metrics["log_loss"].mean_users
+
+
+def explained(result: Result) -> tuple[float, float, float]:
+    """Return what a result explains of the uncertainty of a constant, and its interval."""
+    entropy = result.facts.metrics["normalized_entropy"]
+    return 1 - entropy.mean_users, 1 - entropy.hi, 1 - entropy.lo

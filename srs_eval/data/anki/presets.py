@@ -1,0 +1,140 @@
+"""FSRS settings of an Anki collection: whether it is on, and the parameters of each preset."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from srs_eval.data.anki.database import Collection, open_collection
+from srs_eval.data.anki.decks import message_field
+from srs_eval.data.anki.note_types import number_in
+
+_DEFAULT_RETENTION = 0.9
+# Keys of a message of protocol buffers: 8 * number of the field + kind of value.
+_PARAMETERS = (8 * 6 + 2, 8 * 5 + 2, 8 * 3 + 2)
+_RETENTION = 8 * 37 + 5
+_PARAMETERS_IN_TEXT = ("fsrsParams6", "fsrsParams5", "fsrsWeights")
+_RETENTION_IN_TEXT = "desiredRetention"
+_NUMBERS_AT_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """FSRS settings of a preset.
+
+    Attributes
+    ----------
+    parameters : tuple of float
+        As they are stored; empty if FSRS was never optimised for the preset, or they cannot be
+        read.
+    desired_retention : float
+        0.9 unless it was changed.
+    """
+
+    parameters: tuple[float, ...] = ()
+    desired_retention: float = _DEFAULT_RETENTION
+
+
+@dataclass(frozen=True, slots=True)
+class FsrsSettings:
+    """FSRS settings of a collection.
+
+    Attributes
+    ----------
+    enabled : bool
+        Whether Anki schedules by FSRS.
+    presets : mapping of int to Preset
+        By the number of the preset.
+    """
+
+    enabled: bool
+    presets: Mapping[int, Preset]
+
+
+def read_fsrs_settings(path: str | Path) -> FsrsSettings:
+    """Read the FSRS settings of a collection or package.
+
+    Raises
+    ------
+    ReviewLogError
+        If the file is missing, no collection, or damaged.
+
+    References
+    ----------
+    ``proto/anki/deck_config.proto`` in ankitects/anki: ``DeckConfig.Config``.
+    """
+    with open_collection(Path(path).expanduser()) as collection:
+        _, settings = collection.settings()
+        return FsrsSettings(settings.get("fsrs") is True, dict(_presets(collection)))
+
+
+def _presets(collection: Collection) -> Iterator[tuple[int, Preset]]:
+    """Read the presets from their table, or from the text where older versions keep them."""
+    connection = collection.connection
+    if connection.execute("pragma table_info(deck_config)").fetchall():
+        for number, message in connection.execute("select id, config from deck_config not indexed"):
+            if isinstance(number, int) and isinstance(message, bytes):
+                yield number, preset_in_message(message)
+        return
+    columns = [row[1] for row in connection.execute("pragma table_info(col)")]
+    if "dconf" not in columns:
+        return
+    (text,) = connection.execute("select dconf from col").fetchone()
+    for key, options in _objects(text).items():
+        number = number_in(key)
+        if number is not None and isinstance(options, dict):
+            yield number, preset_in_text(options)
+
+
+def preset_in_message(message: bytes) -> Preset:
+    """Parse the column ``config`` of Anki's table of presets.
+
+    Examples
+    --------
+    >>> preset_in_message(b"")
+    Preset(parameters=(), desired_retention=0.9)
+    """
+    parameters: tuple[float, ...] = ()
+    try:
+        for key in _PARAMETERS:
+            packed = message_field(message, key)
+            if isinstance(packed, bytes) and len(packed) % 4 == 0:
+                parameters = parameters or struct.unpack(f"<{len(packed) // 4}f", packed)
+        stored = message_field(message, _RETENTION)
+    except (IndexError, ValueError):
+        return Preset()
+    retention = struct.unpack("<f", stored)[0] if isinstance(stored, bytes) else None
+    # Anki keeps 4 decimals, in single precision.
+    return _preset([float(f"{number:.6g}") for number in parameters], retention)
+
+
+def preset_in_text(options: Mapping[str, Any]) -> Preset:
+    """Read a preset as older versions of Anki keep it."""
+    lists = (options.get(key) for key in _PARAMETERS_IN_TEXT)
+    parameters = next((found for found in lists if isinstance(found, list) and found), [])
+    return _preset(parameters, options.get(_RETENTION_IN_TEXT))
+
+
+def _preset(parameters: list[Any], retention: Any) -> Preset:
+    """Return what can be used of the settings of a preset."""
+    are_numbers = all(isinstance(number, int | float) for number in parameters)
+    usable = are_numbers and len(parameters) <= _NUMBERS_AT_MOST
+    usable = usable and all(math.isfinite(number) for number in parameters)
+    is_share = isinstance(retention, int | float) and 0 < retention < 1
+    return Preset(
+        tuple(map(float, parameters)) if usable else (),
+        round(float(retention), 4) if is_share else _DEFAULT_RETENTION,
+    )
+
+
+def _objects(text: Any) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

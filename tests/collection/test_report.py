@@ -1,0 +1,205 @@
+"""The report on a collection: its sentences are true, and its numbers are those of runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from anki_presets import Written, write
+from commands import QUIET, run_here
+
+import srs_eval as se
+from srs_eval.collection.command import command
+from srs_eval.collection.current import DEFAULTS
+from srs_eval.collection.doubts import funnel
+from srs_eval.collection.parameters import fitted_lists
+from srs_eval.collection.report import sections, study_of
+from srs_eval.collection.section import Paste, Section, Table
+from srs_eval.collection.study import Study, difference
+from srs_eval.collection.words import Change
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.nouns import Reviews
+
+NAME = "hard <script>alert('1')</script> & words"
+HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
+EASY = Written(20, "easy words", "easy", (), 0.85)
+
+
+def simulated(user: int, reviews: int | None = None) -> Reviews:
+    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000, version=1).read(user)
+    return log if reviews is None else log.take(np.arange(reviews))
+
+
+def by_question(found: list[Section], word: str) -> Section:
+    (section,) = [each for each in found if word in each.question]
+    return section
+
+
+def text_of(found: list[Section]) -> str:
+    return "\n".join(part for each in found for part in (each.answer, *each.notes))
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection with two presets whose simulated students differ."""
+    logs = [simulated(15), simulated(16)]
+    presets = [np.full(len(log), place) for place, log in enumerate(logs)]
+    path = tmp_path_factory.mktemp("two") / "two.anki2"
+    return write(path, list(zip(logs, presets, strict=True)), (HARD, EASY), late=2)
+
+
+@pytest.fixture(scope="module")
+def study(two: Path) -> Study:
+    return study_of(two, {})
+
+
+@pytest.fixture(scope="module")
+def found(study: Study) -> list[Section]:
+    return sections(study)
+
+
+@pytest.mark.slow
+def test_presets_that_differ_are_found(study: Study, found: list[Section]) -> None:
+    assert study.presets_differ
+    assert study.fitted is study.several
+    section = by_question(found, "parameters should")
+    assert "presets differ" in section.answer
+    lists = fitted_lists(study)
+    assert set(lists) == {None, 10, 20}
+    pasted = [part.numbers for part in section.parts if isinstance(part, Paste)]
+    exported = str(se.fit("per_group", study.source, progress=False).export("anki"))
+    for _, numbers in lists.values():
+        assert numbers in pasted
+        assert numbers in exported
+
+
+@pytest.mark.slow
+def test_numbers_are_those_of_runs_and_of_their_comparison(
+    two: Path, study: Study, found: list[Section], tmp_path: Path
+) -> None:
+    table = next(p for p in by_question(found, "stand").parts if isinstance(p, Table))
+    shown = {row[0]: row for row in table.rows}
+    runs = {"default parameters": ["algo=fsrs6", "algo.fit=default"], "new": ["algo=per_group"]}
+    for name, words in runs.items():
+        folder = tmp_path / name.split()[0]
+        data = ["data=anki", f"data.path={two}"]
+        assert run_here([*words, *data, *QUIET, f"hydra.run.dir={folder}"]) == 0
+        summary = json.loads((folder / "summary.json").read_text())
+        (row,) = [row for key, row in shown.items() if key.startswith(name)]
+        log_loss, entropy = (summary["metrics"][n] for n in ("log_loss", "normalized_entropy"))
+        assert row[1] == f"{log_loss['mean_users']:.4f}"
+        assert row[2] == f"{100 * (1 - entropy['mean_users']):.1f} %"
+        low, high = (100 * (1 - entropy[bound]) for bound in ("hi", "lo"))
+        assert row[3] == f"{low:.1f} to {high:.1f} %"
+        assert summary["reviews"] == study.now.facts.reviews
+    verdict = se.compare([tmp_path / "default", tmp_path / "new"]).verdict
+    names = [run.place.name for run in verdict.runs]
+    pair = verdict.leaderboard.pairs[names.index("new")][names.index("default")]
+    ours = difference(study.fitted, study.default)
+    assert ours.interval() == pytest.approx(pair.interval(), rel=1e-9)
+    assert ours.mean == pytest.approx(pair.mean, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_rows_of_the_funnel_add_up(study: Study) -> None:
+    rows = list(funnel(study))
+    total = rows[0][1]
+    assert total == len(study.log) + sum(study.log.left_out.values())
+    assert total - sum(count for _, count, _ in rows[1:]) == rows[-1][2]
+    assert rows[-1][2] == study.now.facts.reviews
+    assert all(count >= 0 for _, count, _ in rows)
+
+
+@pytest.mark.slow
+def test_the_page_escapes_names_and_loads_nothing(
+    two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    words = [str(two), f"out={page}", "decks=*deck*"]
+    assert command(words) == 0
+    out = capsys.readouterr().out
+    html = page.read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert not re.search(r"(?:src|href)=.(?!data:)", html)
+    assert "prefers-color-scheme: dark" in html
+    for question in re.findall("<h2>(.*?)</h2>", html):
+        assert question in out
+    assert len(out.splitlines()) < 40
+
+
+@pytest.mark.slow
+def test_presets_that_do_not_differ_need_one_list(tmp_path: Path) -> None:
+    log = simulated(15)
+    preset = np.random.default_rng(0).integers(0, 2, log.card.max() + 1)[log.card]
+    study = study_of(write(tmp_path / "one.anki2", [(log, preset)], (HARD, EASY)), {})
+    found = sections(study)
+    assert not study.presets_differ
+    assert study.fitted is study.one
+    assert "One preset would do" in by_question(found, "parameters should").answer
+    assert set(fitted_lists(study)) == {None}
+
+
+@pytest.mark.parametrize("reviews", [4, 60])
+def test_nothing_is_judged_where_nothing_is_scored(tmp_path: Path, reviews: int) -> None:
+    log = simulated(15, reviews)
+    path = write(tmp_path / "few.anki2", [(log, np.zeros(len(log), np.int64))], (HARD,))
+    study = study_of(path, {})
+    found = sections(study)
+    assert study.task is None
+    assert [each.question for each in found if each.parts] == ["What should I doubt?"]
+    assert list(funnel(study))[-1][2] == 0
+    assert "nan" not in text_of(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["few", "recalled", "off", "filtered", "no presets"])
+def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
+    log = simulated(15, 120 if case == "few" else 500)
+    if case == "recalled":
+        log = replace(log, rating=np.full(len(log), 3))
+    path = tmp_path / "edge.anki2"
+    kind = 3 if case == "filtered" else 1
+    write(path, [(log, log.card % 2)], (HARD, EASY), fsrs=case != "off", kind=kind)
+    study = study_of(path, {})
+    if case == "no presets":
+        study = Study(replace(study.source, log=replace(study.log, preset=None, deck=None)))
+    found = sections(study)
+    text = text_of(found)
+    assert "nan" not in text
+    assert study.now.facts.reviews > 0
+    doubts = by_question(found, "doubt")
+    assert any("filtered decks" in note for note in doubts.notes) == (case == "filtered")
+    has_current = case not in ("off", "no presets")
+    assert any("stand" in each.question for each in found) == has_current
+    assert ("FSRS is off" in text) == (case == "off")
+    if case == "few":
+        assert study.now.facts.reviews == 30
+        assert "too few" in by_question(found, "parameters should").answer
+        assert "too few" in by_question(found, "true").answer
+    if case == "recalled":
+        assert "cannot be said" in by_question(found, "good").answer
+        assert "too little" in by_question(found, "true").answer
+    change = Change.of(difference(study.fitted, study.now), 1.0)
+    if change.kind in ("noise", "open", "same", "unknown"):
+        assert "The new ones" not in text
+
+
+@pytest.mark.slow
+def test_the_josh_log_has_the_numbers_of_its_runs(real_logs: Path, tmp_path: Path) -> None:
+    log = real_logs / "py-fsrs-josh" / "review_logs_josh.csv"
+    columns = {"card": "card_id", "rating": "review_rating", "time": "review_time"}
+    study = study_of(log, columns)
+    found = sections(study)
+    assert study.settings is None
+    words = [f"data.columns.{key}={value}" for key, value in columns.items()]
+    data = ["algo=fsrs6", "data=csv", f"data.path={log}", *words]
+    assert run_here([*data, *QUIET, f"hydra.run.dir={tmp_path}"]) == 0
+    metrics = json.loads((tmp_path / "summary.json").read_text())["metrics"]
+    assert study.one.facts.metrics["log_loss"].mean_users == metrics["log_loss"]["mean_users"]
+    entropy = metrics["normalized_entropy"]
+    said = f"explains {100 * (1 - entropy['mean_users']):.1f} %"
+    assert said in by_question(found, "good").answer

@@ -1,0 +1,152 @@
+"""FSRS settings of presets, and the selection of decks and presets by name."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from anki_files import change, collection
+from anki_presets import Written, preset_message, write
+
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.collection.current import DEFAULTS, CurrentParameters, as_fsrs6
+from srs_eval.data.anki import AnkiCollection
+from srs_eval.data.anki.filters import ELSEWHERE
+from srs_eval.data.anki.presets import Preset, preset_in_message, read_fsrs_settings
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+
+OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
+PRESETS = (
+    Written(10, "hard", "Spanish::Verbs", OWN, 0.85),
+    Written(20, "easy", "Spanish::Nouns"),
+    Written(30, "other", "[JP] Core"),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory, make_log: Any) -> Path:
+    log = make_log(seed=3)
+    file = tmp_path_factory.mktemp("collection") / "three.anki2"
+    return write(file, [(log, log.card % 3)], PRESETS)
+
+
+def test_settings_of_presets_are_read(path: Path) -> None:
+    settings = read_fsrs_settings(path)
+    assert settings.enabled
+    assert settings.presets[10].parameters == pytest.approx(OWN, rel=1e-5)
+    assert settings.presets[10].desired_retention == 0.85
+    assert settings.presets[20] == Preset((), 0.9)
+
+
+def test_the_newest_parameters_count_and_damage_is_no_error() -> None:
+    both = preset_message(DEFAULTS[:19], 0.9, key=5) + preset_message(OWN, 0.8)
+    assert len(preset_in_message(both).parameters) == 21
+    assert len(preset_in_message(preset_message(DEFAULTS[:17], 0.9, key=3)).parameters) == 17
+    for damaged in (both[:50], b"\xff" * 20, preset_message([float("nan")], 0.9)):
+        assert preset_in_message(damaged).parameters == ()
+
+
+def test_settings_in_text_are_read(tmp_path: Path) -> None:
+    path = collection(tmp_path / "old.anki2")
+    presets = {"7": {"fsrsParams5": [*DEFAULTS[:19]], "desiredRetention": 0.93}, "x": 3}
+    change(
+        path, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'"
+    )
+    settings = read_fsrs_settings(path)
+    assert not settings.enabled
+    assert settings.presets == {7: Preset(DEFAULTS[:19], 0.93)}
+    change(path, "update col set dconf='{'")
+    assert read_fsrs_settings(path).presets == {}
+
+
+@pytest.mark.slow
+def test_anki_itself_writes_what_is_read(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pytest.importorskip("anki.collection", reason="Anki's library is not installed")
+    col = sys.modules["anki.collection"].Collection(str(tmp_path / "a.anki2"))
+    col.set_config("fsrs", True)  # noqa: FBT003
+    options = col.decks.config_dict_for_deck_id(1)
+    options["fsrsParams6"], options["desiredRetention"] = list(OWN), 0.87
+    col.decks.update_config(options)
+    col.close()
+    settings = read_fsrs_settings(tmp_path / "a.anki2")
+    assert settings.enabled
+    assert settings.presets[1].parameters == pytest.approx(OWN, rel=1e-5)
+    assert settings.presets[1].desired_retention == 0.87
+
+
+def test_older_parameters_become_those_that_fsrs_rs_makes_of_them() -> None:
+    package = pytest.importorskip("fsrs_rs_python")
+    old = (0.4, 0.6, 2.4, 5.8, 4.93, 0.94, 0.86, 0.01, 1.49, 0.14, 0.94, 2.18, 0.05, 0.34, 1.26)
+    for given in ((*old, 0.29, 2.61), (*DEFAULTS[:17], 0.5, 0.1), OWN):
+        expected = package.check_and_fill_parameters(list(given))
+        assert as_fsrs6(given) == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(ValueError, match="20"):
+        as_fsrs6(DEFAULTS[:20])
+
+
+def test_each_card_is_predicted_with_the_parameters_of_its_preset(path: Path) -> None:
+    task = SrsBenchmark()(AnkiCollection(path).read("three"), same_day=True)
+    fold, rng = task.folds[-1], np.random.default_rng(0)
+    model = CurrentParameters({10: OWN}).fit(task.reviews, fold.train, rng)
+    found = model.predict(task.reviews, fold.test)
+    assert task.reviews.preset is not None
+    own = task.reviews.preset[fold.test] == 10
+    for parameters, rows in ((OWN, own), (DEFAULTS, ~own)):
+        alone = Fsrs6(fit="default", parameters=list(parameters))
+        expected = alone.fit(task.reviews, fold.train, rng).predict(task.reviews, fold.test)
+        np.testing.assert_array_equal(found[rows], np.asarray(expected)[rows])
+    assert own.any()
+    assert not own.all()
+
+
+@pytest.mark.parametrize(
+    ("options", "presets"),
+    [
+        ({"decks": "spanish"}, {10, 20}),  # a deck includes its subdecks
+        ({"decks": "Spanish::V*"}, {10}),
+        ({"decks": ["*nouns", "[jp] core"]}, {20, 30}),
+        ({"presets": "?a?y"}, {20}),
+        ({"presets": "*", "decks": "[JP]*"}, {30}),
+        ({}, {10, 20, 30}),
+    ],
+)
+def test_reviews_of_other_cards_are_left_out_and_counted(
+    path: Path, options: dict[str, Any], presets: set[int]
+) -> None:
+    whole = AnkiCollection(path).read("three")
+    log = AnkiCollection(path, **options).read("three")
+    assert log.preset is not None
+    assert whole.preset is not None
+    assert set(log.preset.tolist()) == presets
+    assert len(log) == np.isin(whole.preset, list(presets)).sum()
+    assert len(whole) - len(log) == log.left_out.get(ELSEWHERE, 0)
+    assert log.row.tolist() == list(range(len(log)))
+
+
+def test_an_error_names_the_decks_that_exist(path: Path) -> None:
+    with pytest.raises(ReviewLogError) as caught:
+        AnkiCollection(path, decks=["French", "Spanish"]).read("three")
+    assert caught.value.violations == ("data.decks=French: no such name in the collection",)
+    assert all(preset.deck in caught.value.hint for preset in PRESETS)
+    with pytest.raises(ConfigError):
+        AnkiCollection(path, presets=[None])  # type: ignore[list-item]
+
+
+def test_reviews_are_due_when_the_answer_before_says(tmp_path: Path, make_log: Any) -> None:
+    log = make_log(seed=4)
+    path = write(
+        tmp_path / "late.anki2", [(log, np.zeros(len(log), np.int64))], PRESETS[:1], late=2
+    )
+    reviews, due = AnkiCollection(path).read_with_schedule("late")
+    waited = reviews.elapsed_days > 3
+    assert waited.any()
+    assert (reviews.elapsed_days[waited] - due[waited] == 2).all()
+    assert (due[reviews.elapsed_days < 0] == -1).all()
