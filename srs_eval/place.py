@@ -149,7 +149,7 @@ class Place:
 
     @property
     def stem(self) -> str:
-        """The name without its last ending."""
+        """Last part of the address without its ending."""
         return PurePosixPath(self.name).stem
 
     @property

@@ -13,7 +13,7 @@ def store(monkeypatch):
         yield started
 
 
-@pytest.fixture(params=["path", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture(params=["path", "s3"])
 def folder(request, tmp_path):
     if request.param == "path":
         return Place.of(tmp_path / "bucket")

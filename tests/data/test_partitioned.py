@@ -77,7 +77,7 @@ def small(monkeypatch):
     monkeypatch.setattr(preparing, "_PART_ROWS", 150)
 
 
-@pytest.mark.parametrize("name", rest_slow(["log.csv", "log.parquet"], 2))
+@pytest.mark.parametrize("name", rest_slow(["log.csv", "log.parquet"]))
 def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     table = ReviewTable(
         written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
@@ -114,6 +114,7 @@ def test_a_folder_of_files_and_chosen_users_are_prepared(tmp_path, small):
     np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
 
 
+@pytest.mark.slow
 def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
     written(reviews(), tmp_path / "log.csv")
     words = [
@@ -152,7 +153,9 @@ def test_a_sample_reads_some_users(tmp_path, small):
 
 @pytest.mark.parametrize(
     "damage",
-    ["truncated", "missing", "of another index", "no index", "index of others", "not an index"],
+    rest_slow(
+        ["index of others", "truncated", "missing", "of another index", "no index", "not an index"]
+    ),
 )
 def test_damaged_folders_are_refused(tmp_path, small, damage):
     folders = []
@@ -223,7 +226,7 @@ def test_what_cannot_be_prepared_is_refused_and_leaves_no_folder(tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+@pytest.mark.parametrize("order", rest_slow(["sorted", "unsorted"]))
 def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, order):
     data = reviews()
     data = data.sort_values("who", kind="stable") if order == "sorted" else data
