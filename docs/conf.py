@@ -80,7 +80,7 @@ def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
 
 
 def unlink_words(_app: Sphinx, page: nodes.document) -> None:
-    """Take plain words in the types of docstrings, such as "table", for words."""
+    """Leave plain words in the types of docstrings, such as "table" without links."""
     for link in list(page.findall(addnodes.pending_xref)):
         if link["reftype"] == "class" and link["reftarget"].islower():
             link.replace_self(link.children)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from srs_eval import cpu as cpu  # before anything imports NumPy
+
 if TYPE_CHECKING:
     from srs_eval.api.comparing import compare as compare
     from srs_eval.api.evaluating import evaluate as evaluate
@@ -57,31 +59,22 @@ __all__ = [
 ]
 
 _HOME = {
+    **dict.fromkeys(("evaluate", "load"), "srs_eval.api.evaluating"),
+    **dict.fromkeys(("algorithm", "source"), "srs_eval.api.inputs"),
     "Algorithm": "srs_eval.nouns",
-    "algorithm": "srs_eval.api.inputs",
     "check_algorithm": "srs_eval.checks",
     "compare": "srs_eval.api.comparing",
-    "evaluate": "srs_eval.api.evaluating",
     "fit": "srs_eval.api.fitting",
     "full_panel": "srs_eval.metrics.panel",
-    "load": "srs_eval.api.evaluating",
-    "plot_bins": "srs_eval.plots",
-    "plot_calibration": "srs_eval.plots",
-    "plot_corp": "srs_eval.plots",
-    "plot_roc": "srs_eval.plots",
-    "plot_temporal": "srs_eval.plots",
-    "plot_user_scores": "srs_eval.plots",
-    "plot_versus": "srs_eval.plots",
     "score": "srs_eval.metrics.score",
-    "source": "srs_eval.api.inputs",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name where it is used: `import srs_eval` alone costs nothing."""
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'srs_eval' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_HOME.get(name, "srs_eval.plots")), name)
 
 
 def __dir__() -> list[str]:

@@ -14,17 +14,10 @@ _QUICKLY_SORTED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class CardRows:
-    """The rows of a log card by card: find them once, and count along the cards at will.
+    """The rows of a log card by card: find them once, and count along the cards at will."""
 
-    Attributes
-    ----------
-    order : int64 [n]
-        Row numbers, those of a card together and in time order.
-    begins, lengths : int64 [cards]
-        Where each card begins in `order`, and how many rows it has.
-    """
-
-    order: IntArray
+    order: IntArray  # [n]: Row numbers, those of a card together and in time order
+    # [cards]: Where each card begins in `order`, and how many rows it has
     begins: IntArray
     lengths: IntArray
 
@@ -90,12 +83,7 @@ class CardRows:
 
 
 def rows_by_card(card: IntArray) -> CardRows:
-    """Find the rows of each card.
-
-    Parameters
-    ----------
-    card : int [n]
-        Card of each review, in time order.
+    """Find the rows of each card; reviews are in time order.
 
     Examples
     --------
@@ -122,18 +110,7 @@ def order_by_card(card: IntArray) -> IntArray:
 
 
 def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
-    """Count, for each review, the events at earlier reviews of the same card.
-
-    Parameters
-    ----------
-    card : int [n]
-        Card of each review, in time order.
-    event : bool [n]
-        What to count.
-
-    Returns
-    -------
-    int64 [n]
+    """Count, for each review, the events at earlier reviews of the same card, in time order.
 
     Examples
     --------

@@ -60,6 +60,28 @@ class ReviewLogError(SrsEvalError):
         return type(self), (self.source, self.violations, self.hint)
 
 
+class PlaceError(SrsEvalError):
+    """An object store, or a file in it, cannot be used.
+
+    Parameters
+    ----------
+    address : str
+        Of the file or folder.
+    what : str
+        What went wrong.
+    hint : str
+        How to correct it.
+    """
+
+    def __init__(self, address: str, what: str, hint: str) -> None:
+        self.address, self.what, self.hint = address, what, hint
+        super().__init__(f"{address}: {what}\n  {hint}")
+
+    def __reduce__(self) -> tuple[type[PlaceError], tuple[str, str, str]]:
+        """Pickle by the arguments, so that worker processes can raise it."""
+        return type(self), (self.address, self.what, self.hint)
+
+
 class FitError(SrsEvalError):
     """A fit failed; it is recorded for its user and fold, and never replaced."""
 

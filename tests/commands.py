@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,13 +33,22 @@ SMALL = (
 QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
-_simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
+simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
 _composed = ConfigLoaderImpl.load_configuration
 # The file of a store in which nothing was kept yet: MLflow takes seconds to create one.
 _new_store: list[bytes] = []
 
 
-def _stores_from_template() -> AbstractContextManager[object]:
+def revision_known() -> AbstractContextManager[object]:
+    """Let MLflow read the scripts of its tables once: it does so for every store it opens."""
+    from mlflow.store.db import utils
+
+    return patch.object(
+        utils, "_get_latest_schema_revision", cache(utils._get_latest_schema_revision)
+    )
+
+
+def stores_from_template() -> AbstractContextManager[object]:
     """Copy a new store wherever a command needs one, once MLflow is imported."""
     sqlite_file: Any = sys.modules.get("srs_eval.tracking.sqlite_file")
     if sqlite_file is None:
@@ -75,8 +84,8 @@ def run_here(words: Sequence[str]) -> int:
         return copy.deepcopy(composed[key])
 
     with (
-        _stores_from_template(),
-        patch.object(SyntheticUsers, "read", lambda source, user: _simulated(source, user)),
+        stores_from_template(),
+        patch.object(SyntheticUsers, "read", lambda source, user: simulated(source, user)),
         patch.object(ConfigLoaderImpl, "load_configuration", compose),
     ):
         return command(list(words))

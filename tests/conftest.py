@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 from invented import Logs, invented_log
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from srs_eval.nouns import Reviews, User
 
+# Collecting makes millions of objects and no garbage.
+gc.disable()
+
 SHARED = Path(__file__).parents[1] / "../shared/data"
+
+
+class _FromBothEnds(LoadFileScheduling):
+    """Assign files to workers in order, from either end: neighbours import and compile the same."""
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if self.nodes.index(node) % 2:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FromBothEnds | None:
+    """Distribute whole files in their order, not by their number of tests."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return _FromBothEnds(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but not among what the tests are made of."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _options_are_parsed_once() -> Iterator[None]:
+    """Parse each file of options once in a process: commands do it thousands of times."""
+    options = Path(__file__).parents[1] / "conf"
+    load = OmegaConf.load
+
+    @cache
+    def parsed(file: Path) -> DictConfig | ListConfig:
+        return load(file)
+
+    def loaded(file: str | Path | IO[Any]) -> DictConfig | ListConfig:
+        path = Path(file if isinstance(file, str | Path) else str(getattr(file, "name", "")))
+        return copy.deepcopy(parsed(path)) if options in path.parents else load(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OmegaConf, "load", loaded)
+        yield
 
 
 def _seed(user):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import Confusion, threshold_rows
 from srs_eval.metrics.validate import paired
+from srs_eval.nouns import Predictions
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)
@@ -21,6 +24,12 @@ quick = settings(max_examples=20, deadline=None)
 def columns(pairs):
     """Split pairs of a prediction and an outcome into two arrays."""
     return np.array([p for p, _ in pairs], float), np.array([r for _, r in pairs], bool)
+
+
+def predicted(p, recalled, **columns) -> Predictions:
+    """Make predictions of one user, with further columns."""
+    bare = bare_predictions(np.asarray(p), np.asarray(recalled, np.bool_))
+    return replace(bare, **columns)
 
 
 def counted(p, recalled) -> Tally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from invented import Logs
@@ -13,13 +13,14 @@ from srs_eval.evaluation.scoring import score_user
 from srs_eval.experiment.evaluate import result_of
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Algorithm, Predictions
+from srs_eval.nouns import Algorithm, Predictions, User
 from srs_eval.nouns.predictions import concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Result
 from srs_eval.results.files import CURVES, PREDICTIONS, write_reviews
-from srs_eval.results.predicted import InMemory, SavedPredictions
+from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.tables import curves_table, predictions_table
+from srs_eval.results.user_rows import AllUsers, users_table
 
 
 def result_from(
@@ -27,8 +28,25 @@ def result_from(
 ) -> Result:
     """Score and summarise evaluations of users."""
     experiment = Experiment(algorithm or Average(), Logs({}), SrsBenchmark(), panel)
+    scored = [score_user(e, panel) for e in evaluations]
     kept = {e.user: e.predictions for e in evaluations if e.predictions is not None}
-    return result_of(experiment, [score_user(e, panel) for e in evaluations], InMemory(kept))
+    fits = tuple(fit for e in evaluations for fit in e.fits)
+    users = AllUsers.of([users_table(scored)], panel.names)
+    return result_of(experiment, users, fits, InMemory(kept))
+
+
+class InMemory(Predicted):
+    """Predictions of users that are all in memory."""
+
+    def __init__(self, predictions: Mapping[User, Predictions]) -> None:
+        self._of_users = dict(predictions)
+
+    @property
+    def users(self) -> Sequence[User]:
+        return tuple(self._of_users)
+
+    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
+        return self._of_users.get(user)
 
 
 def load_predictions(folder: Path) -> Predictions:

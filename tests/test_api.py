@@ -10,15 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import rest_slow
+from commands import simulated
 
 import srs_eval as se
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitError, ReviewLogError
 
 SMALL = {"users": 2, "size_scale": 0.02, "panel": "quick"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _simulated_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SyntheticUsers, "read", lambda source, user: simulated(source, user))
+        yield
+
+
 @pytest.fixture(scope="module")
-def result():
+def result(_simulated_once):
     return se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", progress=False)
 
 
@@ -234,7 +243,8 @@ def test_running_twice_and_in_threads_changes_nothing(result):
         pd.testing.assert_frame_equal(made.predictions, result.predictions)
 
 
-@pytest.mark.parametrize("workers", rest_slow([2, None]))
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, None])
 def test_processes_change_nothing(result, workers):
     made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", workers=workers)
     pd.testing.assert_frame_equal(made.scores, result.scores)

@@ -37,6 +37,7 @@ def test_the_links_of_the_notebook_lead_somewhere():
     assert [link for link in links if not (NOTEBOOK.parent / link).exists()] == []
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs(tmp_path):
     words = [sys.executable, "-W", "error", "-"]
     code = "\n\n".join(blocks())

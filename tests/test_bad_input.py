@@ -25,6 +25,7 @@ from srs_eval.errors import TrackingError
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 
 HEAD = "card,rating,day\n"
+TO_OUT = [*QUIET, "hydra.run.dir=out"]
 CSV = ["data=csv", "data.columns.day=day", "data.columns.time=null"]
 
 
@@ -53,7 +54,7 @@ def evaluated(here: Here, text: str, *words: str) -> Done:
     """Evaluate HLR on a CSV file, which must still be as it was afterwards."""
     file = here.folder / "log.csv"
     file.write_text(text, encoding="utf-8")
-    done = here("algo=hlr", *CSV, "data.path=log.csv", *QUIET, "hydra.run.dir=out", *words)
+    done = here("algo=hlr", "panel=quick", *CSV, "data.path=log.csv", *TO_OUT, *words)
     assert "Traceback" not in done.text
     assert file.read_text(encoding="utf-8") == text
     assert [path.name for path in here.folder.iterdir() if path.name != "out"] == ["log.csv"]
@@ -104,11 +105,12 @@ def test_a_single_card_with_enough_reviews_is_scored(here: Here) -> None:
     assert done.status == 0, done.text
 
 
-@pytest.mark.parametrize("rating", rest_slow([3, 1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("rating", [3, 1])
 def test_outcomes_that_are_all_the_same_leave_some_metrics_undefined(
     here: Here, rating: int
 ) -> None:
-    done = evaluated(here, invented(lambda _: rating, cards=20))
+    done = evaluated(here, invented(lambda _: rating, cards=20), "panel=default")
     assert done.status == 0, done.text
     metrics = summary_of(here.folder / "out")["metrics"]
     assert metrics["auc"]["mean_users"] is None
@@ -128,7 +130,7 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
     good = invented(lambda rng: 3 if rng.random() < 0.8 else 1)
     for name, text in (("ann", good), ("ben", HEAD + "1,9,0\n"), ("cat", HEAD + "1,3,0\n")):
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-    done = here("algo=hlr", *CSV, "data.path=logs", *QUIET, "hydra.run.dir=out")
+    done = here("algo=avg", "panel=quick", *CSV, "data.path=logs", *TO_OUT)
     assert done.status == 1
     assert "1 of 3 users complete; fits: 5 ok, 1 skipped, 1 failed" in done.out
     assert f"failed: {Path('logs', 'ben.csv')}: " in done.out
@@ -154,7 +156,8 @@ def test_an_output_folder_that_cannot_be_made_is_told(here: Here, words: list[st
     assert (here.folder / "file").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("file", rest_slow(["predictions.parquet", "scores.parquet"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["predictions.parquet", "scores.parquet"])
 def test_a_disk_that_fills_up_loses_no_finished_user(
     here: Here, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
@@ -167,7 +170,7 @@ def test_a_disk_that_fills_up_loses_no_finished_user(
 
         return until_full
 
-    words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out"]
+    words = ["algo=avg", "panel=quick", *SMALL, *TO_OUT]
     with monkeypatch.context() as patched:
         for name in ("write_table", "ParquetWriter"):
             patched.setattr(pq, name, full(getattr(pq, name)))
@@ -193,7 +196,7 @@ def test_a_disk_that_is_full_from_the_start_is_told(
         return write(self, data, **options)
 
     monkeypatch.setattr(Path, "write_text", full)
-    done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out")
+    done = here("algo=avg", *SMALL, *TO_OUT)
     assert done.status == 1
     assert "cannot write the output folder: No space left on device" in done.err
 
@@ -219,7 +222,7 @@ def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fi
     assert uri in done.err
     assert "Start that server or correct tracking.uri" in done.err
     assert "Traceback" not in done.text
-    assert not (here.folder / "out" / "users").exists()
+    assert not (here.folder / "out" / "parts").exists()
 
 
 @pytest.mark.slow

@@ -79,6 +79,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 WORDS = (*SMALL, *QUIET)
+SWEEP = ("-m", "algo=avg,sm2,hlr", "panel=quick")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A sweep over three algorithms."""
     folder = tmp_path_factory.mktemp("sweep") / "out"
-    return finished(folder, "-m", "algo=avg,sm2,hlr", f"hydra.sweep.dir={folder}")
+    return finished(folder, *SWEEP, f"hydra.sweep.dir={folder}")
 
 
 # ---- help and start-up
@@ -213,7 +214,7 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
             *("n_effective", "pooled_lo", "pooled_hi"),
         }
     assert not list(out.rglob("*.partial"))
-    assert not (out / "users").exists()
+    assert not (out / "parts").exists()
 
 
 def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) -> None:
@@ -373,6 +374,7 @@ def test_jobs_of_an_earlier_sweep_are_none_of_the_next_one_in_its_folder(here: H
     assert "vs_constant/log_loss_percent" in Path("out/1_sm2/items.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_a_failing_fit_is_reported_and_takes_no_other_user_or_job_with_it(
     here: Here, plugin: str
 ) -> None:
@@ -440,12 +442,13 @@ def test_commands_can_follow_each_other_in_one_process(here: Here) -> None:
 # ---- going on
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_fits_nothing_and_keeps_its_results(
     here: Here, sweep: Finished
 ) -> None:
     sweep.copied_to(here.folder / "out")
     before = (here.folder / "out" / "0_avg" / "summary.json").stat().st_mtime_ns
-    done = here("-m", "algo=avg,sm2,hlr", *WORDS, "hydra.sweep.dir=out", "resume=true")
+    done = here(*SWEEP, *WORDS, "hydra.sweep.dir=out", "resume=true")
     assert done.status == 0, done.err
     assert done.out.count("finished before") >= 3
     assert "to best" in done.out

@@ -8,7 +8,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -22,15 +21,14 @@ from srs_eval.comparison.report import html
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import read_json, write_json
 
+SWEEP = ("-m", "algo=avg,constant,moving_avg", "panel=quick", *SMALL, *QUIET)
 FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
-    words = ["-m", "algo=avg,constant,moving_avg", *SMALL, *QUIET, "report=true"]
-    words.append(f"hydra.sweep.dir={folder}")
-    assert run_command(words) == 0
+    assert run_command([*SWEEP, f"hydra.sweep.dir={folder}"]) == 0
     return folder
 
 
@@ -40,6 +38,13 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 
+@pytest.fixture
+def _without_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no images, which take longer than all else."""
+    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+
+
+@pytest.mark.usefixtures("_without_images")
 def test_a_sweep_is_compared_from_its_folder(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,7 +74,9 @@ def test_a_time_at_which_no_run_predicts_is_refused(sweep: Path, capsys) -> None
 
 
 @pytest.mark.slow
-def test_a_sweep_with_a_report_writes_the_same_comparison(sweep: Path, tmp_path: Path) -> None:
+def test_a_sweep_with_a_report_writes_the_same_comparison(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep"
+    assert run_command([*SWEEP, "report=true", f"hydra.sweep.dir={sweep}"]) == 0
     assert {path.name for path in (sweep / "comparison").iterdir()} == FILES
     assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
     found, again = (
@@ -90,12 +97,6 @@ def test_runs_are_chosen_by_when_they_predict_under_either_name(
     assert command([str(sweep), f"out={tmp_path / 'no'}", "tracking=none", "when=later"]) == 2
 
 
-@pytest.fixture
-def _without_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw no images, which take longer than all else."""
-    monkeypatch.setattr(html, "_image", lambda figure, description: "")
-
-
 @pytest.mark.usefixtures("_without_images")
 def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
     sweep: Path, tmp_path: Path
@@ -105,6 +106,7 @@ def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
     assert page.is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_images")
 def test_runs_on_other_reviews_are_refused_with_the_reason(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -292,8 +294,7 @@ def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
         parse(["c=d"])
 
 
-def test_help_names_every_key_and_loads_nothing_heavy() -> None:
-    begun = time.perf_counter()
+def test_help_names_every_key() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "srs_eval.compare", "--help"],
         capture_output=True,
@@ -301,7 +302,6 @@ def test_help_names_every_key_and_loads_nothing_heavy() -> None:
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
-    assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
     assert all(f"  {key}=" in done.stdout for key in KEYS)
 
 

@@ -310,21 +310,6 @@ def test_a_file_for_py_fsrs_is_read_by_the_line_that_is_said(
     assert found["scheduler"].parameters == fit.parameters
 
 
-def test_what_is_printed_for_py_fsrs_comes_with_a_line_that_works_once_it_is_in_a_file(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command([str(run), "to=py_fsrs", "user=1"]) == 0
-    said = capsys.readouterr()
-    (line,) = [line for line in said.err.splitlines() if "from_json" in line]
-    told, code = line.split(" and in Python: ")
-    assert told.endswith("as out=scheduler.json does,")
-    (tmp_path / "scheduler.json").write_text(said.out, "utf-8")
-    found: dict[str, Any] = {}
-    exec(code, found)
-    last = max((fit for fit in load(run).fitted if fit.user == 1), key=lambda fit: fit.fold)
-    assert found["scheduler"].parameters == last.parameters
-
-
 def test_a_folder_for_py_fsrs_comes_with_a_line_that_reads_one_of_its_files(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -362,14 +347,6 @@ def test_a_folder_takes_a_file_of_each_user(
     assert "2 files in made" in capsys.readouterr().out
     assert command([str(run), "to=json", "out=made", "user=2"]) == 0
     assert (tmp_path / "made" / "user_2.json").is_file()
-
-
-def test_a_user_may_be_called_anything(copied: Callable[..., Path], tmp_path: Path) -> None:
-    folder = copied(lambda fit: replace(fit, user="../ä" if fit.user == 1 else ".."))
-    assert command([str(folder), "to=anki", "out=made/"]) == 0
-    names = {path.name for path in (tmp_path / "made").iterdir()}
-    assert names == {"user_..%2F%C3%A4.txt", "user_...txt"}
-    assert command([str(folder), "to=anki", "user=../ä"]) == 0
 
 
 def test_of_several_users_one_must_be_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -558,8 +535,7 @@ def test_what_cannot_be_written_is_said(
     assert "taken" in capsys.readouterr().err
 
 
-def test_help_names_every_key_and_loads_nothing_heavy() -> None:
-    begun = time.perf_counter()
+def test_help_names_every_key() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "srs_eval.export", "--help"],
         capture_output=True,
@@ -567,7 +543,6 @@ def test_help_names_every_key_and_loads_nothing_heavy() -> None:
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
-    assert time.perf_counter() - begun < 5  # a tenth of a second on an idle machine
     assert all(f"  {key}=" in done.stdout for key in KEYS)
     assert set(ENDINGS) == set(FORMATS)
 
@@ -590,15 +565,3 @@ def test_a_run_folder_that_is_damaged_is_told_and_never_a_traceback(
         assert status in (0, 1, 2)
         assert "Traceback" not in told
         assert status == 0 or len(told) < 2000
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "3", '{"tags": [1]}', '{"tags": 1}', ""])
-def test_a_summary_that_is_something_else_is_told(
-    copied: Callable[..., Path], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = copied()
-    (folder / "summary.json").write_text(text, encoding="utf-8")
-    assert command([str(folder), "to=json", "user=1"]) in (0, 2)
-    told = capsys.readouterr().err
-    assert "Traceback" not in told
-    assert str(folder) in told or "cannot be read" not in told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import QUIET, Here, columns_of, summary_of
+from commands import QUIET, Here, columns_of, run_here, summary_of
 
 sys.path.append(str(Path(__file__).parent / "golden"))
 import make_quick_run as quick
@@ -21,7 +21,7 @@ TRAINED = {"hlr"}
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden") / "sweep"
-    assert quick.command([*quick.WORDS, f"hydra.sweep.dir={folder}"]) == 0
+    assert run_here([*quick.WORDS, f"hydra.sweep.dir={folder}"]) == 0
     return folder
 
 

@@ -46,7 +46,7 @@ COLUMNS = {
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One learner with two presets, each of them the cards of another simulated user."""
     file = tmp_path_factory.mktemp("table") / "two.csv"
-    source = SyntheticUsers(users=2, size_scale=0.05, max_reviews=3000)
+    source = SyntheticUsers(users=2, size_scale=0.05, max_reviews=1500)
     logs = [source.read(user) for user in source.users()]
     frames = [
         pd.DataFrame(
@@ -76,7 +76,7 @@ def words(table: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def run(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    assert run_command([*words(table), *QUIET, f"hydra.run.dir={folder}"]) == 0
+    assert run_command([*words(table), "panel=quick", *QUIET, f"hydra.run.dir={folder}"]) == 0
     return folder
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import rest_slow
-
-from srs_eval.commands.run import command
+from commands import run_here as command
 
 QUICK = ["algo=avg", "data.users=1", "data.size_scale=0.02", "tracking=none", "figures=false"]
 CALL = "{_target_: distutils.spawn.spawn, cmd: [touch, PWNED]}"
@@ -52,7 +51,7 @@ def overlay(place: Path, name: str, section: str) -> None:
     (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("section", rest_slow(OVERLAYS, 7))
+@pytest.mark.parametrize("section", rest_slow(OVERLAYS, 4))
 def test_what_an_overlay_makes_hydra_do_is_refused(
     place: Path, section: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,6 +76,7 @@ def test_what_a_sweep_chooses_is_checked_before_the_first_job(
     assert not (place / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_hidden_in_an_overlay_is_checked_too(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,15 +89,14 @@ def test_a_sweep_that_is_hidden_in_an_overlay_is_checked_too(
     assert not (place / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    rest_slow(
-        [
-            ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: " + FOLDER + "}"],
-            ["hydra.run.dir=out", "hydra.verbose=true"],
-            ["hydra.run.dir=out", "hydra/job_logging=stdout"],
-        ]
-    ),
+    [
+        ["hydra.run.dir=out", "+hydra.callbacks.again={_target_: " + FOLDER + "}"],
+        ["hydra.run.dir=out", "hydra.verbose=true"],
+        ["hydra.run.dir=out", "hydra/job_logging=stdout"],
+    ],
 )
 def test_the_rest_of_the_section_works_as_before(place: Path, words: list[str]) -> None:
     assert command([*QUICK, "panel=quick", *words]) == 0

@@ -82,7 +82,7 @@ def stopped(folder: Path, number: signal.Signals, *words: str) -> Done:
 
 
 def finished(folder: Path) -> int:
-    return len(list((folder / "users").glob("*/user.json")))
+    return len(list((folder / "parts" / "users").glob("*.parquet")))
 
 
 @pytest.mark.parametrize("compute", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
@@ -124,7 +124,7 @@ def assert_continues(here: Here, undisturbed: Path, *words: str) -> None:
     for name in FILES:
         assert (out / name).read_bytes() == (undisturbed / name).read_bytes(), name
     assert summary_of(out)["metrics"] == summary_of(undisturbed)["metrics"]
-    assert not (out / "users").exists()
+    assert not (out / "parts").exists()
 
 
 @pytest.mark.slow

@@ -1,11 +1,8 @@
 """What a run tells its tracker."""
 
-from pathlib import Path
-
 import pytest
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.errors import FitError
 from srs_eval.experiment.description import targets
 from srs_eval.experiment.evaluate import evaluate
@@ -22,13 +19,10 @@ from srs_eval.tracking.items import (
     DatasetInfo,
     Description,
     FigureFiles,
-    Param,
     TableRows,
-    Tag,
     Value,
 )
 from srs_eval.tracking.nothing import NoTracker
-from srs_eval.tuning.identity import sweep_id
 
 CONTENT = {
     "algo": {"_target_": "x", "rate": 0.1},
@@ -38,6 +32,8 @@ CONTENT = {
     "curves_per_user": 5,
     "figures": True,
     "resume": False,
+    "shard": None,
+    "parts_above": 1000,
     "notes": "a note",
     "tags": {"paper": "1"},
 }
@@ -83,43 +79,6 @@ def values(items):
     return {item.name: item.value for item in of_kind(Value, items)}
 
 
-@pytest.mark.slow
-def test_settings_and_tags_are_known_before_anything_is_fitted(run):
-    plan, _, before, _ = run(MovingAverage(), 1)
-    params = {item.name: item.value for item in of_kind(Param, before)}
-    assert params["algo.rate"] == 0.1
-    assert params["data.users"] == "[1, 2]"
-    tags = {item.name: item.value for item in of_kind(Tag, before)}
-    assert tags == plan.about.tags
-    assert tags["paper"] == "1"
-    assert tags["when"] == "at_review"
-    assert tags["protocol"] == "srs_benchmark"
-    assert tags["config_hash"] == plan.about.tags["config_hash"]
-    assert "sweep_id" not in tags
-    assert all(isinstance(value, str) for value in tags.values())
-
-
-@pytest.mark.slow
-def test_runs_of_a_sweep_can_be_found_together(run):
-    plan, *_ = run(Average(), 1, sweep_folder=Path("some/sweep"))
-    assert plan.about.tags["sweep_id"] == sweep_id(Path("some/sweep"))
-
-
-@pytest.mark.slow
-def test_every_metric_is_a_number_in_a_section(run):
-    plan, result, _, after = run(Average(), 1, 2, 3, 4, 5)
-    found = values(after)
-    for metric in plan.experiment.panel:
-        names = [name for name in found if name.split("/")[1] == metric.name]
-        assert len([name for name in names if not name.startswith("pooled/")]) == 1
-    assert found["test/log_loss"] == result.facts.metrics["log_loss"].mean_users
-    assert found["pooled/log_loss"] == result.facts.metrics["log_loss"].pooled
-    assert found["users/log_loss_low"] <= found["test/log_loss"] <= found["users/log_loss_high"]
-    assert found["users/n"] == 5
-    assert found["users/reviews"] == result.facts.reviews
-    assert found["users/failed"] == 0
-
-
 def test_only_users_without_a_failure_are_counted_as_scored(run):
     _, result, _, after = run(FailsForUser2(), 1, 2, 3)
     found = values(after)
@@ -134,17 +93,6 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
 
 
 @pytest.mark.slow
-def test_the_description_can_be_read(run):
-    _, result, _, after = run(MovingAverage(), 1)
-    (text,) = of_kind(Description, after)
-    assert text.markdown.startswith("**chosen")
-    assert "Predictions are made at the review" in text.markdown
-    assert f"| log_loss | {result.facts.metrics['log_loss'].mean_users:.4f} |" in text.markdown
-    assert "99 % over cards" in text.markdown
-    assert text.markdown.endswith("a note")
-    assert "nan" not in text.markdown
-
-
 def test_results_and_figures_are_kept_with_the_run(run, tmp_path):
     for name in ("scores.parquet", "summary.json", "notes.txt"):
         (tmp_path / name).write_text("{}")

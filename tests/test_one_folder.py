@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
 from commands import QUIET, SMALL, Here, summary_of
 from commands import run_here as command
 
 from srs_eval.errors import ConfigError, TrackingError
-from srs_eval.results.partial import FinishedUsers
+from srs_eval.results.kept import KeptParts
 from srs_eval.tracking.nothing import NoTracker
 
 RUN = ["algo=avg", *SMALL, *QUIET]
@@ -82,7 +81,8 @@ def test_a_job_of_a_sweep_whose_folder_is_in_use_is_left_out(here: Here) -> None
     assert summary_of(here.folder / "out" / "2_avg")["users"] == 2
 
 
-@pytest.mark.parametrize(("kind", "job"), rest_slow([("run", ""), ("sweep", "0_avg")]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "job"), [("run", ""), ("sweep", "0_avg")])
 def test_commands_begun_in_the_same_second_get_folders_of_their_own(
     here: Here, kind: str, job: str
 ) -> None:
@@ -99,16 +99,17 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(
 def test_a_folder_that_goes_during_the_run_is_a_failure(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FinishedUsers, "save", lambda *_: shutil.rmtree(here.folder / "out"))
+    monkeypatch.setattr(KeptParts, "keep", lambda *_: shutil.rmtree(here.folder / "out"))
     done = here(*RUN, "hydra.run.dir=out")
     assert done.status == 1
     assert "out: it was removed or renamed during the run" in done.err
 
 
+@pytest.mark.slow
 def test_a_folder_that_goes_at_the_end_of_the_run_is_a_failure(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FinishedUsers, "remove", lambda kept: shutil.rmtree(kept.folder.parent))
+    monkeypatch.setattr(KeptParts, "end", lambda kept, _: shutil.rmtree(kept.folder.parent))
     done = here(*RUN, "hydra.run.dir=out")
     assert done.status == 1
     assert "removed or renamed" in done.err
@@ -124,8 +125,8 @@ def finished(here: Here) -> Path:
 def test_remains_of_finished_users_do_not_cost_a_finished_run_its_results(
     here: Here, finished: Path
 ) -> None:
-    (finished / "users" / "000001").mkdir(parents=True)
-    (finished / "users" / "000001" / "user.json").write_text("{}", encoding="utf-8")
+    (finished / "parts" / "users").mkdir(parents=True)
+    (finished / "parts" / "users" / "part-1.parquet").write_text("{}", encoding="utf-8")
     before = contents(finished)
     done = here(*RUN, "hydra.run.dir=out", "resume=true")
     assert (done.status, "finished before" in done.out) == (0, True)
@@ -152,10 +153,11 @@ def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_re
     assert "begun with other settings" in refused.err
     assert (here.folder / "out" / "summary.json").read_bytes() == summary
     assert here(*RUN, "hydra.run.dir=out", "resume=true").status == 0
-    assert not (here.folder / "out" / "users").exists()
+    assert not (here.folder / "out" / "parts").exists()
 
 
-@pytest.mark.parametrize("removed", rest_slow([2, 0, 1, 3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("removed", [2, 0, 1, 3])
 def test_a_run_killed_while_it_removes_its_users_is_finished(
     here: Here, monkeypatch: pytest.MonkeyPatch, removed: int
 ) -> None:
@@ -174,18 +176,18 @@ def test_a_run_killed_while_it_removes_its_users_is_finished(
     done = here(*RUN, "hydra.run.dir=out", "resume=true")
     assert (done.status, "finished before" in done.out) == (0, True)
     assert (out / "summary.json").read_bytes() == summary
-    assert not list(out.glob("*users*")) + list(out.glob(".users*"))
+    assert not list(out.glob("*parts*")) + list(out.glob(".parts*"))
 
 
 def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
-    kept = FinishedUsers(tmp_path / "users", "stamp")
+    kept = KeptParts(tmp_path / "parts", "stamp")
     kept.folder.mkdir()
     (kept.folder / "stamp.json.partial").write_text("{", encoding="utf-8")
     for resume in (True, False):
-        kept.open(resume=resume)
+        kept.open(resume=resume, chunk=1)
         assert kept.is_begun
-    (tmp_path / "users" / "stamp.json").unlink()
-    (tmp_path / "users" / "mine.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "parts" / "stamp.json").unlink()
+    (tmp_path / "parts" / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match="not of a run"):
         kept.check(resume=False)
 

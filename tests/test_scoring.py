@@ -124,14 +124,13 @@ def test_pooled_is_the_panel_of_all_predictions_together(scored):
 
 
 def test_without_pooling_no_predictions_are_asked_for(scored):
-    evaluations, evaluation = scored(Fsrs6(fit="default"), 1, 2, 3)
+    _, evaluation = scored(Fsrs6(fit="default"), 1, 2, 3)
     panel = Panel(PANEL.metrics, pooled=False)
-    users = [score_user(one, panel).put_away() for one in evaluations]
 
     def together():
         raise AssertionError("not needed")
 
-    found = summarise_users(users, panel, together).metrics
+    found = summarise_users(evaluation.by_user, panel, together).metrics
     for name in ("log_loss", "brier"):  # means over reviews follow from the users' scores
         pooled = evaluation.facts.metrics[name].pooled
         assert found[name].pooled == pytest.approx(pooled, rel=1e-12)
@@ -140,18 +139,6 @@ def test_without_pooling_no_predictions_are_asked_for(scored):
     for name, summary in evaluation.facts.metrics.items():
         assert found[name].mean_users == summary.mean_users
         assert (found[name].lo, found[name].hi) == (summary.lo, summary.hi)
-
-
-def test_users_whose_predictions_were_put_away_give_the_same_numbers(scored):
-    evaluations, evaluation = scored(Fsrs6(fit="default"), 1, 2)
-    users = [score_user(one, PANEL) for one in evaluations]
-    found = summarise_users(
-        [user.put_away() for user in users],
-        PANEL,
-        lambda: [user.predictions for user in users],
-    )
-    assert repr(found.metrics) == repr(evaluation.facts.metrics)
-    assert repr(found.scores) == repr(evaluation.by_user)
 
 
 def test_work_that_scores_at_once_gives_what_scoring_gives(scored, logs_of):

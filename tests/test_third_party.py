@@ -133,6 +133,7 @@ def test_help_lists_them_in_every_group(site: Site) -> None:
         assert len(names) > 2
 
 
+@pytest.mark.slow
 def test_what_a_group_has_is_described(site: Site) -> None:
     (line,) = [line for line in site("algo=?").out.splitlines() if line.startswith("mine ")]
     assert line.split() == ["mine", "Theirs."]
@@ -157,7 +158,8 @@ def test_a_misspelt_one_is_refused_with_what_was_meant(
     assert said in done.err
 
 
-@pytest.mark.parametrize("group", rest_slow(GROUPS))
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPS)
 def test_tab_completion_offers_them(site: Site, group: str) -> None:
     line = f"srs-eval {group}=mi"
     done = site("-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
@@ -218,6 +220,7 @@ def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     }
 
 
+@pytest.mark.slow
 def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
     words = ["algo=mine_fsrs", "algo.prior_weight=2", "--cfg", "job", "--package", "algo"]
     done = site(*words)
@@ -294,6 +297,7 @@ def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_p
     assert start("bare.py").out == "[]\n"
 
 
+@pytest.mark.slow
 def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-bold", {"algo/avg": "_target_: srs_bold.parts.Mine\n"})
     done = empty_site("algo=avg", "--cfg", "job", "--package", "algo")

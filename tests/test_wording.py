@@ -45,8 +45,7 @@ _FOLDERS = [
 ]
 _GLOSSARY = re.compile(r"<!-- glossary -->.*?<!-- /glossary -->", re.S)
 _WRONG = re.compile(
-    "|".join([rf"\b(?:{phrase.replace(' ', chr(92) + 's+')})\b" for phrase in PHRASES] + [OPENERS]),
-    re.IGNORECASE,
+    rf"\b(?:{'|'.join(PHRASES).replace(' ', chr(92) + 's+')})\b|{OPENERS}", re.IGNORECASE
 )
 
 

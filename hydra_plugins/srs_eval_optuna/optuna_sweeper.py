@@ -15,7 +15,6 @@ from typing import Any
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import CompactHydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
@@ -24,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 
 class OptunaSweeper(Sweeper):
-    """Run trials one after the other, each chosen by the results of the earlier ones.
+    """Run trials in batches, each chosen by the results of the earlier ones.
 
     Parameters
     ----------
@@ -111,14 +110,9 @@ class OptunaSweeper(Sweeper):
         """Compose the configuration of a job, as the launcher does."""
         return self.loader.load_sweep_config(self.sweep_config, list(words))
 
-    def launch(self, words: Sequence[str], number: int) -> Any:
-        """Run one job; a job that the launcher loses has failed."""
-        try:
-            return self.job_launcher.launch([list(words)], initial_job_idx=number)[0]
-        except RuntimeError as error:
-            lost = JobReturn(status=JobStatus.FAILED)
-            lost.return_value = error
-            return lost
+    def launch(self, words: Sequence[Sequence[str]], number: int) -> Any:
+        """Run jobs, which are counted from a number."""
+        return self.job_launcher.launch(words, initial_job_idx=number)
 
     def save_config(self) -> None:
         """Save the configuration of the sweep in its folder, as Hydra's own sweeper does."""
@@ -147,6 +141,7 @@ _ANY_APP: dict[str, Any] = {
     "prune_from": 0,
     "start_from_config": True,
     "max_failures": 3,
+    "workers": 1,
     "may_change": [],
     "command": None,
     "meaning": "{metric}",

@@ -6,30 +6,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Reviews
 
 
 @dataclass(frozen=True, slots=True)
 class FlatModel:
-    """One probability for every review, however long ago the last one was.
+    """One probability for every review, however long ago the last one was."""
 
-    Attributes
-    ----------
-    p : float
-        The probability. A 0 or 1 is predicted as the nearest number inside (0, 1).
-    learned : Learned
-        Whether it took the place of another model, and why.
-    """
-
-    p: float
+    p: float  # The probability. A 0 or 1 is predicted as the nearest number inside (0, 1)
+    # Whether it took the place of another model, and why
     learned: Learned = field(default_factory=Learned)
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The probability."""
         return (self.p,)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -47,7 +38,7 @@ class FlatModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Average(Traits):
+class Average(Algorithm):
     """The share of training reviews that were recalled (AVG).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
@@ -56,20 +47,14 @@ class Average(Traits):
     """
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
-        """Average the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are none.
-        """
+        """Average the outcomes of `rows`."""
         if len(rows) == 0:
             raise FitSkipped("avg: there are no training reviews to average")
         return FlatModel(float(np.mean(reviews.recalled[rows])))
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Traits):
+class Constant(Algorithm):
     """The same probability for every user, fixed beforehand (90% in the public benchmark).
 
     Of the public benchmark, https://github.com/open-spaced-repetition/srs-benchmark. Reads
@@ -79,20 +64,13 @@ class Constant(Traits):
     ----------
     p : float
         Probability of recall, above 0 and below 1.
-
-    Raises
-    ------
-    ConfigError
-        If `p` is no such number.
     """
 
     p: float = 0.9
 
     def __post_init__(self) -> None:
-        """Check the probability."""
         if not (isinstance(self.p, int | float) and 0 < self.p < 1):
             raise ConfigError(f"constant: p={self.p} must be a number above 0 and below 1")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
-        """Return the constant without looking at anything."""
         return FlatModel(float(self.p))

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recency import RECENCIES, Recency, recency_weights
 from srs_eval.engine.reference import Recipe
 from srs_eval.errors import ConfigError
+from srs_eval.nouns import Algorithm
 
 HALF_LIFE = 0.5
 NOT_CONVERGED = "the fit stopped before it had converged"
 
 
-class FitOptions(Traits, ABC):
+class FitOptions(Algorithm, ABC):
     """Base of algorithms whose parameters are fitted to one user by log loss.
 
     Parameters
@@ -40,12 +40,6 @@ class FitOptions(Traits, ABC):
     prior_weight : float, optional
         Strength of the pull of ``newton`` and ``lbfgs`` towards the start; by default that of
         the class. Weights have mean 1, so that it means the same whatever the recency.
-
-    Raises
-    ------
-    ConfigError
-        If an option is not one of its choices or would have no effect, or parameters are out
-        of bounds.
     """
 
     name: ClassVar[str]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.fit_options import HALF_LIFE, NOT_CONVERGED, FitOptions
 from srs_eval.algorithms.options import require_bool
@@ -31,9 +29,7 @@ from srs_eval.engine.recency import Recency
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
 
 
 class Fitted(FitOptions):
@@ -45,6 +41,9 @@ class Fitted(FitOptions):
         Whether Hard and Easy are taken for Good.
     """
 
+    # Class of the equations, and its arguments where days have fractions.
+    mathematics: ClassVar[type[Any]]
+    in_fractional_days: ClassVar[tuple[float, ...]] = ()
     # How many of the first parameters `newton` and `lbfgs` fit as logarithms.
     logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
@@ -69,48 +68,37 @@ class Fitted(FitOptions):
         require_bool(self.name, "binary", binary)
         self.binary = binary
 
-    @abstractmethod
     def equations(self, *, whole_days: bool) -> Equations:
         """Return the model as mathematics, for a log in whole or in fractional days."""
+        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
+        return equations
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
         return self.equations(whole_days=whole_days).parameters.defaults
+
+    def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the centre of the prior of ``newton`` and ``lbfgs``, where these start."""
+        return self.parameters or self.defaults(whole_days=whole_days)
 
     def space(self, equations: Equations) -> ParameterSpace:
         """Return defaults, bounds and spread of the parameters."""
         return equations.parameters
 
     def widest_space(self) -> ParameterSpace:
-        """Return the bounds that given parameters must keep."""
         return self.space(self.equations(whole_days=False))
 
     def centre(
         self, reviews: Reviews, rows: IntArray, space: ParameterSpace, start: Vector
     ) -> tuple[Vector, str]:
-        """Improve on the start by what needs no fit of the whole model.
+        """Improve on the start by what needs no fit of the whole model: where training starts.
 
-        For methods other than ``newton`` and ``lbfgs``.
-
-        Returns
-        -------
-        centre : float64 [parameters]
-            Where training starts.
-        missing : str
-            What the log lacks for that, "" if nothing.
+        For methods other than ``newton`` and ``lbfgs``. Returns also what the log lacks for that,
+        or "".
         """
         return start, ""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the loss is not finite, naming the user.
-        """
         return self._learn(reviews, rows, rng, None)
 
     def refit(
@@ -120,7 +108,6 @@ class Fitted(FitOptions):
         rng: np.random.Generator,
         previous: MemoryModel,
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
         return self._learn(reviews, rows, rng, np.asarray(previous.parameters))
 
     @property
@@ -136,21 +123,9 @@ class Fitted(FitOptions):
         model: MemoryModel,
         weight: float,
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, pulled towards the parameters of another fit.
+        """Learn from the outcomes of `rows`, starting at and pulled towards another fit, `model`.
 
-        Parameters
-        ----------
-        model : MemoryModel
-            The other fit: the centre of the prior, and the start.
-        weight : float
-            Strength of the pull, as a multiple of the prior of `fit`.
-
-        Raises
-        ------
-        ConfigError
-            If the fit has no prior.
-        FitError
-            If the loss is not finite, naming the user.
+        `weight` is the strength of the pull, as a multiple of the prior of `fit`.
         """
         if not self.can_fit_near:
             raise ConfigError(
@@ -190,7 +165,8 @@ class Fitted(FitOptions):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         try:
             if self.method == "newton" or self.method == "lbfgs":
-                w, learned = self._minimise(equations, space, reviews, rows, given, previous, rng)
+                middle = np.asarray(self.prior_centre(whole_days=reviews.whole_days))
+                w, learned = self._minimise(equations, space, reviews, rows, middle, previous, rng)
                 return RecurrentModel(equations, _tuple(w), learned)
             centre, missing = self.centre(reviews, rows, space, given)
             missing = missing or self._untrainable(reviews, rows)

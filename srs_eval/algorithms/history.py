@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
 # Pairs of reviews, or places in a table of cards, that are held in memory at once.
 HELD = 1 << 20
@@ -20,27 +18,13 @@ HELD = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A log card by card: the reviews of a card stand together, in time order.
+    """A log card by card: the reviews of a card stand together, in time order."""
 
-    Attributes
-    ----------
-    reviews : Reviews
-        The log in time order; its row numbers are what `rows` are everywhere.
-    cards : CardRows
-        The rows of each card.
-    place : int64 [n]
-        Where each row stands, card by card.
-    nth : int64 [n]
-        Earlier reviews of the card, by row.
-    clock : float64 [n]
-        Days since the card's first review, by place.
-    """
-
-    reviews: Reviews
-    cards: CardRows
-    place: IntArray
-    nth: IntArray
-    clock: Vector
+    reviews: Reviews  # The log in time order; its row numbers are what `rows` are everywhere
+    cards: CardRows  # The rows of each card
+    place: IntArray  # [n]: Where each row stands, card by card
+    nth: IntArray  # [n]: Earlier reviews of the card, by row
+    clock: Vector  # [n]: Days since the card's first review, by place
 
     def of_places(self, column: NDArray[np.generic]) -> Vector:
         """Return a column of the log, card by card."""
@@ -54,10 +38,7 @@ class History:
     def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
         """Pair each row with the earlier reviews of its card, some rows at a time.
 
-        Parameters
-        ----------
-        elapsed : float [len(rows)]
-            Days since the card's previous review, which may be other than the log's.
+        `elapsed` are days since the card's previous review, which may be other than the log's.
         """
         earlier, now = self.nth[rows], self.now(rows, elapsed)
         ends = np.cumsum(earlier)
@@ -78,28 +59,15 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Some predicted reviews, each with every earlier review of its card.
+    """Some predicted reviews, each with every earlier review of its card."""
 
-    Attributes
-    ----------
-    rows : slice
-        Which of the predicted reviews these are.
-    counts, starts : int64 [rows]
-        How many earlier reviews each has, and where they begin below.
-    owner : int64 [pairs]
-        Whose earlier review it is: 0 for the first of these rows.
-    place : int64 [pairs]
-        Where the earlier review stands, card by card.
-    age : float64 [pairs]
-        Days from the earlier review to the predicted one.
-    """
-
-    rows: slice
+    rows: slice  # Which of the predicted reviews these are
+    # [rows]: How many earlier reviews each has, and where they begin below
     counts: IntArray
     starts: IntArray
-    owner: IntArray
-    place: IntArray
-    age: Vector
+    owner: IntArray  # [pairs]: Whose earlier review it is: 0 for the first of these rows
+    place: IntArray  # [pairs]: Where the earlier review stands, card by card
+    age: Vector  # [pairs]: Days from the earlier review to the predicted one
 
     def sums(self, values: NDArray[np.generic]) -> Vector:
         """Sum over the earlier reviews of each row, 0 where there are none."""
@@ -161,13 +129,7 @@ class HistoryModel(ABC):
         """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
 
     def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, if the model says nothing there.
-        """
+        """Predict recall at each of `rows`; NaN at a first review if there is no prediction."""
         return self.predict_after(history_of(reviews), rows, reviews.elapsed[rows])
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:

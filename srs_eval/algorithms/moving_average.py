@@ -11,10 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 
 
 def _follow(
@@ -34,22 +33,13 @@ _followed: _Sequential = numba.njit()(_follow)
 
 @dataclass(frozen=True, slots=True)
 class MovingAverageModel:
-    """Where the moving average stands after the training reviews.
+    """Where the moving average stands after the training reviews."""
 
-    Attributes
-    ----------
-    level : float
-        Log-odds of recall.
-    rate : float
-        How far one answer moves it.
-    """
-
-    level: float
-    rate: float
+    level: float  # Log-odds of recall
+    rate: float  # How far one answer moves it
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The level after training."""
         return (self.level,)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -66,7 +56,7 @@ class MovingAverageModel:
 
 
 @dataclass(frozen=True, slots=True)
-class MovingAverage(Traits):
+class MovingAverage(Algorithm):
     """A moving average of a user's outcomes that never looks at the card (MOVING-AVG).
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
@@ -80,11 +70,6 @@ class MovingAverage(Traits):
         Log-odds at the user's first scored review.
     rate : float
         Positive.
-
-    Raises
-    ------
-    ConfigError
-        If a number is not finite or `rate` is not positive.
     """
 
     when: ClassVar[When] = "at_review"
@@ -93,7 +78,6 @@ class MovingAverage(Traits):
     rate: float = 0.3
 
     def __post_init__(self) -> None:
-        """Check both numbers."""
         if not math.isfinite(self.start):
             raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
         if not 0 < self.rate < math.inf:

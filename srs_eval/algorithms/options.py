@@ -9,25 +9,13 @@ from srs_eval.errors import ConfigError
 
 
 def require_choice(owner: str, option: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse an option that is not one of its choices.
-
-    Raises
-    ------
-    ConfigError
-        Naming the option, the value and the choices.
-    """
+    """Refuse an option that is not one of its choices."""
     if value not in choices:
         raise ConfigError(f"{owner}: {option}={value} is not one of: {', '.join(choices)}")
 
 
 def require_above_zero(owner: str, option: str, value: object, *, or_zero: bool = False) -> None:
-    """Refuse an option that is not a finite number above 0 (or, if allowed, 0).
-
-    Raises
-    ------
-    ConfigError
-        Naming the option and the value.
-    """
+    """Refuse an option that is not a finite number above 0 (or, if allowed, 0)."""
     usable = (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -40,13 +28,7 @@ def require_above_zero(owner: str, option: str, value: object, *, or_zero: bool 
 
 
 def require_bool(owner: str, option: str, value: object) -> None:
-    """Refuse an option that is not true or false.
-
-    Raises
-    ------
-    ConfigError
-        Naming the option and the value.
-    """
+    """Refuse an option that is not true or false."""
     if not isinstance(value, bool):
         raise ConfigError(f"{owner}: {option}={value} is not one of: true, false")
 
@@ -54,13 +36,7 @@ def require_bool(owner: str, option: str, value: object) -> None:
 def require_whole(
     owner: str, option: str, value: object, *, least: int, most: int | None = None
 ) -> None:
-    """Refuse an option that is not a whole number in a range.
-
-    Raises
-    ------
-    ConfigError
-        Naming the option, the value and the range.
-    """
+    """Refuse an option that is not a whole number in a range."""
     if (
         not isinstance(value, int)
         or isinstance(value, bool)

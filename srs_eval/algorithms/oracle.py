@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,6 @@ class OracleModel:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """None."""
         return ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
@@ -28,7 +26,7 @@ class OracleModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Oracle(Traits):
+class Oracle(Algorithm):
     """The true probability of recall: an upper bound, not a model.
 
     Reads `Reviews.truth`, which only simulated users have and no real model may see; no
@@ -41,13 +39,6 @@ class Oracle(Traits):
     sees_truth: ClassVar[bool] = True
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
-        """Learn nothing.
-
-        Raises
-        ------
-        FitSkipped
-            If the true probabilities are not known.
-        """
         _truth(reviews)
         return OracleModel()
 

@@ -12,7 +12,6 @@ import cloudpickle
 
 from srs_eval.compute.interface import OnCrash, Tick, Work
 from srs_eval.compute.processes import Processes
-from srs_eval.nouns import User
 
 Result = TypeVar("Result")
 _END = object()
@@ -23,20 +22,15 @@ class ProcessesByValue:
     """`Processes` that are sent classes of ``__main__`` by value.
 
     A script need not be guarded by ``if __name__ == "__main__"``: workers do not run it again.
-
-    Parameters
-    ----------
-    processes : Processes
-        They do the work.
     """
 
     processes: Processes
 
     def map(
-        self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
+        self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
-        """Yield each user's result as it is done."""
-        found = self.processes.map(_Work(work), users, on_crash=on_crash, tick=tick)
+        """Yield the result of each item as it is done."""
+        found = self.processes.map(_Work(work), items, on_crash=on_crash, tick=tick)
         while True:
             with _main_hidden():
                 result: Any = next(found, _END)
@@ -51,8 +45,8 @@ class _Work:
     def __init__(self, work: Any) -> None:
         self._work = work
 
-    def __call__(self, user: User, tick: Tick = lambda: None) -> Any:
-        return _Pickled(self._work(user, tick))
+    def __call__(self, item: Any, tick: Tick = lambda: None) -> Any:
+        return _Pickled(self._work(item, tick))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (cloudpickle.dumps(self._work),)

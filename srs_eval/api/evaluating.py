@@ -59,7 +59,8 @@ def evaluate(
     workers : int, optional
         Number of processes that share the users; None for one per core.
     folder : str or Path, optional
-        Where to write the files that the command writes; by default all stays in memory.
+        Where to write the files that the command writes, in place of those of an earlier result;
+        nothing is resumed. By default all stays in memory.
     name : str, optional
         Label of the result; by default the algorithm with what is special about its options.
     progress : bool

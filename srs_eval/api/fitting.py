@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,17 @@ from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverythi
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.exporting.fitted import RunFits
 from srs_eval.exporting.formats import HandOver
-from srs_eval.nouns import REVIEW_COLUMNS, CurveModel, Fit, IntArray, Reviews, Source, User
+from srs_eval.nouns import (
+    REVIEW_COLUMNS,
+    CurveModel,
+    Fit,
+    IntArray,
+    MemoryModel,
+    Reviews,
+    Source,
+    Task,
+    User,
+)
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
 
@@ -93,13 +103,10 @@ class FittedModels:
             If the protocol has nothing to score in a log.
         """
         parts = []
-        for log in self._logs(data, options):
-            fitted = self._fitted(log.user)
-            protocol = self.inputs.experiment.protocol
-            task = protocol(log, same_day=self.inputs.experiment.algorithm.same_day)
+        for log, model, task in self._tasks(data, options):
             last = task.folds[-1]
             rows = np.concatenate([last.train, last.test])
-            p = np.array(fitted.predict(task.reviews, rows))
+            p = np.array(model.predict(task.reviews, rows))
             parts.append(
                 pd.DataFrame(
                     {
@@ -141,15 +148,11 @@ class FittedModels:
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
             raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")
         parts = []
-        for log in self._logs(data, options):
-            model = self._fitted(log.user)
-            if not hasattr(model, "predict_at"):
+        for log, model, task in self._tasks(data, options):
+            if not isinstance(model, CurveModel):
                 raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
-            protocol = self.inputs.experiment.protocol
-            task = protocol(log, same_day=self.inputs.experiment.algorithm.same_day)
             reviews, rows = with_next_reviews(task.reviews)
-            times = np.tile(asked, (len(rows), 1))
-            p = np.array(cast(CurveModel, model).predict_at(reviews, rows, times))
+            p = np.array(model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1))))
             parts.append(
                 pd.DataFrame(
                     {
@@ -234,7 +237,16 @@ class FittedModels:
         ]
         return header, rows
 
-    def _fitted(self, user: User) -> Any:
+    def _tasks(
+        self, data: DataLike | Reviews | None, options: Mapping[str, Any]
+    ) -> Iterator[tuple[Reviews, MemoryModel, Task]]:
+        """Yield each log with its model and what the protocol makes of it."""
+        experiment = self.inputs.experiment
+        for log in self._logs(data, options):
+            model = self._fitted(log.user)
+            yield log, model, experiment.protocol(log, same_day=experiment.algorithm.same_day)
+
+    def _fitted(self, user: User) -> MemoryModel:
         fitted = self.by_user.get(user)
         if fitted is None:
             raise FitError(f"user {user}: was not fitted; fitted users: {self.users}")
@@ -303,12 +315,7 @@ def fit(
 def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
     """Add one more review of each card after all others, which a model can be asked about.
 
-    Returns
-    -------
-    Reviews
-        The log with them.
-    rows : int64 [cards]
-        Their rows.
+    Returns the log and the rows of the reviews added.
     """
     _, last = np.unique(reviews.card[::-1], return_index=True)
     last = np.sort(len(reviews) - 1 - last)

@@ -14,10 +14,12 @@ from srs_eval.config.option_files import options, values
 from srs_eval.config.suggestions import unknown_options
 from srs_eval.config.targets import TARGET, require
 from srs_eval.data.frame import ReviewFrame, is_table, to_pandas
+from srs_eval.data.partitioned import INDEX
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.experiment.description import described
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Algorithm, Source
+from srs_eval.place import Place
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _OPTIONAL = ("protocol", "panel")
@@ -38,43 +40,22 @@ DataLike = str | Path | Source | ArrowTable
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An object, and what describes it.
+    """An object, and what describes it."""
 
-    Attributes
-    ----------
-    built : object
-        Such as an algorithm.
-    name : str
-        Name of the option, or of the class of an object.
-    content : mapping
-        The option's resolved configuration; for an object, its class and plain arguments.
-    """
-
-    built: Any
-    name: str
+    built: Any  # Such as an algorithm
+    name: str  # Name of the option, or of the class of an object
+    # The option's resolved configuration; for an object, its class and plain arguments
     content: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The input of each group, and what is in no group.
+    """The input of each group, and what is in no group."""
 
-    Attributes
-    ----------
-    groups : mapping of group to Input
-        What the experiment is made of.
-    settings : mapping of str to object
-        Seed and the like.
-    data_option : str or None
-        As in `option_of_data`.
-    data_arguments : mapping of str to object
-        Arguments that other data of this kind can be read with.
-    """
-
-    groups: Mapping[str, Input]
-    settings: Mapping[str, Any]
-    data_option: str | None
-    data_arguments: Mapping[str, Any]
+    groups: Mapping[str, Input]  # What the experiment is made of
+    settings: Mapping[str, Any]  # Seed and the like
+    data_option: str | None  # As in `option_of_data`
+    data_arguments: Mapping[str, Any]  # Arguments that other data of this kind can be read with
 
     @property
     def experiment(self) -> Experiment:
@@ -163,20 +144,8 @@ def gathered(
 ) -> Inputs:
     """Build everything that is given by name, and check everything that is an object.
 
-    Parameters
-    ----------
-    given : mapping of group to str or object
-        None stands for the option that the command takes by default; an algorithm and data must
-        be given.
-    arguments : mapping of str to object
-        Arguments of the algorithm and of the data.
-    settings : mapping of str to object
-        What is in no group; None stands for the default of the command.
-
-    Raises
-    ------
-    ConfigError
-        If something cannot be built.
+    `given` has names and objects by group, where None stands for the option that the command takes
+    by default; `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
     given = {
         group: chosen.default_option(group) if value is None and group in _OPTIONAL else value
@@ -198,7 +167,8 @@ def gathered(
         if key in usable and not _is_count(usable[key])
     ]
     chosen.refuse(wrong)
-    of_data = {key: value for key, value in of_group.get("data", {}).items() if key != "users"}
+    chosen_users = ("users", "sample")
+    of_data = {k: value for k, value in of_group.get("data", {}).items() if k not in chosen_users}
     return Inputs(groups, known | usable, names["data"], of_data)
 
 
@@ -215,6 +185,8 @@ def option_of_data(data: object) -> str | None:
         return "anki"
     if (path / "revlogs").is_dir() or any(path.glob("user_id=*")):
         return "revlogs_10k"
+    if not path.suffix and (Place.of(data) / INDEX).exists():
+        return "partitioned"
     is_misspelt = isinstance(data, str) and data.isidentifier() and not path.exists()
     return str(data) if is_misspelt else "csv"
 
@@ -250,7 +222,13 @@ def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
     content = chosen.option("data", "csv", {**usual, **arguments, "path": "frame"})
     columns = {key: value for key, value in content["columns"].items() if key != TARGET}
     reading = {key: content[key] for key in Reading.__dataclass_fields__}
-    built = ReviewFrame(frame, Columns.named(columns), content["users"], Reading(**reading))
+    built = ReviewFrame(
+        frame,
+        Columns.named(columns),
+        content["users"],
+        Reading(**reading),
+        sample=content["sample"],
+    )
     kind = f"{ReviewFrame.__module__}.{ReviewFrame.__qualname__}"
     return Input(built, built.name, {**content, TARGET: kind})
 

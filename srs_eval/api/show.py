@@ -23,12 +23,7 @@ def metric_rows(
 ) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of a table of the metrics that the command shows too.
 
-    Parameters
-    ----------
-    metrics : mapping of str to MetricSummary
-        The panel.
-    over : str
-        What the intervals are over, such as ``users``.
+    `over` is what intervals are over, such as ``users``.
     """
     mean = "mean over users" if over == "users" else "score"
     known = shown_metrics(metric for metric in full_panel() if metric.name in metrics)

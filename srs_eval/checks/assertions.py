@@ -37,11 +37,7 @@ def expect_same(
 ) -> None:
     """Raise if predictions of the same rows differ; `advice` ends the message.
 
-    Parameters
-    ----------
-    tolerance : float, optional
-        Largest difference allowed; None for that of rounding in their precision, which
-        `SignTest` examines.
+    Without a `tolerance`, differences up to rounding are allowed, which `SignTest` examines.
     """
     for p in (expected, found):
         expect_shape(algorithm, p, np.shape(rows))
@@ -132,13 +128,7 @@ def named(algorithm: Algorithm) -> str:
 
 
 def expect_learned_values(algorithm: Algorithm, model: MemoryModel) -> FloatArray:
-    """Return the parameters of a model as runs record them; empty if it has none.
-
-    Raises
-    ------
-    CheckFailed
-        If they are not a sequence of numbers.
-    """
+    """Return the parameters of a model as runs record them; empty if it has none."""
     try:
         values = [float(value) for value in getattr(model, "parameters", ())]
     except (TypeError, ValueError) as error:

@@ -36,11 +36,8 @@ _MISHAPS = (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError, F
 def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that nothing to learn from and nothing to predict are no accidents.
 
-    Raises
-    ------
-    CheckFailed
-        If `fit` without training rows neither gives a model that predicts nor raises
-        FitSkipped, or if `predict` without rows does not return an empty array.
+    `fit` without training rows must give a model that predicts, or raise FitSkipped; `predict`
+    without rows must return an empty array.
     """
     with _explained(algorithm, "without any row to predict", "Return an empty array"):
         model = fit(algorithm, reviews, fold.train)
@@ -61,13 +58,7 @@ def check_empty_folds(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> Non
 
 @honesty_check("Expect cards of 1 and of 5,000 reviews")
 def check_short_and_long_histories(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from.
-
-    Raises
-    ------
-    CheckFailed
-        If that ends in an error, or a prediction is not a number from 0 to 1.
-    """
+    """Check that cards of 1, 2 and 5,000 reviews are predicted, and a few reviews learned from."""
     rare = _rare_log(whole_days=reviews.whole_days)
     scored = np.flatnonzero(rare.elapsed_days > 0)
     ends = np.r_[scored[:_FIRST], scored[-_LAST:]]
@@ -95,11 +86,6 @@ def check_goes_to_a_worker(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
     one, which is what is done here; there it first predicts another log of the same length. A
     class defined inside a function, or in a module that cannot be imported there, is passed over:
     no run can name it.
-
-    Raises
-    ------
-    CheckFailed
-        If it cannot be pickled, or learns something else there.
     """
     if "<locals>" in type(algorithm).__qualname__ or type(algorithm).__module__ == "__main__":
         return
@@ -128,11 +114,6 @@ def check_parameters_rebuild_the_model(algorithm: Algorithm, fold: Fold, reviews
 
     By that models are kept, registered and served. Algorithms whose class does not take both
     words, or knows no such fit, pass.
-
-    Raises
-    ------
-    CheckFailed
-        If the parameters are refused, or the model built from them predicts otherwise.
     """
     if not {"fit", "parameters"} <= set(inspect.signature(type(algorithm)).parameters):
         return

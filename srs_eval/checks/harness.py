@@ -136,13 +136,7 @@ def prediction(model: MemoryModel, reviews: Reviews, rows: IntArray) -> FloatArr
 def predicted(
     algorithm: Algorithm, model: MemoryModel, reviews: Reviews, rows: IntArray
 ) -> FloatArray:
-    """Predict, and find one probability for each row.
-
-    Raises
-    ------
-    CheckFailed
-        If there are others, or a review was asked for that the log does not have.
-    """
+    """Predict, and find one probability for each row."""
     try:
         p = prediction(model, reviews, rows)
     except LookupError as error:

@@ -39,11 +39,6 @@ def check_blind_to_the_future(algorithm: Algorithm, fold: Fold, reviews: Reviews
     before may move by more than rounding, which is 1e-12, and 1e-6 of float32; and what rounding
     there is may not take the side of the outcome at t, or of the better future, row after row.
     Some rows are asked for alone, some with many others.
-
-    Raises
-    ------
-    CheckFailed
-        If a prediction moved.
     """
     model = fit(algorithm, reviews, fold.train)
     expect_blind(algorithm, model, reviews, fold.test, _PROBED_ROWS)
@@ -109,11 +104,6 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     anything. The late ones, scored or not, are answered right and quickly, then wrong and slowly,
     and then they are removed. No prediction may move by more than rounding, nor by rounding to
     the same side row after row. Algorithms that predict ``at_review`` pass.
-
-    Raises
-    ------
-    CheckFailed
-        If a prediction moved.
     """
     if when_of(algorithm) == "at_review":
         return

@@ -48,16 +48,10 @@ def answered(
 ) -> Reviews:
     """Return the log of a new user with other answers at `rows`, and all that follows from them.
 
-    Those are ratings, answer times, and the seconds from answer to answer, which contain the
-    time the later answer took. On a clock of fractional days, elapsed times contain the answer
-    times of reviews in between.
-
-    Parameters
-    ----------
-    recalled : bool [len(rows)]
-        The new outcomes.
-    slowly : bool, optional
-        Whether all answers take long, or none does; by default each as it comes.
+    Those are ratings, answer times, and the seconds from answer to answer, which contain the time
+    the later answer took. On a clock of fractional days, elapsed times contain the answer times of
+    reviews in between. `slowly` is whether all answers take long, or none does; by default each as
+    it comes.
     """
     columns = {name: column.copy() for name, column in columns_of(reviews).items()}
     columns["rating"][rows] = np.where(recalled, rng.choice([3, 4], len(rows)), 1)
@@ -79,14 +73,10 @@ def other_future(
 ) -> Reviews:
     """Return the log of a new user with another future; a hard one differs from an easy one.
 
-    Parameters
-    ----------
-    recalled : bool [k]
-        Outcomes of the last k reviews.
-    facts_from : int
-        From this row on other cards are asked for on other days, as their columns then say: in a
-        hard future the card before it again and again, otherwise never, and later. Cards are
-        taken from those that were seen before, so that no row becomes the first of a card.
+    `recalled` are the outcomes of the last reviews. From the row `facts_from` on other cards are
+    asked for on other days, as their columns then say: in a hard future the card before it again
+    and again, otherwise never, and later. Cards are taken from those that were seen before, so that
+    no row becomes the first of a card.
     """
     answers = np.arange(len(reviews) - len(recalled), len(reviews))
     reviews = answered(reviews, answers, recalled, rng, slowly=hard)

@@ -31,12 +31,6 @@ def check_last_step_is_the_fit(algorithm: Algorithm, fold: Fold, reviews: Review
     are asked for predictions on the way, as a search does; none may know its outcomes or the
     future, nor have learned from what comes after the training rows. Algorithms without
     `fit_in_steps` pass.
-
-    Raises
-    ------
-    CheckFailed
-        If it yields no model, if the last one predicts otherwise or has other parameters, or if
-        one of some steps knows what it may not.
     """
     if not isinstance(algorithm, FittingInSteps):
         return

@@ -60,9 +60,9 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     """Run every check and report all that failed.
 
     The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
-    detect that it is being checked, by the length of the log or by its caller, and behave until
-    it is evaluated; and what it does on rare occasions only may not occur here. The one check that
-    is left out is `check_pretraining_users_are_refused`, because pretraining may take days.
+    detect that it is being checked, by the length of the log or by its caller, and behave until it
+    is evaluated; and what it does on rare occasions only may not occur here. The one check that is
+    left out is `check_pretraining_users_are_refused`, because pretraining may take days.
 
     Parameters
     ----------
@@ -94,11 +94,6 @@ def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) 
     """Check that the true probabilities of simulated users are not read, unless declared.
 
     An algorithm with ``sees_truth = True`` is an upper bound and may read them.
-
-    Raises
-    ------
-    CheckFailed
-        If predictions moved when they were changed.
     """
     if algorithm.sees_truth or reviews.truth is None:
         return
@@ -110,13 +105,7 @@ def check_truth_is_not_read(algorithm: Algorithm, fold: Fold, reviews: Reviews) 
 
 @honesty_check("Work on copies")
 def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that neither fitting nor predicting writes into what it is given.
-
-    Raises
-    ------
-    CheckFailed
-        Naming every array that was changed.
-    """
+    """Check that neither fitting nor predicting writes into what it is given."""
     elapsed = other_times(reviews, fold.test, np.random.default_rng(SEED))
     known = cut_after(reviews, int(fold.train[-1]))
     given = [
@@ -144,13 +133,7 @@ def check_inputs_not_mutated(algorithm: Algorithm, fold: Fold, reviews: Reviews)
 
 @honesty_check("Return a model with `predict`")
 def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that no method of the algorithm or its model is a misspelt optional one.
-
-    Raises
-    ------
-    CheckFailed
-        If there is, for example, a ``fit_in_step``, which would never be called.
-    """
+    """Check that no method of the algorithm or its model is a misspelt optional one."""
     sentences = [*misspelt(algorithm), *misspelt(fit(algorithm, reviews, fold.train))]
     if sentences:
         raise CheckFailed(f"{named(algorithm)}: {'; '.join(sentences)}")
@@ -158,13 +141,7 @@ def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
 
 @honesty_check("Return one probability for each of `rows`")
 def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that each row gets one probability above 0 and below 1, and parameters are numbers.
-
-    Raises
-    ------
-    CheckFailed
-        If the shape or type is wrong, or a number is missing, 0, 1 or outside.
-    """
+    """Check that each row gets one probability above 0 and below 1, and parameters are numbers."""
     model = fit(algorithm, reviews, fold.train)
     p = prediction(model, reviews, fold.test)
     expect_learned_values(algorithm, model)
@@ -176,11 +153,6 @@ def check_predict_at_equals_predict(algorithm: Algorithm, fold: Fold, reviews: R
     """Check that forgetting curves pass through the predictions.
 
     Models without ``predict_at`` have no curve, and pass.
-
-    Raises
-    ------
-    CheckFailed
-        If a curve at the factual elapsed time is not the prediction, or is no probability.
     """
     model = fit(algorithm, reviews, fold.train)
     curve = curve_of(model)

@@ -19,20 +19,7 @@ _TRAINING_SHARE = 0.6
 def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
     """Simulate 12 reviews of each of some cards with every column filled, and split them once.
 
-    Parameters
-    ----------
-    same_day : bool
-        Whether histories keep the reviews made on the day of the review before.
-    seed : int
-        The same seed gives the same log.
-    cards : int
-        How many cards there are.
-
-    Examples
-    --------
-    >>> task = trial_task(same_day=True)
-    >>> len(task.reviews), len(task.folds)
-    (480, 1)
+    `same_day` is whether histories keep the reviews made on the day of the review before.
     """
     reviews = _log(np.random.default_rng(seed), cards)
     if not same_day:

@@ -24,11 +24,6 @@ def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Revie
 
     For the fit, two futures with opposite outcomes, times and cards take its place, and it is cut
     off. Of an algorithm that has ``refit``, what it learns that way is checked too.
-
-    Raises
-    ------
-    CheckFailed
-        If predictions moved, or moved by rounding to the side of the outcomes that were there.
     """
     futures = opposite_pasts(reviews, fold)
     recalled = futures[0].recalled[fold.test]
@@ -48,13 +43,7 @@ def check_fit_ignores_test_rows(algorithm: Algorithm, fold: Fold, reviews: Revie
 
 @honesty_check("What is learned from the same reviews and the same seed is the same")
 def check_deterministic(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
-    """Check that the same seed gives the same model, and a model the same predictions.
-
-    Raises
-    ------
-    CheckFailed
-        If two runs differ at all.
-    """
+    """Check that the same seed gives the same model, and a model the same predictions."""
     known = cut_after(reviews, int(fold.train[-1]))
     for learn in ways_to_learn(algorithm, reviews, fold):
         model = learn(known)
@@ -72,11 +61,6 @@ def check_nothing_outlives_a_fit(algorithm: Algorithm, fold: Fold, reviews: Revi
     The training rows are learned from, then the whole log, then the training rows again, all
     under one name, as by two jobs after each other. The test rows have random cards and outcomes,
     so that nothing kept from earlier checks stands in for them.
-
-    Raises
-    ------
-    CheckFailed
-        If the last fit predicts otherwise than the first.
     """
     rng = np.random.default_rng(secrets.randbits(64))
     known = int(fold.train[-1]) + 1
@@ -100,11 +84,6 @@ def check_pretraining_users_are_refused(algorithm: Algorithm, fold: Fold, review
     """Check that `fit` refuses users that an algorithm was pretrained on.
 
     Algorithms without ``pretrain`` pass.
-
-    Raises
-    ------
-    CheckFailed
-        If `fit` accepts a user that `pretrain` was given.
     """
     pretrain = getattr(algorithm, "pretrain", None)
     if pretrain is None:

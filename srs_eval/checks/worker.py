@@ -34,17 +34,7 @@ class NotImportable(Exception):
 
 
 def call_elsewhere(module: str, function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function in another process, once `module` is loaded there, and return its result.
-
-    Raises
-    ------
-    NotImportable
-        If the module cannot be imported there.
-    WorkerDied
-        If the process ended.
-    Exception
-        What the function raises.
-    """
+    """Call a function in another process, once `module` is loaded there, and return its result."""
     sent = (module, pickle.dumps((function, arguments)))
     process = _process()
     assert process.stdin is not None

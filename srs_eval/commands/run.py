@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -26,6 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from srs_eval.compute import stopping
+from srs_eval.compute.shard import ALL, SHARDS, Shard
 from srs_eval.config import option_files, settings
 from srs_eval.config.hydra_section import refused_before, section_problems
 from srs_eval.errors import ConfigError, FolderInUseError
@@ -67,6 +68,8 @@ class RememberFolder(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Claim the folder of a single job before anything is written there."""
         HydraConfig.instance().set_config(config)  # which the default folder is named after
+        if config.shard is not None and config.shard != ALL:
+            _give_shard_a_folder(config)
         _claim(config, "run")
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -76,6 +79,8 @@ class RememberFolder(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Claim and note the folder that holds the folders of all jobs."""
+        if config.shard is not None:
+            _refuse(f"shard={config.shard}: a single run is shared, without -m")
         _claim(config, "sweep")
         _command.folder = Path(config.hydra.sweep.dir).resolve()
         _command.is_sweep, _command.report = True, bool(config.report)
@@ -84,6 +89,24 @@ class RememberFolder(Callback):
             from srs_eval.experiment.jobs import forget_outcomes  # heavy: not for --help
 
             forget_outcomes(_command.folder)
+
+
+def _give_shard_a_folder(config: DictConfig) -> None:
+    """Let a shard put its own files in a folder of its own, in that of the run."""
+    try:
+        shard = Shard.parse(config.shard)
+    except ConfigError as error:
+        _refuse(str(error))
+    place = config.hydra.run
+    if "${now:" in OmegaConf.to_yaml(place):
+        _refuse(f"shard={shard}: give hydra.run.dir=DIR, the same for all shards")
+    with read_write(config.hydra):
+        place.dir = str(Path(place.dir) / SHARDS / shard.folder)
+
+
+def _refuse(problem: str) -> NoReturn:
+    complain(problem)
+    sys.exit(2)  # what a callback raises otherwise, Hydra shows as a warning
 
 
 def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:

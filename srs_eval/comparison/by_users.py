@@ -73,7 +73,7 @@ def extremes(
     found = []
     for gap in (scores - scores[:, [baseline]]).T:
         loss = sign * gap
-        order = [int(n) for n in np.argsort(loss, kind="stable") if not math.isnan(loss[n])]
+        order = np.argsort(loss, kind="stable")[: np.count_nonzero(~np.isnan(loss))].tolist()
         gains = [(users[n], float(gap[n])) for n in order[:FLIPS] if loss[n] < 0]
         losses = [(users[n], float(gap[n])) for n in order[::-1][:FLIPS] if loss[n] > 0]
         found.append(Extremes(tuple(gains), tuple(losses)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.nouns import User
+from srs_eval.nouns import FloatArray, User
 from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import OwnPredictions, has_predictions
 
@@ -55,24 +56,33 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
     users : sequence of users
         The users they are compared on.
     """
-    kept: list[Run] = []
+    kept: list[_Scored] = []
     found: list[Duplicate] = []
     for run in runs:
-        duplicate = next((d for twin in kept if (d := _duplicate(run, twin, users))), None)
+        scored = _Scored(run, {name: run.values(name, users) for name in run.scores})
+        duplicate = next((d for twin in kept if (d := _duplicate(scored, twin, users))), None)
         if duplicate is None:
-            kept.append(run)
+            kept.append(scored)
         else:
             found.append(duplicate)
     return found
 
 
-def _duplicate(run: Run, twin: Run, users: Sequence[User]) -> Duplicate | None:
+class _Scored(NamedTuple):
+    """A run, and the scores of some users."""
+
+    run: Run
+    scores: Mapping[str, FloatArray]
+
+
+def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplicate | None:
     """Compare two runs; None if they differ."""
-    metrics = [name for name in run.scores if name in twin.scores]
+    run, twin = ours.run, theirs.run
+    metrics = [name for name in ours.scores if name in theirs.scores]
     alike = (run.traits, run.when) == (twin.traits, twin.when)
     if not alike or not users or not metrics:
         return None
-    if not all(_equal_scores(run, twin, name, users) for name in metrics):
+    if not all(_equal(ours.scores[name], theirs.scores[name]) for name in metrics):
         return None
     if has_predictions(run) and has_predictions(twin):
         return (
@@ -83,8 +93,7 @@ def _duplicate(run: Run, twin: Run, users: Sequence[User]) -> Duplicate | None:
     return Duplicate(run, twin, by_predictions=False) if len(metrics) >= _FEWEST_METRICS else None
 
 
-def _equal_scores(run: Run, twin: Run, metric: str, users: Sequence[User]) -> bool:
-    scores, others = run.values(metric, users), twin.values(metric, users)
+def _equal(scores: FloatArray, others: FloatArray) -> bool:
     return bool(np.array_equal(scores, others, equal_nan=True) and not np.isnan(scores).all())
 
 

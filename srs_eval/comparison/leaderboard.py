@@ -90,7 +90,8 @@ def leaderboards(
     """
     has_any = ~np.isnan(scores).all(axis=0)
     whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
-    values, counts = scores[whole], reviews[whole]
+    # Differences are taken column by column.
+    values, counts = np.asfortranarray(scores[whole]), reviews[whole]
     found = []
     for weighting in weightings:
         weights = user_weights(counts, weighting)

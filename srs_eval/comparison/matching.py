@@ -124,6 +124,8 @@ def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> li
     by_digest = all(run.has_digests for run in runs)
     reviews = [run.rows if by_digest else run.reviews for run in runs]
     first = reviews[0]
+    if all(other == first for other in reviews[1:]):
+        return [user for user in (first if users is None else users) if user in first]
     return [
         user
         for user in (first if users is None else users)

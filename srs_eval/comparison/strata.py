@@ -23,7 +23,10 @@ from srs_eval.results.saved_predictions import (
     scored_by,
 )
 from srs_eval.stats.estimate import ratio_of_sums
+from srs_eval.stats.resample import sample_of
 
+# Users whose predictions are read at most.
+READ = 10_000
 # Returns one value for each review of a user; None where it was not saved.
 OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
@@ -144,12 +147,15 @@ class Strata:
         Clusters of the intervals: ``users``, or ``cards`` of a single user.
     facts : tuple of (Fact, strata)
         Without empty strata, and without facts that have only one stratum.
+    sample : str
+        The sample of users that was read; "" for all.
     """
 
     runs: tuple[int, ...]
     score: str
     over: str
     facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
+    sample: str = ""
 
 
 # For each fact: weighted differences [clusters, strata, runs], weights [clusters, strata] and
@@ -159,6 +165,8 @@ _Sums = list[tuple[FloatArray, FloatArray, IntArray]]
 
 def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     """Compute differences by stratum from the predictions of all runs, user by user.
+
+    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names.
 
     Parameters
     ----------
@@ -179,7 +187,8 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     if baseline not in kept or len(kept) < 2:
         return None
     files = {n: OwnPredictions(paired.runs[n]) for n in kept}
-    of_users = [_sums(paired, files, baseline, user, metric) for user in paired.users]
+    users = sample_of(paired.users, READ)
+    of_users = [_sums(paired, files, baseline, user, metric) for user in users]
     facts = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
         gaps, mass, reviews = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -192,7 +201,11 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
         if len(strata) > 1:
             facts.append((fact, strata))
     over = "users" if len(paired.users) > 1 else "cards"
-    return Strata(tuple(kept), scored_by(metric), over, tuple(facts))
+    sample = f"{len(users):,} of {len(paired.users):,} users"
+    is_whole = len(users) == len(paired.users)
+    return Strata(
+        tuple(kept), scored_by(metric), over, tuple(facts), sample="" if is_whole else sample
+    )
 
 
 def _sums(

@@ -54,13 +54,13 @@ class Verdict:
         """The runs without duplicates."""
         return self.paired.runs
 
-    @property
+    @cached_property
     def users(self) -> tuple[User, ...]:
         """Users with a score of every run that has the metric."""
         kept = zip(self.paired.users, self._has_score, strict=True)
         return tuple(user for user, is_kept in kept if is_kept)
 
-    @property
+    @cached_property
     def scores(self) -> FloatArray:
         """Scores [users, runs] of `users`; absolute values if 0 is best."""
         return self._scores[self._has_score]

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from srs_eval.nouns import User
+from srs_eval.errors import ConfigError
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
 # Callback without arguments after each fold, and with (step, predictions) after each step.
 Tick = Callable[..., None]
-OnCrash = Callable[[User, str], Result]
+OnCrash = Callable[[Any, str], Result]
 
 
 class Work(Protocol[Result_co]):
-    """A picklable function of one user, which calls `tick` as it proceeds."""
+    """A picklable function of one item, which calls `tick` as it proceeds."""
 
-    def __call__(self, user: User, tick: Tick = ...) -> Result_co:
-        """Do the work for one user."""
+    def __call__(self, item: Any, /, tick: Tick = ...) -> Result_co:
+        """Do the work for one item."""
         ...
 
 
 class Compute(Protocol):
-    """A map over users; results do not depend on which one is used."""
+    """A map over items, such as chunks of users; results do not depend on which one is used.
+
+    An attribute `chunk`, where there is one, is how many users to evaluate as one item.
+    """
 
     def map(
-        self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
+        self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
-        """Yield the result of each user as it is done, in any order.
+        """Yield the result of each item as it is done, in any order.
 
         Parameters
         ----------
         on_crash : callable
-            Makes the result of a user whose worker process died, given the reason.
+            Makes the result of an item whose worker process died, given the reason.
         tick : callable
             Called as work proceeds, for a progress bar, with the arguments it has there. What it
             raises ends the work.
         """
         ...
+
+
+def check_chunk(chunk: int | None) -> None:
+    """Raise `ConfigError` unless chunks have a user at least."""
+    if chunk is not None and chunk < 1:
+        raise ConfigError(f"compute.chunk={chunk}: at least 1, or null to derive it")

@@ -7,24 +7,24 @@ import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from srs_eval.compute.interface import OnCrash, Tick, Work
+from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import User
 
 Result = TypeVar("Result")
 
 _GO_ON = "go on"
+_SECONDS_BETWEEN_TICKS = 0.1
 # Loaded before workers are forked, each a copy of a process that has run no algorithm. They are
 # loaded because imports take seconds; modules of others are not, whatever they do when loaded.
 _OURS = tuple(
@@ -36,33 +36,37 @@ _DIED = "its worker process died (killed, or out of memory)"
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Evaluate users in worker processes, one user at a time in each.
+    """Evaluate users in worker processes, one chunk of users at a time in each.
 
-    A worker that dies takes no other user with it. Its user is tried again at the end, with
+    A worker that dies takes no other chunk with it. Its chunk is tried again at the end, with
     no other worker beside it, and reported if that one dies too.
 
     Parameters
     ----------
     workers : int or None
         How many processes; None for one per available core.
+    chunk : int, optional
+        Users of a chunk; by default a thousandth of all, at most 50.
     """
 
     workers: int | None = None
+    chunk: int | None = None
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise ConfigError(f"compute.workers={self.workers}: at least 1, or null for all cores")
+        check_chunk(self.chunk)
 
     def map(
-        self, work: Work[Result], users: Sequence[User], *, on_crash: OnCrash[Result], tick: Tick
+        self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
     ) -> Iterator[Result]:
-        """Yield each user's result as it is done."""
-        died: list[User] = []
-        yield from _share(work, users, self.workers or _available_cores(), died, tick)
-        died_again: list[User] = []
+        """Yield the result of each item as it is done."""
+        died: list[Any] = []
+        yield from _share(work, items, self.workers or _available_cores(), died, tick)
+        died_again: list[Any] = []
         yield from _share(work, died, 1, died_again, tick)
-        for user in died_again:
-            yield on_crash(user, _DIED)
+        for item in died_again:
+            yield on_crash(item, _DIED)
 
 
 def _available_cores() -> int:
@@ -71,38 +75,40 @@ def _available_cores() -> int:
 
 
 def _share(
-    work: Work[Result], users: Sequence[User], workers: int, died: list[User], tick: Tick
+    work: Work[Result], items: Sequence[Any], workers: int, died: list[Any], tick: Tick
 ) -> Iterator[Result]:
-    """Yield results as they come; users whose worker died are added to `died`.
+    """Yield results as they come; items whose worker died are added to `died`.
 
     Each worker has a pipe of its own. One that is shared, as in the executors of the standard
     library, stays blocked for ever if a worker dies while it sends.
     """
-    todo = iter(users)
+    todo = iter(items)
     started: list[BaseProcess] = []
-    busy: dict[Connection, tuple[BaseProcess, User]] = {}
+    busy: dict[Connection, tuple[BaseProcess, Any]] = {}
     try:
         while True:
-            for user in islice(todo, workers - len(busy)):
+            for item in islice(todo, workers - len(busy)):
                 process, connection = _start(work)
                 started.append(process)
-                _hand_over(connection, user)
-                busy[connection] = process, user
+                _hand_over(connection, item)
+                busy[connection] = process, item
             if not busy:
                 return
             ready = set(wait(list(busy)))
             for connection in [each for each in busy if each in ready]:
-                process, user = busy[connection]
+                process, item = busy[connection]
                 try:
-                    is_result, answered = connection.recv()
+                    is_result, ticks, answered = connection.recv()
                 except (EOFError, OSError):
-                    died.append(user)
+                    died.append(item)
                     del busy[connection]
                     connection.close()
                     continue
+                for _ in range(ticks):
+                    tick()
                 if not is_result:
-                    tick(*answered)
                     if answered:
+                        tick(*answered)
                         _hand_over(connection, _GO_ON)
                     continue
                 del busy[connection]
@@ -176,17 +182,35 @@ def _serve(connection: Connection) -> None:
     """Evaluate users in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        work = connection.recv()
+        work, ticks = connection.recv(), _Ticks(connection)
         while True:
-            user = connection.recv()
-            connection.send((True, answer(work, user, partial(_tick, connection))))
+            item = connection.recv()
+            answered = answer(work, item, ticks)
+            connection.send((True, ticks.taken(), answered))
 
 
-def _tick(connection: Connection, *step: object) -> None:
-    """Report progress to the parent; after a step, wait: it may end the work instead."""
-    connection.send((False, step))
-    if step:
-        connection.recv()
+class _Ticks:
+    """Reports progress to the parent, at most ten times a second: the parent has many workers."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._count = 0
+        self._sent = time.monotonic()
+
+    def __call__(self, *step: object) -> None:
+        """Count a fold; report a step at once, and wait: the parent may end the work instead."""
+        self._count += not step
+        now = time.monotonic()
+        if step or now - self._sent > _SECONDS_BETWEEN_TICKS:
+            self._sent = now
+            self._connection.send((False, self.taken(), step))
+        if step:
+            self._connection.recv()
+
+    def taken(self) -> int:
+        """Return the number of folds that the parent has not heard of."""
+        count, self._count = self._count, 0
+        return count
 
 
 def answer(function: Callable[..., object], *arguments: object) -> bytes:

@@ -43,13 +43,7 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
 
 
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Build the object of each group.
-
-    Raises
-    ------
-    ConfigError
-        With every object that cannot be built.
-    """
+    """Build the object of each group."""
     built, problems = {}, []
     for group in KINDS:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
@@ -63,20 +57,7 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
 
 
 def build_option(group: str, name: str, content: Mapping[str, Any]) -> Any:
-    """Build the object of one group.
-
-    Parameters
-    ----------
-    group, name : str
-        Group, and option of it that was chosen.
-    content : mapping
-        Its resolved configuration.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be built.
-    """
+    """Build the object of one group from the resolved configuration of the chosen option."""
     if TARGET not in content:
         raise ConfigError(f"{group}={name}: its file has no {TARGET}, the class to build")
     try:

@@ -33,17 +33,7 @@ def default_option(group: str) -> str:
 def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of an option, as ``group=name group.argument=value`` makes it.
 
-    Parameters
-    ----------
-    group, name : str
-        Such as ``algo`` and ``fsrs6``.
-    given : mapping of str to object
-        Arguments; names with dots reach inside.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such option or argument, or the value of an argument is missing.
+    Names of given arguments with dots reach inside.
     """
     refuse(unknown_options(group, [name]))
     known = arguments(group)[name]
@@ -67,23 +57,10 @@ def option(group: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def divided(given: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Assign arguments to the options that have them.
+    """Assign arguments to the options that have them: a mapping of group to arguments.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        Arguments by name; those of columns without ``columns.``.
-    chosen : mapping of str to str
-        Name of the option of each group that was chosen by name.
-
-    Returns
-    -------
-    mapping of group to mapping of argument to value
-
-    Raises
-    ------
-    ConfigError
-        If no option has an argument, or several have it.
+    `given` has arguments by name, those of columns without ``columns.``; `chosen` the option of
+    each group that was chosen by name.
     """
     known = {group: arguments(group)[name] for group, name in chosen.items()}
     found: dict[str, dict[str, Any]] = {group: {} for group in chosen}

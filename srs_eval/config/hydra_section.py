@@ -34,11 +34,8 @@ _AT_END = "srs_eval.tuning.ending.keep_in_tracker"
 def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """Return the settings of a command line that are refused in Hydra's section.
 
-    Parameters
-    ----------
-    folders : sequence of Path
-        The user's folders of options. Options that a sweep chooses are composed too, because
-        their logging settings take effect before their job begins.
+    Options that a sweep chooses are composed too, because their logging settings take effect before
+    their job begins.
     """
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         # as for a sweep, without the keys that are swept over
@@ -76,13 +73,7 @@ def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]
 
 
 def section_problems(config: DictConfig) -> list[str]:
-    """Return the refused settings in Hydra's section.
-
-    Parameters
-    ----------
-    config : DictConfig
-        A composed configuration with its section ``hydra``.
-    """
+    """Return the refused settings in section ``hydra`` of a composed configuration."""
     section: Any = OmegaConf.to_container(config.hydra, resolve=False)
     return [
         *_environment(section["job"]),

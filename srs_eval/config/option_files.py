@@ -89,15 +89,7 @@ def package_problems() -> list[str]:
 
 
 def shadowed_options(choices: Mapping[str, str], folders: Sequence[Path]) -> list[str]:
-    """Return a message for each option in use whose user file shadows a packaged one.
-
-    Parameters
-    ----------
-    choices : mapping of group to option
-        Options in use.
-    folders : sequence of Path
-        The user's folders of options.
-    """
+    """Return a message for each chosen option whose user file shadows a packaged one."""
     others = {"srs_eval": conf_folder()} | dict(packages())
     found = []
     for group, name in choices.items():
@@ -148,13 +140,7 @@ def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
 
 
 def composed_option(group: str, name: str) -> DictConfig:
-    """Load an option with those of its group that it builds on, as Hydra composes them.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or builds on anything else.
-    """
+    """Load an option with those of its group that it builds on, as Hydra composes them."""
     files = _files(group, ())
     file = files[name]
     if fault := _fault(file):

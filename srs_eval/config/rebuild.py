@@ -26,13 +26,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def rebuilt_source(options: Mapping[str, Any]) -> Source:
-    """Build a reader of review logs.
-
-    Raises
-    ------
-    ConfigError
-        If the reader in `options` cannot be imported.
-    """
+    """Build a reader of review logs."""
     return cast(Source, _build(options, Source))
 
 
@@ -45,23 +39,8 @@ def rebuilt_model(
 ) -> MemoryModel:
     """Build a model from its parameters, without fitting.
 
-    A combined model is assembled from the models of its parts.
-
-    Parameters
-    ----------
-    options : mapping
-        The algorithm's resolved configuration.
-    parameters : sequence of float
-        Fitted parameters.
-    parts : sequence of Part
-        Fitted parameters of the parts of a combined model.
-    whole_days : bool
-        Whether the model was fitted on whole days.
-
-    Raises
-    ------
-    ConfigError
-        If the algorithm cannot be imported, or does not accept parameters.
+    A combined model is assembled from the models of its `parts`. `options` are the algorithm's
+    resolved configuration; `whole_days` is whether the model was fitted on whole days.
     """
     kind = _BUILDER.find(str(options.get(TARGET)), Algorithm)
     if hasattr(kind, "assembled"):

@@ -49,9 +49,11 @@ class Settings:
     name: str | None = None
     seed: int = 2026
     curves_per_user: int = 200
+    parts_above: int = 1000
     figures: bool = True
     report: bool = False
     resume: bool = False
+    shard: str | None = None
     baseline: str | None = None
     notes: str = ""
     tags: dict[str, str] = field(default_factory=dict)
@@ -70,15 +72,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
-    """Return all errors in a command line, with suggestions.
-
-    Parameters
-    ----------
-    overrides : sequence of str
-        Arguments of the command line, such as ``algo=lsmt``.
-    folders : sequence of Path
-        Further folders of options.
-    """
+    """Return all errors in a command line, with suggestions."""
     if any(word.lstrip("+").startswith("hydra.searchpath") for word in overrides):
         return []  # there may be options that only Hydra finds
     parsed = {word: _parsed(word) for word in overrides}
@@ -97,10 +91,7 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
 def literally(word: str, *, is_sweep: bool) -> str:
     """Quote text, such as a path with brackets, so that Hydra does not parse it.
 
-    Parameters
-    ----------
-    is_sweep : bool
-        Whether commas may separate several values.
+    In a sweep, commas separate several values.
     """
     key, _, value = word.partition("=")
     if key not in TEXTS and not key.startswith("data.columns."):

@@ -36,16 +36,7 @@ def unknown_argument(
 ) -> list[str]:
     """Return a message for an argument that is in none of the chosen options' files.
 
-    Parameters
-    ----------
-    word : str
-        The argument as it was written, such as ``algo.fti=newton``.
-    key : str
-        Its group and name, such as ``algo.fti``.
-    chosen : sequence of str
-        Options of the group that were chosen.
-    folders : sequence of Path
-        Further folders of options.
+    `word` is the argument as written, such as ``algo.fti=newton``, and `key` its group and name.
     """
     group, _, path = key.partition(".")
     known = arguments(group, folders)

@@ -54,10 +54,7 @@ def anything(module: str) -> bool:
 class Builder:
     """Builds objects from options.
 
-    Parameters
-    ----------
-    may_import : callable
-        Whether a module may be imported, given its name; called before any import.
+    `may_import` is called with the name of a module before any import.
     """
 
     may_import: MayImport = anything
@@ -65,31 +62,15 @@ class Builder:
     def build(self, options: Mapping[str, Any], kind: type, key: str = "") -> Any:
         """Check all targets, then call them.
 
-        Parameters
-        ----------
-        options : mapping
-            The target and its arguments: plain values, lists, mappings, and further targets.
-        kind : type
-            The protocol or base class of the target.
-        key : str
-            Key of the options in the configuration, for messages.
-
-        Raises
-        ------
-        ConfigError
-            If a target does not fit, or refuses its arguments.
+        `options` are the target and its arguments: plain values, lists, mappings, and further
+        targets; `kind` is its protocol or base class, and `key` its key in the configuration, for
+        messages.
         """
         self.check(options, kind, key=key)
         return _call(options)
 
     def check(self, options: Mapping[str, Any], *kinds: type, key: str = "") -> None:
-        """Check all targets, and call none.
-
-        Raises
-        ------
-        ConfigError
-            If a target has none of the kinds, or has unknown arguments.
-        """
+        """Check all targets, and call none."""
         target = str(options[TARGET])
         owner = self.find(target, *kinds)
         given = {name: value for name, value in options.items() if name != TARGET}
@@ -101,13 +82,7 @@ class Builder:
                 _expect_value(_hint(owner, name), place, value)
 
     def find(self, target: str, *kinds: type) -> Any:
-        """Import a target, and check that it has one of several kinds.
-
-        Raises
-        ------
-        ConfigError
-            If it does not exist, or has another kind.
-        """
+        """Import a target, and check that it has one of several kinds."""
         module, _, name = current(target).rpartition(".")
         words = [*module.split("."), name]
         if not all(word.isidentifier() and not word.startswith("__") for word in words):
@@ -140,22 +115,7 @@ class Builder:
 
 
 def require(given: object, kind: type, key: str) -> None:
-    """Check that an object has everything its place asks for.
-
-    Parameters
-    ----------
-    given : object
-        What a person gave in place of the name of an option.
-    kind : type
-        A protocol, or the class it must derive from.
-    key : str
-        The place, for messages.
-
-    Raises
-    ------
-    ConfigError
-        Naming what the object lacks.
-    """
+    """Check that an object given in place of an option's name has all that its kind asks for."""
     if isinstance(given, type):
         raise ConfigError(f"{key}: {given.__name__} is a class; give an instance of it")
     if getattr(kind, "_is_protocol", False):
@@ -265,13 +225,7 @@ def _refuses_keywords(found: type, protocol: type, name: str) -> bool:
 
 
 def _annotated(owner: Any, name: str) -> tuple[type, ...]:
-    """Return the classes and protocols in the annotation of an argument.
-
-    Raises
-    ------
-    ConfigError
-        If there is no annotation, or none with a class.
-    """
+    """Return the classes and protocols in the annotation of an argument."""
     kinds = tuple(dict.fromkeys(_classes(_hint(owner, name))))
     if not kinds:
         raise ConfigError(

@@ -1,38 +1,102 @@
-"""One table that holds the logs of one or several users."""
+"""Tables that hold the logs of one or several users."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from srs_eval.data.columns import violations
 from srs_eval.data.files import check_columns, read_table
 from srs_eval.data.names import EXPECTED, RENAME, read_names
+from srs_eval.data.selection import KnownUsers
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import IntArray, User
+from srs_eval.place import Entry, Place
 
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class UserTables:
-    """A table and the row numbers of each of its users, in order of first appearance."""
+class Rows:
+    """The rows of one user, as they are in a table.
 
+    Attributes
+    ----------
+    source : str
+        Table, named in errors.
+    table : DataFrame
+        The rows.
+    numbers : int64 [n]
+        Their row numbers in `source`, counted from 0.
+    """
+
+    source: str
+    table: pd.DataFrame
+    numbers: IntArray
+
+
+class UserRows(Protocol):
+    """Tables from which users are read one at a time."""
+
+    @property
+    def known(self) -> KnownUsers:
+        """The users."""
+
+    def of(self, user: User) -> Rows:
+        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
+
+
+@dataclass(frozen=True)
+class UserTables:
+    """A table in memory, and the row numbers of each of its users in order of appearance."""
+
+    source: str
     table: pd.DataFrame
     rows: Mapping[User, IntArray]
 
+    @cached_property
+    def known(self) -> KnownUsers:
+        """The users."""
+        return KnownUsers(self.source, tuple(self.rows))
 
-def tables_by_user(path: Path, *, user_column: str | None, card_column: str) -> UserTables:
+    def of(self, user: User) -> Rows:
+        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
+        numbers = self.rows[self.known.find(user)]
+        return Rows(self.source, self.table.iloc[numbers].reset_index(drop=True), numbers)
+
+
+@dataclass(frozen=True)
+class FilePerUser:
+    """A folder in which each file is the log of the user it is named after."""
+
+    source: str
+    files: Mapping[User, Place]
+    card_column: str
+
+    @cached_property
+    def known(self) -> KnownUsers:
+        """The users."""
+        return KnownUsers(self.source, tuple(self.files))
+
+    def of(self, user: User) -> Rows:
+        """Return the rows of a user; raise `ReviewLogError` if there is no such user."""
+        file = self.files[self.known.find(user)]
+        tables = tables_by_user(file, user_column=None, card_column=self.card_column)
+        return tables.of(file.stem)
+
+
+def tables_by_user(place: Place, *, user_column: str | None, card_column: str) -> UserTables:
     """Read a file and find the rows of each user; the last file read is kept in memory.
 
     Parameters
     ----------
-    path : Path
+    place : Place
         CSV, TSV or parquet file.
     user_column : str or None
         None where the file is the log of one user, named after the file.
@@ -44,18 +108,17 @@ def tables_by_user(path: Path, *, user_column: str | None, card_column: str) -> 
     ReviewLogError
         If the file cannot be read, or a row has no user that can be named.
     """
-    status = path.stat()
-    return _tables(path, (status.st_mtime_ns, status.st_size), user_column, card_column)
+    return _tables(place, place.entry(), user_column, card_column)
 
 
 # Users are read one after the other, mostly from one file: parse it once.
 @lru_cache(maxsize=1)
 def _tables(
-    path: Path, _stamp: tuple[int, int], user_column: str | None, card_column: str
+    place: Place, _entry: Entry | None, user_column: str | None, card_column: str
 ) -> UserTables:
     text = (card_column,) if user_column is None else (card_column, user_column)
     return rows_by_user(
-        read_table(path, text=text), str(path), user_column=user_column, only_user=path.stem
+        read_table(place, text=text), str(place), user_column=user_column, only_user=place.stem
     )
 
 
@@ -81,20 +144,40 @@ def rows_by_user(
         If the column is missing, or a row has no user that can be named.
     """
     if user_column is None:
-        return UserTables(table, {only_user: np.arange(len(table))})
+        return UserTables(source, table, {only_user: np.arange(len(table))})
     check_columns(source, list(table.columns), [(user_column, "the user")])
-    column = table[user_column]
+    names = user_names(table[user_column], source, user_column, np.arange(len(table)))
+    codes, _ = pd.factorize(names)
+    order = np.argsort(codes, kind="stable")
+    begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
+    groups = np.split(order, begins) if len(order) else []
+    return UserTables(source, table, {user_named(names.iloc[rows[0]]): rows for rows in groups})
+
+
+def user_names(column: pd.Series, source: str, name: str, file_rows: IntArray) -> pd.Series:
+    """Read a column of users.
+
+    Parameters
+    ----------
+    source, name : str
+        Table and column, named in errors.
+    file_rows : int64 [n]
+        Row numbers, counted from 0, for errors.
+
+    Raises
+    ------
+    ReviewLogError
+        If a row has no user that can be named.
+    """
     names = read_names(column)
     unusable = names.bad | names.values.map(_is_unprintable).to_numpy(bool)
     if unusable.any():
         expected = f"a user: {EXPECTED}, at most {_LONGEST} printable characters"
-        wrong = violations(user_column, column, unusable, expected, lambda row: f"row {row + 1}")
+        wrong = violations(
+            name, column, unusable, expected, lambda row: f"row {file_rows[row] + 1}"
+        )
         raise ReviewLogError(source, wrong, RENAME)
-    codes, _ = pd.factorize(names.values)
-    order = np.argsort(codes, kind="stable")
-    begins = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
-    groups = np.split(order, begins) if len(order) else []
-    return UserTables(table, {_name(names.values.iloc[rows[0]]): rows for rows in groups})
+    return names.values
 
 
 def _is_unprintable(name: object) -> bool:
@@ -102,8 +185,35 @@ def _is_unprintable(name: object) -> bool:
     return isinstance(name, str) and (len(name) > _LONGEST or not name.isprintable())
 
 
-def _name(value: object) -> User:
-    """Return the name of a user, as a number where it is one."""
+def coded_users(
+    column: pa.ChunkedArray, source: str, name: str, first_row: int
+) -> tuple[IntArray, list[str]]:
+    """Return the users of a column, each named once, and the number of the user of each row.
+
+    Parameters
+    ----------
+    column : ChunkedArray [n]
+    source, name : str
+        Table and column, named in errors.
+    first_row : int
+        Row number of the first value, counted from 0, for errors.
+
+    Raises
+    ------
+    ReviewLogError
+        If a row has no user that can be named.
+    """
+    encoded = column.combine_chunks().dictionary_encode("encode")
+    used, first, codes = np.unique(
+        encoded.indices.to_numpy(), return_index=True, return_inverse=True
+    )
+    values = encoded.dictionary.to_pandas().iloc[used].reset_index(drop=True)
+    names = user_names(values, source, name, first + first_row)
+    return codes, [str(user_named(value)) for value in names]
+
+
+def user_named(value: object) -> User:
+    """Return a user, as a number where it is one."""
     if isinstance(value, float | np.floating):
         return int(value)
     text = str(value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 
 from srs_eval.data.columns import cut
 from srs_eval.errors import ReviewLogError
+from srs_eval.place import Place, explained, is_uri, patiently
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 _SEPARATORS = (",", ";", "\t")
 _COLUMNS_QUOTED = 30
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
-_SPLIT = "Split it into one file per user, and give their folder as data.path."
+_SPLIT = "Prepare it with `python -m srs_eval.prepare`, which needs little memory, or split it."
 _HEAD_BYTES = 65_536
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
@@ -34,36 +35,58 @@ _KINDS = {
 }
 
 
-def existing(path: str | Path) -> Path:
-    """Expand a path and check that a file or folder is there.
+def existing(given: str | Path | Place) -> Place:
+    """Check that a file or folder is there.
 
     Raises
     ------
     ReviewLogError
         If not, naming what comes closest to it; also for pipes and devices, on which reading
         may never end.
+    PlaceError
+        If an object store cannot be used.
     """
-    found = Path(path).expanduser()
-    if found.is_file() or found.is_dir():
-        return found
+    place = Place.of(given)
+    if place.kind():
+        return place
+    if place.is_remote:
+        hint = (
+            "Check the address: capital letters count, and folders of object stores are not empty."
+        )
+        raise ReviewLogError(place.address, ["no such file or folder"], hint)
+    found = place.local
     if found.exists():
         what = "is a pipe, socket or device, not a regular file"
-        raise ReviewLogError(str(path), [what], "Write the data to a file and give its path.")
+        raise ReviewLogError(str(given), [what], "Write the data to a file and give its path.")
     folder = next(parent for parent in found.absolute().parents if parent.is_dir())
     missing = found.absolute().relative_to(folder).parts[0]
     near = difflib.get_close_matches(missing, [entry.name for entry in folder.iterdir()])
     hint = f"The folder {folder} has no {missing}."
     if near:
         hint += f" Did you mean {folder / near[0]}?"
-    raise ReviewLogError(str(path), ["no such file or folder"], hint)
+    raise ReviewLogError(str(given), ["no such file or folder"], hint)
 
 
-def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
+def existing_path(given: str | Path) -> Path:
+    """Check that a file or folder of this machine is there.
+
+    Raises
+    ------
+    ReviewLogError
+        As `existing`, and for addresses.
+    """
+    if is_uri(str(given)):
+        hint = "Copy the file to this machine first, and give its path."
+        raise ReviewLogError(str(given), ["is an address, and a path is needed here"], hint)
+    return existing(given).local
+
+
+def read_table(given: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
     """Read a whole CSV, TSV or parquet file.
 
     Parameters
     ----------
-    path : Path
+    given : str, Path or Place
         The suffix says what kind of file it is.
     text : collection of str
         Columns of a CSV to keep as text, so that 007 and 7 stay different.
@@ -72,19 +95,21 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     ------
     ReviewLogError
         If the file cannot be read as what its suffix says.
+    PlaceError
+        If an object store cannot be used.
     """
-    suffix = path.suffix.lower()
-    if suffix not in TABLE_SUFFIXES:
+    place = Place.of(given)
+    if place.suffix not in TABLE_SUFFIXES:
         expected = ", ".join(TABLE_SUFFIXES)
-        raise ReviewLogError(str(path), [f"unknown kind of file; expected one of {expected}"])
+        raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
     try:
-        return _read_parquet(path) if suffix == ".parquet" else _read_csv(path, text)
+        return _read_parquet(place) if place.suffix == ".parquet" else _read_csv(place, text)
     except OSError as error:
-        raise ReviewLogError(str(path), [f"cannot be read: {error.strerror or error}"]) from error
+        raise ReviewLogError(str(place), [f"cannot be read: {error.strerror or error}"]) from error
 
 
 @contextmanager
-def enough_memory(path: Path) -> Iterator[None]:
+def enough_memory(path: object) -> Iterator[None]:
     """Raise a `ReviewLogError` where a file does not fit into memory."""
     try:
         yield
@@ -92,15 +117,13 @@ def enough_memory(path: Path) -> Iterator[None]:
         raise ReviewLogError(str(path), ["it does not fit into memory"], _SPLIT) from error
 
 
-def column_names(path: Path) -> list[str]:
+def column_names(given: str | Path | Place) -> list[str]:
     """Names of the columns of a file, without reading the rest."""
-    if path.suffix.lower() == ".parquet":
-        try:
-            with pq.ParquetFile(path) as file:
-                return list(file.schema_arrow.names)
-        except pa.ArrowException as error:
-            raise _not_parquet(path, error) from error
-    return list(_read_csv(path, (), rows=0).columns)
+    place = Place.of(given)
+    if place.suffix == ".parquet":
+        with parquet_file(place) as file:
+            return list(file.schema_arrow.names)
+    return list(_read_csv(place, (), rows=0).columns)
 
 
 def check_columns(
@@ -141,20 +164,46 @@ def check_columns(
         )
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    """Read one parquet file, without guessing columns from the names of its folders."""
+def parquet_file(place: Place) -> pq.ParquetFile:
+    """Open a parquet file, without guessing columns from the names of its folders.
+
+    Raises
+    ------
+    ReviewLogError
+        If it is not a parquet file.
+    PlaceError
+        If an object store cannot be used.
+    """
+    with readable_parquet(place):
+        source = place.filesystem.open_input_file(place.path) if place.is_remote else place.local
+        return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=place.is_remote)
+
+
+@contextmanager
+def readable_parquet(place: Place) -> Iterator[None]:
+    """Raise a `ReviewLogError` where a file is not parquet or is damaged."""
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            cells = file.metadata.num_rows * file.metadata.num_columns
-            if cells > _LARGEST_TABLE:
-                raise _too_large(path, file.metadata.num_rows)
-            table = file.read()
-            table.validate(full=True)
-            return pandas_from_arrow(table)
+        with explained(place):
+            yield
     except MemoryError:  # Arrow's own is both
         raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise _not_parquet(path, error) from error
+        raise _not_parquet(place, error) from error
+
+
+def _read_parquet(place: Place) -> pd.DataFrame:
+    """Read one parquet file."""
+
+    def read() -> pd.DataFrame:
+        with parquet_file(place) as file, readable_parquet(place):
+            cells = file.metadata.num_rows * file.metadata.num_columns
+            if cells > _LARGEST_TABLE:
+                raise _too_large(place, file.metadata.num_rows)
+            table = file.read()
+            table.validate(full=True)
+            return pandas_from_arrow(table)
+
+    return patiently(read)
 
 
 def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
@@ -165,35 +214,68 @@ def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _too_large(path: Path, rows: int) -> ReviewLogError:
+def _too_large(path: Place, rows: int) -> ReviewLogError:
     """Refuse a file of more rows than any memory holds."""
     return ReviewLogError(str(path), [f"it has {rows:,} rows, too many"], _SPLIT)
 
 
-def _not_parquet(path: Path, error: Exception) -> ReviewLogError:
+def _not_parquet(path: Place, error: Exception) -> ReviewLogError:
     """Return an error for a file whose content does not match its suffix."""
     reason = next(iter(str(error).splitlines()), type(error).__name__)
     hint = "The file may be cut short or may not be parquet at all: copy or download it again."
     return ReviewLogError(str(path), [f"not a readable parquet file: {reason}"], hint)
 
 
-def _read_csv(path: Path, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
+def _read_csv(path: Place, text: Collection[str], *, rows: int | None = None) -> pd.DataFrame:
     """Read one CSV or TSV file in UTF-8."""
+    (table,) = csv_chunks(path, text, rows=rows)
+    return table
+
+
+def csv_chunks(
+    path: Place, text: Collection[str] | None, *, rows: int | None = None, size: int | None = None
+) -> Generator[pd.DataFrame, None, None]:
+    """Read one CSV or TSV file in UTF-8.
+
+    Parameters
+    ----------
+    text : collection of str, optional
+        Columns to keep as text; all of them if None.
+    rows : int, optional
+        How many to read at most.
+    size : int, optional
+        Rows of a chunk; the whole file at once if None.
+
+    Yields
+    ------
+    DataFrame
+
+    Raises
+    ------
+    ReviewLogError
+        If it is not such a file.
+    """
     form: dict[str, Any] = {"sep": _separator(path), "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            header = pd.read_csv(path, nrows=1, header=None, dtype="str", **form)
+            with _bytes_of(path) as file:
+                header = pd.read_csv(file, nrows=1, header=None, dtype="str", **form)
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
-            kinds = {name: "str" for name in names if name.strip() in text}
-            table: pd.DataFrame = pd.read_csv(
-                path, nrows=rows, dtype=kinds, low_memory=False, **form
-            )
-            table.columns = [name.strip() for name in names]
-            return table
+            kinds = {name: "str" for name in names if text is None or name.strip() in text}
+            form |= {"nrows": rows, "dtype": kinds, "low_memory": False}
+            with _bytes_of(path) as file:
+                if size is None:
+                    chunks: Any = nullcontext([pd.read_csv(file, **form)])
+                else:
+                    chunks = pd.read_csv(file, chunksize=size, **form)
+                with chunks as tables:
+                    for table in tables:
+                        table.columns = [name.strip() for name in names]
+                        yield table
     except pd.errors.EmptyDataError as error:
         raise ReviewLogError(str(path), ["the file is empty"]) from error
     except UnicodeDecodeError as error:
@@ -203,10 +285,20 @@ def _read_csv(path: Path, text: Collection[str], *, rows: int | None = None) -> 
         raise ReviewLogError(str(path), [f"not a well-formed CSV file: {reason}"]) from error
 
 
-def _separator(path: Path) -> str:
+@contextmanager
+def _bytes_of(place: Place) -> Iterator[Any]:
+    """Return what pandas reads a file from."""
+    if not place.is_remote:
+        yield place.local
+        return
+    with place.reading() as file:
+        yield file
+
+
+def _separator(path: Place) -> str:
     """Look at the first bytes: refuse other kinds of files, and find what splits the header."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
+    with path.reading() as file:
+        head = bytes(file.read(_HEAD_BYTES))
     for magic, kind in _KINDS.items():
         if head.startswith(magic):
             raise ReviewLogError(str(path), [f"this is not CSV but {kind}"])
@@ -218,7 +310,7 @@ def _separator(path: Path) -> str:
     return max(_SEPARATORS, key=header.count)
 
 
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> ReviewLogError:
+def _not_utf8(path: Place, error: UnicodeDecodeError) -> ReviewLogError:
     """Return an error with the place where a file stops being UTF-8."""
     byte = error.object[error.start]
     return ReviewLogError(

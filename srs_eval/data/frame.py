@@ -12,7 +12,7 @@ import pyarrow.interchange
 
 from srs_eval.data.by_user import UserTables, rows_by_user
 from srs_eval.data.files import check_columns, pandas_from_arrow
-from srs_eval.data.selection import Selection, select_users, wanted_users
+from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.table_rows import columns_needed, read_user
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -53,6 +53,8 @@ class ReviewFrame:
         How to read the rows.
     name : str
         Name of the table in results and errors, and of the user if there is no column of users.
+    sample : int, optional
+        How many of these users at most, chosen by a digest of their names.
 
     Raises
     ------
@@ -80,6 +82,8 @@ class ReviewFrame:
     selection: Selection = None
     reading: Reading = field(default_factory=Reading)
     name: str = "frame"
+    sample: int | None = None
+    _choice: Choice = field(init=False, repr=False)
     _tables: UserTables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +103,7 @@ class ReviewFrame:
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
         object.__setattr__(self, "table", None)
-        object.__setattr__(self, "selection", wanted_users(self.selection))
+        object.__setattr__(self, "_choice", Choice(self.selection, self.sample))
         object.__setattr__(self, "_tables", found)
 
     @property
@@ -109,8 +113,11 @@ class ReviewFrame:
 
     def users(self) -> Sequence[User]:
         """Return the users, in order of first appearance."""
-        wanted: Any = self.selection
-        return select_users(self.name, list(self._tables.rows), wanted)
+        return self._choice.among(self._tables.known)
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users."""
+        return self._choice.remarks(self._tables.known)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -120,7 +127,7 @@ class ReviewFrame:
         ReviewLogError
             If there is no such user, or the log cannot be used.
         """
-        return read_user(user, self.name, self._tables, self.columns, self.reading)
+        return read_user(user, self._tables, self.columns, self.reading)
 
 
 def to_pandas(table: Any) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.columns import EXACT_FLOAT, cut, numbers_in, scalars, without_categories
-from srs_eval.nouns import BoolArray, User
+from srs_eval.nouns import BoolArray
 
 EXPECTED = "a number or a text that does not stand for a missing value"
 RENAME = "Leave rows without one out of the file, or give what is really called so another name."
@@ -100,7 +100,7 @@ def nearly_alike(noun: str, names: pd.Series) -> str:
     distinct: Sequence[Any] = names.dropna().unique().tolist()
     groups: dict[str, list[str]] = {}
     for name in distinct:
-        groups.setdefault(_folded(str(name)), []).append(str(name))
+        groups.setdefault(folded(str(name)), []).append(str(name))
     alike = [group for group in groups.values() if len(group) > 1]
     if not alike:
         return ""
@@ -111,21 +111,12 @@ def nearly_alike(noun: str, names: pd.Series) -> str:
     )
 
 
-def namesake(user: User, users: Iterable[User]) -> str:
-    """Describe a user whose name differs from this one's only in case or spelling; "" if none."""
-    folded = _folded(str(user))
-    other = next((u for u in users if u != user and _folded(str(u)) == folded), None)
-    if other is None:
-        return ""
-    return f"there is a user {cut(str(other))} too, whose name differs only in case or spelling"
-
-
 def _is_missing(name: Any) -> bool:
     """Whether a name is nothing, or a word for nothing."""
     return not isinstance(name, str) or not name or name in _MISSING
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     """Write a name without case, and each character in one way."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return folded.removesuffix(".0")
+    plain = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return plain.casefold().removesuffix(".0")

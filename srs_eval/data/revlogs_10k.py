@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +19,10 @@ from srs_eval.data.files import check_columns, column_names, enough_memory, exis
 from srs_eval.data.intervals import Clock, previous_review, since_previous
 from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.selection import Selection, select_users, wanted_users
+from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
+from srs_eval.place import Place
 
 REPO_ID = "open-spaced-repetition/anki-revlogs-10k"
 
@@ -35,6 +37,7 @@ _OPTIONAL = {
     "deck": _DECK,
     "preset": _PRESET,
 }
+_USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 _UNKNOWN_RATING = "rating outside 1 to 4"
 
 
@@ -53,9 +56,12 @@ class RevlogsFolder:
     Parameters
     ----------
     path : str or Path
-        The folder that holds ``revlogs``, that folder itself, or a file.
+        The folder that holds ``revlogs``, that folder itself, or a file; a path, or an address:
+        ``s3://``, ``gs://``, ``abfss://`` or ``hf://``.
     users : int, str or sequence of either, optional
         Whom to read, such as ``[8, 36]`` or ``"1-100,250"``; everyone if None.
+    sample : int, optional
+        How many of these users at most, chosen by a digest of their names.
     download : bool
         Whether to fetch the files of `users` that are not in the folder yet. The data set is
         open on request.
@@ -72,8 +78,8 @@ class RevlogsFolder:
     https://huggingface.co/datasets/open-spaced-repetition/anki-revlogs-10k
     """
 
-    path: Path
-    wanted: tuple[User, ...] | None
+    path: str
+    choice: Choice
     download: bool
     repo_id: str
 
@@ -82,16 +88,22 @@ class RevlogsFolder:
         path: str | Path,
         users: Selection = None,
         *,
+        sample: int | None = None,
         download: bool = False,
         repo_id: str = REPO_ID,
     ) -> None:
+        place = Place.of(path)
         if download and users is None:
             raise ConfigError(
                 "data.download=true needs data.users, such as data.users=[1-100]: "
                 "the whole data set has 10,000 users"
             )
-        object.__setattr__(self, "path", Path(path).expanduser())
-        object.__setattr__(self, "wanted", wanted_users(users))
+        if download and place.is_remote:
+            raise ConfigError(
+                f"data.path={path}: data.download=true needs a folder, not an address"
+            )
+        object.__setattr__(self, "path", place.address)
+        object.__setattr__(self, "choice", Choice(users, sample))
         object.__setattr__(self, "download", download)
         object.__setattr__(self, "repo_id", repo_id)
 
@@ -102,8 +114,8 @@ class RevlogsFolder:
 
     @property
     def location(self) -> str:
-        """Path of the folder or file."""
-        return str(self.path)
+        """Address of the folder or file."""
+        return self.path
 
     def users(self) -> Sequence[User]:
         """Return the users, by number; fetch the files of those to be downloaded.
@@ -112,19 +124,27 @@ class RevlogsFolder:
         ------
         ReviewLogError
             If the path does not exist, holds no users, or not the ones asked for.
+        PlaceError
+            If an object store cannot be used.
         """
         if self.download:
             self._fetch_missing()
-        path = existing(self.path)
-        if not path.is_dir():
-            return select_users(self.location, list(self._tables().rows), self.wanted)
-        found = self._folder.glob("user_id=*/data.parquet")
-        numbers = [entry.parent.name.removeprefix("user_id=") for entry in found]
-        available = sorted(int(number) for number in numbers if number.isdecimal())
+        return self.choice.among(self._known())
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users."""
+        return self.choice.remarks(self._known())
+
+    def _known(self) -> KnownUsers:
+        if existing(self.path).kind() == "file":
+            return self._tables().known
+        files = (entry.place for entry in self._folder.files(recursive=True))
+        names = (_USER_FILE.search(file.address) for file in files)
+        available = sorted(int(name[1]) for name in names if name)
         if not available:
             hint = "Expected revlogs/user_id=N/data.parquet in it, N being a number."
             raise ReviewLogError(self.location, ["there are no users in this folder"], hint)
-        return select_users(self.location, available, self.wanted)
+        return KnownUsers(self.location, tuple(available))
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -133,36 +153,41 @@ class RevlogsFolder:
         ------
         ReviewLogError
             If there is no such user, or the log cannot be used.
+        PlaceError
+            If an object store cannot be used.
         """
         with enough_memory(self.path):
             return self._read(user)
 
     def _read(self, user: User) -> Reviews:
-        if not existing(self.path).is_dir():
+        if existing(self.path).kind() == "file":
             tables = self._tables()
-            (user,) = select_users(self.location, list(tables.rows), (user,))
-            rows = tables.rows[user]
-            source = f"{self.path}, user {user}" if len(tables.rows) > 1 else str(self.path)
-            return _reviews(user, source, tables.table.iloc[rows], rows)
+            user = tables.known.find(user)
+            rows = tables.of(user)
+            source = f"{self.path}, user {user}" if len(tables.rows) > 1 else self.path
+            return _reviews(user, source, rows.table, rows.numbers)
         file = self._file(user)
         if not file.exists():
-            (user,) = select_users(self.location, self.users(), (user,))
+            user = self._known().find(user)
+            file = self._file(user)
         table = self._with_decks(user, read_table(file))
         return _reviews(user, str(file), table, np.arange(len(table)))
 
     @property
-    def _root(self) -> Path:
+    def _root(self) -> Place:
         """The folder that holds ``revlogs``, or the file."""
-        path = self.path.resolve()
-        return path.parent if path.name == "revlogs" else path
+        place = Place(self.path)
+        place = place if place.is_remote else Place.of(place.local.resolve())
+        return place.parent if place.name == "revlogs" else place
 
     @property
-    def _folder(self) -> Path:
+    def _folder(self) -> Place:
         """The folder of the users' folders."""
-        below = self.path / "revlogs"
-        return below if below.is_dir() or self.path.name != "revlogs" else self.path
+        below = Place(self.path) / "revlogs"
+        is_inside = Place(self.path).name == "revlogs"
+        return Place(self.path) if is_inside and below.kind() != "folder" else below
 
-    def _file(self, user: User) -> Path:
+    def _file(self, user: User) -> Place:
         """Where a user's log lies."""
         return self._folder / f"user_id={user}" / "data.parquet"
 
@@ -182,14 +207,14 @@ class RevlogsFolder:
     def _tables(self) -> UserTables:
         """Read a single file that holds the users."""
         user_column = _USER if _USER in column_names(self.path) else None
-        return tables_by_user(self.path, user_column=user_column, card_column=_CARD)
+        return tables_by_user(Place(self.path), user_column=user_column, card_column=_CARD)
 
     def _fetch_missing(self) -> None:
         """Download the files of the wanted users that are not there."""
-        missing = [user for user in self.wanted or () if not self._file(user).exists()]
+        missing = [user for user in self.choice.wanted or () if not self._file(user).exists()]
         if missing:
             names = [f"revlogs/user_id={user}/data.parquet" for user in missing]
-            hub.download_files(self.repo_id, names, self._root)
+            hub.download_files(self.repo_id, names, self._root.local)
 
 
 def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) -> Reviews:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import heapq
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+from srs_eval.data.columns import cut
+from srs_eval.data.names import folded
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import User
 
@@ -58,28 +64,120 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     return tuple(chosen)
 
 
-def select_users(
-    source: str, available: Sequence[User], wanted: Sequence[User] | None
-) -> tuple[User, ...]:
-    """Pick the wanted users out of those there are, in the order they were asked for.
+@dataclass(frozen=True)
+class KnownUsers:
+    """The users of a source, in its order, to be looked up by name.
 
-    Raises
-    ------
-    ReviewLogError
-        Naming everyone who is not there, and who is.
+    Attributes
+    ----------
+    source : str
+        Named in errors.
+    users : tuple of int or str
     """
-    if wanted is None:
-        return tuple(available)
-    named = {str(user): user for user in available}
-    missing = [user for user in wanted if str(user) not in named]
-    if missing:
-        near = difflib.get_close_matches(str(missing[0]), named, n=1)
-        hint = f"It has {len(available)} user{'s' * (len(available) != 1)}: {listed(available)}."
-        if near and isinstance(missing[0], str):
-            hint += f" Did you mean {near[0]}?"
-        there_is = "there is no user" if len(missing) == 1 else "there are no users"
-        raise ReviewLogError(source, [f"{there_is} {listed(missing)}"], hint)
-    return tuple(named[str(user)] for user in wanted)
+
+    source: str
+    users: tuple[User, ...]
+
+    def find(self, user: User) -> User:
+        """Return a user as the source has it, a number or a text.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user.
+        """
+        (found,) = self.select([user])
+        return found
+
+    def select(self, wanted: Sequence[User]) -> tuple[User, ...]:
+        """Return the wanted users, in the order they were asked for.
+
+        Raises
+        ------
+        ReviewLogError
+            With everyone who is not there, and who is.
+        """
+        named, users = self._by_text, self.users
+        missing = [user for user in wanted if str(user) not in named]
+        if missing:
+            near = difflib.get_close_matches(str(missing[0]), named, n=1)
+            hint = f"It has {len(users)} user{'s' * (len(users) != 1)}: {listed(users)}."
+            if near and isinstance(missing[0], str):
+                hint += f" Did you mean {near[0]}?"
+            there_is = "there is no user" if len(missing) == 1 else "there are no users"
+            raise ReviewLogError(self.source, [f"{there_is} {listed(missing)}"], hint)
+        return tuple(named[str(user)] for user in wanted)
+
+    def remarks(self, user: User) -> tuple[str, ...]:
+        """Return a remark on a user whose name differs from another's only in case or spelling."""
+        other = next((other for other in self._alike[folded(str(user))] if other != user), None)
+        if other is None:
+            return ()
+        return (
+            f"there is a user {cut(str(other))} too, whose name differs only in case or spelling",
+        )
+
+    @cached_property
+    def _by_text(self) -> dict[str, User]:
+        return {str(user): user for user in self.users}
+
+    @cached_property
+    def _alike(self) -> dict[str, list[User]]:
+        """Users by their names without case."""
+        groups: dict[str, list[User]] = {}
+        for user in self.users:
+            groups.setdefault(folded(str(user)), []).append(user)
+        return groups
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Choice:
+    """Which users of a source are evaluated.
+
+    Parameters
+    ----------
+    users : int, str, sequence of either, or None
+        As in `wanted_users`.
+    sample : int, optional
+        How many of these users at most. Those are taken whose names have the smallest digests:
+        the same ones each time, and for the most part still the same ones when users are added.
+    """
+
+    wanted: tuple[User, ...] | None
+    sample: int | None
+
+    def __init__(self, users: Selection = None, sample: int | None = None) -> None:
+        if sample is not None and (isinstance(sample, bool) or sample < 1):
+            raise ConfigError(f"data.sample={sample}: expected a whole number above 0, or null")
+        object.__setattr__(self, "wanted", wanted_users(users))
+        object.__setattr__(self, "sample", sample)
+
+    def among(self, known: KnownUsers) -> tuple[User, ...]:
+        """Return the chosen users, in the order of the source or of the selection."""
+        users = known.users if self.wanted is None else known.select(self.wanted)
+        if self.sample is None or self.sample >= len(users):
+            return users
+        chosen = set(heapq.nsmallest(self.sample, users, key=name_digest))
+        return tuple(user for user in users if user in chosen)
+
+    def remarks(self, known: KnownUsers) -> tuple[str, ...]:
+        """Return a remark on the sample, if there is one."""
+        if self.sample is None:
+            return ()
+        users = len(known.users if self.wanted is None else self.wanted)
+        sampled = min(users, self.sample)
+        return (f"a sample of {sampled:,} of {users:,} users, chosen by a digest of their names",)
+
+
+def name_digest(user: User, salt: bytes = b"") -> str:
+    """Return the digest of a user's name: 32 hexadecimal digits of SHA-256.
+
+    Examples
+    --------
+    >>> name_digest(7), name_digest("7") == name_digest(7)
+    ('7902699be42c8a8e46fbbb4501726517', True)
+    """
+    return hashlib.sha256(salt + str(user).encode()).hexdigest()[:32]
 
 
 def listed(users: Sequence[User]) -> str:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 
-from srs_eval.data.by_user import UserTables, tables_by_user
-from srs_eval.data.files import TABLE_SUFFIXES, enough_memory, existing
-from srs_eval.data.selection import Selection, select_users, wanted_users
+import pyarrow as pa
+
+from srs_eval.data.by_user import FilePerUser, UserRows, tables_by_user
+from srs_eval.data.files import TABLE_SUFFIXES, enough_memory, existing, parquet_file
+from srs_eval.data.segments import Segments, find_segments
+from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.table_options import Columns, Duplicates, Reading
-from srs_eval.data.table_rows import read_rows, read_user, with_namesake
+from srs_eval.data.table_rows import read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
+from srs_eval.place import Entry, Place
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -27,11 +35,14 @@ class ReviewTable:
     ----------
     path : str or Path
         A file, which is one user's log unless a column says whose each row is; or a folder
-        or a pattern such as ``logs/*.csv``, with one file per user, named after the user.
+        or a pattern such as ``logs/*.csv``, with one file per user, named after the user. A path,
+        or an address: ``s3://``, ``gs://``, ``abfss://`` or ``hf://``.
     columns : Columns or mapping of str to str
         What the columns are called.
     users : int, str or sequence of either, optional
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
+    sample : int, optional
+        How many of these users at most, chosen by a digest of their names.
     time_unit : {"auto", "iso", "s", "ms"}
         What times are: ISO-8601 text, or seconds or milliseconds since 1970.
     time_zone : str
@@ -47,9 +58,9 @@ class ReviewTable:
         If an option has a value it cannot have; all of them at once.
     """
 
-    path: Path
+    path: str
     columns: Columns
-    wanted: tuple[User, ...] | None
+    choice: Choice
     reading: Reading
 
     def __init__(
@@ -58,6 +69,7 @@ class ReviewTable:
         columns: Columns | Mapping[str, str | None] | None = None,
         users: Selection = None,
         *,
+        sample: int | None = None,
         time_unit: TimeUnit = "auto",
         time_zone: str = "UTC",
         day_start_hour: float = 4,
@@ -65,21 +77,22 @@ class ReviewTable:
     ) -> None:
         if not isinstance(columns, Columns):
             columns = Columns.named(columns or {})
-        object.__setattr__(self, "path", Path(path).expanduser())
+        object.__setattr__(self, "path", Place.of(path).address)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "wanted", wanted_users(users))
+        object.__setattr__(self, "choice", Choice(users, sample))
         reading = Reading(time_unit, time_zone, day_start_hour, duplicates)
         object.__setattr__(self, "reading", reading)
 
     @property
     def name(self) -> str:
         """Name of the file, folder or pattern."""
-        return self.path.name if self._is_pattern else self.path.resolve().name
+        place = Place(self.path)
+        return place.name if place.is_remote or is_pattern(place) else place.local.resolve().name
 
     @property
     def location(self) -> str:
-        """Path of the file or folder, or the pattern."""
-        return str(self.path)
+        """Address of the file or folder, or the pattern."""
+        return self.path
 
     def users(self) -> Sequence[User]:
         """Return the users, in the order of the file or of the file names.
@@ -88,13 +101,15 @@ class ReviewTable:
         ------
         ReviewLogError
             If the path does not exist, holds no tables, or not the users asked for.
+        PlaceError
+            If an object store cannot be used.
         """
-        files = self._files()
-        if files is None:
-            with enough_memory(self.path):
-                tables = self._tables(self.path)
-            return select_users(self.location, list(tables.rows), self.wanted)
-        return select_users(self.location, list(files), self.wanted)
+        _logs.cache_clear()  # files may have been added
+        return self.choice.among(self._logs().known)
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users."""
+        return self.choice.remarks(self._logs().known)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -103,55 +118,99 @@ class ReviewTable:
         ------
         ReviewLogError
             If there is no such user, or the log cannot be used.
+        PlaceError
+            If an object store cannot be used.
         """
         with enough_memory(self.path):
-            return self._read(user)
+            return read_user(user, self._logs(), self.columns, self.reading)
 
-    def _read(self, user: User) -> Reviews:
-        files = self._files()
-        if files is None:
-            tables = self._tables(self.path)
-            return read_user(user, self.location, tables, self.columns, self.reading)
-        (user,) = select_users(self.location, list(files), (user,))
-        file = files[str(user)]
-        tables = self._tables(file)
-        (rows,) = tables.rows.values()
-        reviews = read_rows(user, str(file), tables.table, rows, self.columns, self.reading)
-        return with_namesake(reviews, files)
+    def _logs(self) -> UserRows:
+        """Find the users, and where their rows are."""
+        place = Place(self.path)
+        with enough_memory(self.path):
+            return _logs(place, _stamp(place), self.columns)
 
-    @property
-    def _is_pattern(self) -> bool:
-        """Whether the path has wildcards and is not itself a file."""
-        return any(sign in str(self.path) for sign in "*?[") and not self.path.exists()
 
-    def _files(self) -> Mapping[str, Path] | None:
-        """File of each user; None if the path is a single file."""
-        if self._is_pattern:
-            anchor = Path(self.path.anchor)
-            found = sorted(anchor.glob(str(self.path.relative_to(anchor))))
-        elif existing(self.path).is_dir():
-            entries = sorted(self.path.iterdir())
-            found = [entry for entry in entries if entry.suffix.lower() in TABLE_SUFFIXES]
-        else:
+# Files and users are looked up once, not for each user that is read.
+@lru_cache(maxsize=1)
+def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
+    if not is_pattern(place) and existing(place).kind() == "file":
+        logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
+        return logs or tables_by_user(place, user_column=columns.user, card_column=columns.card)
+    found = table_files(place)
+    if columns.user is not None:
+        violation = f"{len(found)} files, each one user's, and data.columns.user at once"
+        hint = (
+            "Give the path of one file, leave data.columns.user=null, or make one table of them "
+            "with `python -m srs_eval.prepare`."
+        )
+        raise ReviewLogError(str(place), [violation], hint)
+    files = _by_stem(str(place), [entry.place for entry in found])
+    return FilePerUser(str(place), files, columns.card)
+
+
+def _stamp(place: Place) -> object:
+    """Return what changes with a local file or folder; object stores are not asked each time."""
+    with suppress(OSError):
+        status = None if place.is_remote else place.local.stat()
+        return status and (status.st_mtime_ns, status.st_size)
+    return None
+
+
+def _by_row_group(place: Place, columns: Columns) -> Segments | None:
+    """Find the users of a parquet file by row group; None if it is to be read as a whole."""
+    user_column = columns.user
+    entry = place.entry()
+    if entry is None or user_column is None:
+        return None
+    with parquet_file(place) as file:
+        if file.metadata.num_row_groups == 1 or file.schema_arrow.names.count(user_column) != 1:
             return None
-        found = [file for file in found if file.is_file() and not file.name.startswith(".")]
-        if not found:
-            hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
-            raise ReviewLogError(self.location, ["there are no tables here"], hint)
-        if self.columns.user is not None:
-            violation = f"{len(found)} files, each one user's, and data.columns.user at once"
-            hint = "Give the path of one file, or leave data.columns.user=null."
-            raise ReviewLogError(self.location, [violation], hint)
-        return _by_stem(self.location, found)
-
-    def _tables(self, file: Path) -> UserTables:
-        """Read a file and find the rows of its users."""
-        return tables_by_user(file, user_column=self.columns.user, card_column=self.columns.card)
+    found = []
+    for segments in find_segments([entry], user_column):
+        if len(segments) > 2 * len(segments["user"].unique()):
+            return None
+        found.append(segments)
+    return Segments.arranged(
+        str(place), user_column, columns.in_use().values(), pa.concat_tables(found)
+    )
 
 
-def _by_stem(location: str, files: Sequence[Path]) -> Mapping[str, Path]:
+def is_pattern(place: Place) -> bool:
+    """Whether a path has wildcards and is not itself a file or folder."""
+    return any(sign in place.address for sign in "*?[") and not place.exists()
+
+
+def table_files(place: Place) -> list[Entry]:
+    """Return the tables in a folder, or of a pattern.
+
+    Raises
+    ------
+    ReviewLogError
+        If there are none.
+    """
+    if not is_pattern(place):
+        found = existing(place).files()
+    elif place.is_remote:
+        folder = Place(re.split(r"/[^/]*[*?\[]", place.address)[0])
+        below = folder.files(recursive=True)
+        found = [each for each in below if fnmatch(each.place.address, place.address)]
+    else:
+        anchor = Path(place.local.anchor)
+        paths = sorted(anchor.glob(str(place.local.relative_to(anchor))))
+        entries = [Place.of(path).entry() for path in paths if not path.name.startswith(".")]
+        found = [entry for entry in entries if entry is not None]
+    if not is_pattern(place):
+        found = [each for each in found if each.place.suffix in TABLE_SUFFIXES]
+    if not found:
+        hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
+        raise ReviewLogError(str(place), ["there are no tables here"], hint)
+    return found
+
+
+def _by_stem(location: str, files: Sequence[Place]) -> Mapping[User, Place]:
     """Return the users, named after their files; refuse two files of one name."""
-    named: dict[str, Path] = {}
+    named: dict[User, Place] = {}
     twice = []
     for file in files:
         if file.stem in named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Literal, get_args
 from zoneinfo import available_timezones
 
@@ -118,10 +119,14 @@ class Reading:
             wrong.append(f"data.duplicates={self.duplicates}; expected error or drop")
         if not 0 <= self.day_start_hour < 24:
             wrong.append(f"data.day_start_hour={self.day_start_hour}; expected 0 to below 24")
-        zones = available_timezones()
+        zones = _zones()
         if self.time_zone not in zones:
             near = difflib.get_close_matches(self.time_zone, sorted(zones), n=1)
             guess = f"; did you mean {near[0]}?" if near else ", such as Europe/Vienna"
             wrong.append(f"data.time_zone={self.time_zone} is no time zone{guess}")
         if wrong:
             raise ConfigError("\n".join(wrong))
+
+
+# The system's files are searched for them.
+_zones = lru_cache(available_timezones)

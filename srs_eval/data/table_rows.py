@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.by_user import UserTables
+from srs_eval.data.by_user import Rows, UserRows
 from srs_eval.data.columns import texts, violations, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
@@ -17,17 +17,16 @@ from srs_eval.data.names import (
     EXPECTED,
     RENAME,
     identities,
-    namesake,
     nearly_alike,
     read_names,
 )
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.data.selection import select_users
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
+HINT = "Name them as data.columns.…=COLUMN."
 _RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1}
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
@@ -69,66 +68,39 @@ def columns_needed(columns: Columns) -> list[tuple[str, str]]:
     return [(name, f"data.columns.{noun}") for noun, name in columns.in_use().items()]
 
 
-def read_user(
-    user: User, location: str, tables: UserTables, columns: Columns, reading: Reading
-) -> Reviews:
-    """Build the log of one user of a table; for its arguments see `read_rows`.
-
-    Raises
-    ------
-    ReviewLogError
-        If there is no such user, or rows cannot be read.
-    """
-    (user,) = select_users(location, list(tables.rows), (user,))
-    source = location if columns.user is None else f"{location}, user {user}"
-    reviews = read_rows(user, source, tables.table, tables.rows[user], columns, reading)
-    return with_namesake(reviews, tables.rows)
-
-
-def with_namesake(reviews: Reviews, users: Iterable[User]) -> Reviews:
-    """Add a note to a log whose user has nearly the same name as another."""
-    note = namesake(reviews.user, users)
-    return replace(reviews, notes=(*reviews.notes, note)) if note else reviews
-
-
-def read_rows(
-    user: User,
-    source: str,
-    table: pd.DataFrame,
-    rows: IntArray,
-    columns: Columns,
-    reading: Reading,
-) -> Reviews:
-    """Build a user's log from rows of a table.
+def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) -> Reviews:
+    """Build the log of one user from rows of a table.
 
     Parameters
     ----------
     user : int or str
         Whose log it is.
-    source : str
-        Named in errors.
-    table : DataFrame
-        As it is in the file.
-    rows : int64 [n]
-        Row numbers of the user.
+    logs : UserRows
+        What it is read from.
     columns : Columns
-        What the columns are called.
+        Names of the columns.
     reading : Reading
         How to read them.
 
     Raises
     ------
     ReviewLogError
-        If a column is missing, or rows cannot be read: all violations at once.
+        If there is no such user, a column is missing, or rows cannot be read: all violations at
+        once.
     """
+    user = logs.known.find(user)
+    rows = logs.of(user)
+    source = rows.source if columns.user is None else f"{rows.source}, user {user}"
+    reviews = _read_rows(user, source, rows, columns, reading)
+    return replace(reviews, notes=(*reviews.notes, *logs.known.remarks(user)))
+
+
+def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: Reading) -> Reviews:
+    """Build the log of one user."""
     names = columns.in_use()
-    hint = "Name them as data.columns.…=COLUMN."
-    check_columns(source, list(table.columns), columns_needed(columns), hint=hint)
-    part = {
-        noun: without_categories(table[name].iloc[rows].reset_index(drop=True))
-        for noun, name in names.items()
-    }
-    log = _Log(names, part, rows)
+    check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
+    part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
+    log = _Log(names, part, rows.numbers)
     if "recalled" in part:
         _rate(log)
     _identify_cards(log)

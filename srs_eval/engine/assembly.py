@@ -41,21 +41,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """Writes operations on vectors into the body of a function.
+    """Writes operations on vectors into the body of a function."""
 
-    Attributes
-    ----------
-    lanes : int
-        Entries of a vector; 1 for plain numbers.
-    precision : {"float", "double"}
-        Of every entry.
-    body : Body
-        Where the lines go; several writers may share one.
-    """
-
-    lanes: int
-    precision: Precision
-    body: Body = field(default_factory=Body)
+    lanes: int  # Entries of a vector; 1 for plain numbers
+    precision: Precision  # {"float", "double"}: Of every entry
+    body: Body = field(default_factory=Body)  # Where the lines go; several writers may share one
 
     @property
     def real(self) -> str:
@@ -152,22 +142,9 @@ class Assembly:
         return self.value(f"fmul {_FAST} {self.real} {a}, {b}")
 
     def compute(self, outputs: Iterable[Expression], known: Mapping[int, str]) -> dict[int, str]:
-        """Write what computes `outputs`.
+        """Write what computes `outputs`, and return names of everything that is known afterwards.
 
-        Parameters
-        ----------
-        known : mapping
-            Names of what need not be computed, by the number of the expression.
-
-        Returns
-        -------
-        dict
-            Names of everything that is known afterwards.
-
-        Raises
-        ------
-        ValueError
-            If an output rests on a leaf that is not known.
+        `known` has the names of what need not be computed, by the number of the expression.
         """
         outputs = list(outputs)
         names = dict(known)

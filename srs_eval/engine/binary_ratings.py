@@ -15,15 +15,9 @@ _AGAIN, _GOOD = 1.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class BinaryRatings:
-    """Equations that read only whether an answer was a pass.
+    """Equations that read only whether an answer was a pass."""
 
-    Attributes
-    ----------
-    model : Equations
-        What they are made of; it sees ratings 1 (Again) and 3 (Good).
-    """
-
-    model: Equations
+    model: Equations  # What they are made of; it sees ratings 1 (Again) and 3 (Good)
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -36,7 +30,6 @@ class BinaryRatings:
         return self.model.parameters
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """State after the card's first review."""
         return self.model.init(m, w, _binary(m, rating))
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -46,7 +39,6 @@ class BinaryRatings:
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """State after a further review."""
         return self.model.step(m, w, state, elapsed, _binary(m, rating), p)
 
 

@@ -42,12 +42,6 @@ def compiled(equations: Equations) -> CompiledModel:
     """Return the fast functions of a model, made when they are first called.
 
     Equal equations share them, and so do instances of a class that has no attributes.
-
-    Raises
-    ------
-    TypeError
-        If the equations have attributes but do not compare by them: they would be
-        compiled anew for every fit.
     """
     kind = type(equations)
     if kind.__hash__ is not object.__hash__ and kind.__hash__ is not None:
@@ -108,20 +102,10 @@ class CompiledModel:
     def walk(
         self, w: FloatArray, packed: Packed
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict every review, and trace the state.
+        """Predict every review, packed in double precision, and trace the state.
 
-        Parameters
-        ----------
-        w : float64 [parameters]
-        packed : Packed
-            Reviews in double precision.
-
-        Returns
-        -------
-        p : float64 [places, LANES]
-            NaN at first reviews.
-        states : float64 [places, states, LANES]
-            After the review.
+        Returns p [places, LANES], NaN at first reviews, and states after each review [places,
+        states, LANES].
         """
         width = 1 + self.states
         places = len(packed.reviews)
@@ -133,10 +117,7 @@ class CompiledModel:
     def gradient(self, w: FloatArray, packed: Packed, *, public: bool = False) -> Gradient:
         """Sum the weighted log loss and its gradient over the packed reviews.
 
-        Parameters
-        ----------
-        public : bool
-            Whether the loss is that of the public trainer; see `Traced`.
+        With `public`, the loss is that of the public trainer; see `Traced`.
         """
         kernel = self._gradient(_precision(packed), public=public)
         out = np.zeros(kernel.code.outputs)

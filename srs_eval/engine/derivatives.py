@@ -15,19 +15,10 @@ def adjoints(
 ) -> dict[int, Expression]:
     """Differentiate ``sum of seed * output`` by everything it is made of (reverse mode).
 
-    Parameters
-    ----------
-    seeds : pairs of expressions (output, seed)
-        What is differentiated, and the derivative of the final result by it.
-    kind : {"varying", "parameter"}
-        Where to stop: expressions of another kind get their derivative, but nothing they are
-        made of does. ``varying`` stops at expressions of parameters alone, whose own
-        derivatives are worth taking once and not for every review.
-
-    Returns
-    -------
-    dict
-        Derivatives by the number of the expression; absent where it is zero.
+    `seeds` are pairs of an output and the derivative of the final result by it. Derivatives are by
+    the number of the expression; absent where zero. Expressions of another `kind` get their
+    derivative, but nothing they are made of does: ``varying`` stops at expressions of parameters
+    alone, whose own derivatives are worth taking once and not for every review.
     """
     found: dict[int, Expression] = {}
 

@@ -65,11 +65,8 @@ def exp_function(lanes: int, precision: Precision) -> str:
 def log_function(lanes: int, precision: Precision, *, saturating: bool) -> str:
     """Write log.
 
-    Parameters
-    ----------
-    saturating : bool
-        Whether everything up to the smallest normal number is taken for it, so that results
-        and slopes are finite. Otherwise log(0) is -inf and log of less is NaN. NaN stays NaN.
+    If `saturating`, everything up to the smallest normal number is taken for it, so that results
+    and slopes are finite. Otherwise log(0) is -inf and log of less is NaN. NaN stays NaN.
     """
     code, layout, whole = _begin(lanes, precision)
     smallest = 2.0 ** (1 - layout.bias)

@@ -87,29 +87,22 @@ class NumpyMaths:
     __slots__ = ()
 
     def exp(self, value: Value) -> Value:
-        """Return e to the power of `value`."""
         return np.exp(value)
 
     def log(self, value: Value) -> Value:
-        """Return the natural logarithm."""
         return np.log(value)
 
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
-        """Choose between two values, both of which are computed."""
         return np.where(condition, yes, no)
 
     def minimum(self, left: Value, right: Value) -> Value:
-        """Return the smaller value."""
         return np.minimum(left, right)
 
     def maximum(self, left: Value, right: Value) -> Value:
-        """Return the larger value."""
         return np.maximum(left, right)
 
     def clip(self, value: Value, low: Value, high: Value) -> Value:
-        """Move `value` into ``[low, high]``."""
         return np.minimum(np.maximum(value, low), high)
 
     def rint(self, value: Value) -> Value:
-        """Round to the nearest whole number, halves to the even one."""
         return np.rint(value)

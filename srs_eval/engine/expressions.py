@@ -56,28 +56,15 @@ def _both_ways(operation: str) -> tuple[Callable[..., Expression], Callable[...,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """One quantity of a formula; operators on it make further ones.
-
-    Attributes
-    ----------
-    number : int
-        Position in the graph: operands come before what is made of them.
-    operation : str
-        How it is computed, or one of `LEAVES`.
-    operands : tuple of Expression
-        What it is computed of.
-    value : float or str
-        The number of a constant, the index of a parameter or state, the name of a fact.
-    kind : str
-        Whether it is fixed for ever, for one set of parameters, or varies by review.
-    """
+    """One quantity of a formula; operators on it make further ones."""
 
     graph: Graph
-    number: int
-    operation: str
-    operands: tuple[Expression, ...]
+    number: int  # Position in the graph: operands come before what is made of them
+    operation: str  # How it is computed, or one of `LEAVES`
+    operands: tuple[Expression, ...]  # What it is computed of
+    # The number of a constant, the index of a parameter or state, the name of a fact
     value: float | int | str
-    kind: Kind
+    kind: Kind  # Whether it is fixed for ever, for one set of parameters, or varies by review
 
     __add__, __radd__ = _both_ways("add")
     __sub__, __rsub__ = _both_ways("subtract")
@@ -185,13 +172,7 @@ class Graph:
 
 
 def needed(outputs: Iterable[Expression], given: Iterable[int] = ()) -> list[Expression]:
-    """List what has to be computed for `outputs`, operands first.
-
-    Parameters
-    ----------
-    given : iterable of int
-        Numbers of expressions that are known, and need not be computed.
-    """
+    """List what must be computed for `outputs`, operands first, if numbers `given` are known."""
     seen = set(given)
     found: list[Expression] = []
     waiting = list(outputs)
@@ -319,29 +300,22 @@ class TracingMaths:
     graph: Graph
 
     def exp(self, value: Value) -> Expression:
-        """Return e to the power of `value`."""
         return self.graph.make("exp", value)
 
     def log(self, value: Value) -> Expression:
-        """Return the natural logarithm."""
         return self.graph.make("log", value)
 
     def where(self, condition: Value, yes: Value, no: Value) -> Expression:
-        """Choose between two values, both of which are computed."""
         return self.graph.make("select", condition, yes, no)
 
     def minimum(self, left: Value, right: Value) -> Expression:
-        """Return the smaller value."""
         return self.graph.make("minimum", left, right)
 
     def maximum(self, left: Value, right: Value) -> Expression:
-        """Return the larger value."""
         return self.graph.make("maximum", left, right)
 
     def clip(self, value: Value, low: Value, high: Value) -> Expression:
-        """Move `value` into ``[low, high]``."""
         return self.minimum(self.maximum(value, low), high)
 
     def rint(self, value: Value) -> Expression:
-        """Round to the nearest whole number, halves to the even one."""
         return self.graph.make("rint", value)

@@ -33,39 +33,18 @@ from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, Traced, parameter_der
 class FisherCode:
     """The kernel, and how to read what it writes.
 
-    Attributes
-    ----------
-    quantities : int
-        Number of quantities of the parameters that p is differentiated by.
-    columns : int
-        Rows and columns of the matrix of products: the quantities, the residual, filling.
-    tile : int
-        Rows and columns of a tile.
-
-    The kernel writes the loss, then the derivatives of the quantities by the parameters
-    (quantities by parameters), then the tiles of the lower triangle, row by row.
+    That is the loss, then the derivatives of the quantities by the parameters (quantities by
+    parameters), then the tiles of the lower triangle, row by row.
     """
 
     kernel: KernelCode
-    quantities: int
-    columns: int
-    tile: int
+    quantities: int  # of the parameters, that p is differentiated by
+    columns: int  # and rows of the matrix of products: the quantities, the residual, filling
+    tile: int  # rows and columns of a tile
 
 
 class _Forward:
-    """The formulas of the walk.
-
-    Attributes
-    ----------
-    fixed : list of Expression
-        The quantities of parameters alone that p is differentiated by.
-    carried : dict
-        What is carried along, by state and quantity: derivatives that can differ from zero.
-    step, init : list of Expression
-        The next values of `carried`, and their values after a first review.
-    columns : list of Expression
-        J for each quantity, and the residual.
-    """
+    """The formulas of the walk."""
 
     def __init__(self, traced: Traced) -> None:
         graph = traced.graph
@@ -78,6 +57,7 @@ class _Forward:
         numbers = sorted({number for found in (by_p, *by_step, *by_init) for number in found})
         candidates = [n for n in numbers if graph.nodes[n].kind == "parameter"]
         influenced = _influenced(traced, by_step, by_init, candidates)
+        # the quantities of parameters alone that p is differentiated by
         self.fixed = [
             graph.nodes[n]
             for n in candidates
@@ -93,6 +73,7 @@ class _Forward:
             for index in range(len(traced.states))
             if (index, e.number) in influenced
         ]
+        # by state and quantity: derivatives that can differ from zero
         self.carried = {pair: graph.leaf("sensitivity", place) for place, pair in enumerate(pairs)}
         zero = graph.constant(0.0)
 
@@ -107,6 +88,7 @@ class _Forward:
         self.init = [by_init[index].get(quantity, zero) for index, quantity in self.carried]
         scale = graph.make("sqrt", traced.weight / (p * (1.0 - p)))
         residual = m.where(traced.rating > 1.5, p - 1.0, p)
+        # J for each quantity, and the residual
         self.columns = [scale * total(by_p, e.number) for e in self.fixed] + [scale * residual]
 
 

@@ -28,30 +28,7 @@ _COSTLY = frozenset({"exp", "log", "divide", "sqrt"})
 
 
 class GradientFormulas:
-    """The formulas of both walks.
-
-    Parameters
-    ----------
-    public : bool
-        Whether the loss is that of the public trainer.
-
-    Attributes
-    ----------
-    loss : Expression
-        What is summed.
-    fixed : list of Expression
-        The quantities of parameters alone that the loss is differentiated by.
-    after : tuple of Expression
-        Derivatives of the loss of all later reviews by the state after this one.
-    step, init : dict
-        Derivatives by the numbers of `fixed`, from a further and from a first review.
-    before : tuple of Expression
-        Derivatives of the loss from this review on by the state before it.
-    forward, backward : tuple of Expression
-        What each walk computes for a review.
-    kept : tuple of Expression
-        What the walk forwards keeps for the walk backwards.
-    """
+    """The formulas of both walks; with `public`, of the loss of the public trainer."""
 
     def __init__(self, traced: Traced, *, public: bool = False) -> None:
         graph = traced.graph
@@ -60,16 +37,19 @@ class GradientFormulas:
             if public
             else (traced.loss, traced.loss_slope)
         )
+        # derivatives of the loss of all later reviews by the state after this one
         self.after = tuple(graph.leaf("adjoint", index) for index in range(len(traced.states)))
         seeds = [(traced.p, by_p), *zip(traced.step, self.after, strict=True)]
         by_step = adjoints(graph, seeds, kind="varying")
         by_init = adjoints(graph, list(zip(traced.init, self.after, strict=True)), kind="varying")
         numbers = sorted(by_step.keys() | by_init.keys())
         self.fixed = [graph.nodes[n] for n in numbers if graph.nodes[n].kind == "parameter"]
+        # derivatives by the numbers of `fixed`, from a further and from a first review
         self.step = {e.number: by_step[e.number] for e in self.fixed if e.number in by_step}
         self.init = {e.number: by_init[e.number] for e in self.fixed if e.number in by_init}
         zero = graph.constant(0.0)
         self.before = tuple(by_step.get(state.number, zero) for state in traced.states)
+        # what each walk computes for a review, and the walk forwards keeps for the other
         self.forward = (self.loss, *traced.step)
         self.backward = (*self.step.values(), *self.before)
         self.kept = (*traced.states, *_kept(self.forward, self.backward))
@@ -87,10 +67,7 @@ class _Memory:
 def gradient_kernel(traced: Traced, precision: Precision, *, public: bool = False) -> KernelCode:
     """Write the kernel; its numbers are the loss, then its derivatives by the parameters.
 
-    Parameters
-    ----------
-    public : bool
-        Whether the loss is that of the public trainer.
+    With `public`, the loss is that of the public trainer.
     """
     formulas = GradientFormulas(traced, public=public)
     chain = parameter_derivatives(traced, tuple(formulas.fixed))

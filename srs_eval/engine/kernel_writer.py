@@ -33,50 +33,20 @@ Chain = Sequence[Mapping[int, Expression]]
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A kernel in the compiler's language.
+    """A kernel in the compiler's language."""
 
-    Attributes
-    ----------
-    text : str
-        The whole module; its function is called ``kernel``.
-    precision : {"float", "double"}
-        Of the reviews and of the arithmetic on them.
-    scratch : int
-        Vectors of scratch memory it needs per review of the longest card, and
-    more_scratch : int
-        how many on top of that.
-    outputs : int
-        Vectors per place (of ``walk``) or numbers (of the others) it writes.
-    """
-
-    text: str
-    precision: Precision
-    outputs: int
-    scratch: int = 0
-    more_scratch: int = 0
+    text: str  # The whole module; its function is called ``kernel``
+    precision: Precision  # {"float", "double"}: Of the reviews and of the arithmetic on them
+    outputs: int  # Vectors per place (of ``walk``) or numbers (of the others) it writes
+    scratch: int = 0  # Vectors of scratch memory it needs per review of the longest card, and
+    more_scratch: int = 0  # how many on top of that
 
 
 class KernelWriter:
-    """Writes a kernel.
+    """Writes a kernel that computes `outputs` for a review.
 
-    Parameters
-    ----------
-    outputs : sequence of Expression
-        Everything that will be computed for a review; what it needs of the parameters alone
-        is computed now.
-    chain : sequence of mapping, optional
-        Derivatives by the parameters that will be needed, see `slopes`.
-
-    Attributes
-    ----------
-    code : Assembly
-        Writes vectors.
-    scalar : Assembly
-        Writes plain numbers in double precision.
-    names : dict
-        Vectors of the quantities of the parameters alone, by number of the expression.
-    slopes : list of dict
-        Plain numbers of `chain`, by index of the parameter.
+    What they need of the parameters alone is computed now, and so are the derivatives `chain` by
+    the parameters, see `slopes`.
     """
 
     def __init__(
@@ -96,10 +66,12 @@ class KernelWriter:
         fixed = fixed_inputs(outputs)
         wanted = [slope for derivatives in chain for slope in derivatives.values()]
         found = self.scalar.compute([*fixed, *wanted], parameters)
+        # plain numbers of `chain`, by index of the parameter
         self.slopes = [
             {parameter: found[slope.number] for parameter, slope in derivatives.items()}
             for derivatives in chain
         ]
+        # vectors of the quantities of the parameters alone, by number of the expression
         self.names: dict[int, str] = {}
         for expression in fixed:
             number = found[expression.number]

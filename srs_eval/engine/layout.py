@@ -22,24 +22,14 @@ class Packed:
 
     Lanes beyond the last card, and places beyond the end of a card that is shorter than the
     longest of its block, hold reviews of weight 0.
-
-    Attributes
-    ----------
-    reviews : float32 or float64 [places, 3, LANES]
-        Elapsed days, rating, weight.
-    starts, lengths : int64 [blocks]
-        First place of each block, and how many places it has.
-    rows : int64 [n]
-        Row number of each review that is packed.
-    places : int64 [n]
-        Where it is: place * LANES + lane.
     """
 
-    reviews: FloatArray
+    reviews: FloatArray  # [places, 3, LANES]: Elapsed days, rating, weight
+    # [blocks]: First place of each block, and how many places it has
     starts: IntArray
     lengths: IntArray
-    rows: IntArray
-    places: IntArray
+    rows: IntArray  # [n]: Row number of each review that is packed
+    places: IntArray  # [n]: Where it is: place * LANES + lane
 
     @property
     def longest(self) -> int:

@@ -17,15 +17,7 @@ def lbfgs(
     start: NDArray[np.float64],
     space: ParameterSpace,
 ) -> Minimum:
-    """Minimise an objective; its reviews should be packed in double precision.
-
-    Raises
-    ------
-    ValueError
-        If the parameters must be in some order, which this method cannot keep.
-    FitError
-        If it ends at a loss that is not a finite number.
-    """
+    """Minimise an objective; its reviews should be packed in double precision."""
     if space.ordered:
         raise ValueError("L-BFGS-B knows bounds only: use newton for ordered parameters")
     first = feasible(start, space)

@@ -15,11 +15,18 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from srs_eval.cpu import VARIABLE, common_level
 from srs_eval.engine.kernel_writer import KernelCode
 from srs_eval.engine.layout import LANES, Packed, aligned
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
+# What sets a level apart from those below it.
+_NEEDED = {
+    "x86-64-v3": ("+avx2", "+bmi2", "+fma", "+f16c"),
+    "x86-64-v4": ("+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+}
 _DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
     "float": np.float32,
     "double": np.float64,
@@ -27,13 +34,7 @@ _DTYPES: dict[str, type[np.float32] | type[np.float64]] = {
 
 
 class CompiledKernel:
-    """A kernel ready to be called.
-
-    Parameters
-    ----------
-    code : KernelCode
-        What to compile.
-    """
+    """A kernel ready to be called."""
 
     def __init__(self, code: KernelCode) -> None:
         self.code = code
@@ -45,16 +46,7 @@ class CompiledKernel:
         self._lock = Lock()  # the scratch memory is for one call at a time
 
     def __call__(self, w: FloatArray, packed: Packed, out: FloatArray) -> None:
-        """Run the kernel.
-
-        Parameters
-        ----------
-        w : float64 [parameters]
-        packed : Packed
-            Reviews in the kernel's own precision.
-        out : array
-            What is written to; see `aligned`.
-        """
+        """Run the kernel on reviews in its own precision, and write to `out`; see `aligned`."""
         assert packed.reviews.dtype == self.dtype
         assert w.dtype == np.float64
         assert w.flags.c_contiguous
@@ -77,13 +69,7 @@ class CompiledKernel:
 
 
 class Compiled:
-    """A module as machine code.
-
-    Parameters
-    ----------
-    text : str
-        The module in the compiler's language.
-    """
+    """A module in the compiler's language as machine code."""
 
     def __init__(self, text: str) -> None:
         # The engine owns the machine it is given, and takes it down with itself.
@@ -126,11 +112,26 @@ def _new_machine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=_features(),
+        cpu=target_cpu(),
+        features="" if common_level() else _features(),
         opt=3,
         jit=True,
     )
+
+
+def target_cpu() -> str:
+    """Return the processor, or the level of processors, that kernels are compiled for.
+
+    Raises
+    ------
+    ConfigError
+        If the level asked for is unknown, or this processor is below it.
+    """
+    level = common_level()
+    lacking = [name for name in _NEEDED.get(level, ()) if name not in _features()]
+    if lacking:
+        raise ConfigError(f"{VARIABLE}={level}: this processor has no {', '.join(lacking)}")
+    return level or str(llvm.get_host_cpu_name())
 
 
 def _features() -> str:

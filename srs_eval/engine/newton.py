@@ -30,26 +30,13 @@ _UNBOUNDED = 1e30
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """Where a fit ended.
+    """Where a fit ended."""
 
-    Attributes
-    ----------
-    parameters : float64 [parameters]
-    value : float
-        Of the objective.
-    information : float64 [parameters, parameters]
-        Curvature of the objective there.
-    steps : int
-        How often the objective was evaluated.
-    converged : bool
-        Whether the last step gained less than the tolerance.
-    """
-
-    parameters: NDArray[np.float64]
-    value: float
-    information: NDArray[np.float64]
-    steps: int
-    converged: bool
+    parameters: NDArray[np.float64]  # [parameters]
+    value: float  # Of the objective
+    information: NDArray[np.float64]  # [parameters, parameters]: Curvature of the objective there
+    steps: int  # How often the objective was evaluated
+    converged: bool  # Whether the last step gained less than the tolerance
 
 
 def newton(
@@ -62,16 +49,8 @@ def newton(
 ) -> Minimum:
     """Minimise an objective.
 
-    Parameters
-    ----------
-    tolerance : float
-        The fit ends when a step lowers the objective by less than this share of it, and, if
-        the step was held short, so does a fresh one from there.
-
-    Raises
-    ------
-    FitError
-        If the objective is not a finite number at the start, or no step can be computed.
+    The fit ends when a step lowers the objective by less than `tolerance` as a share of it, and, if
+    the step was held short, so does a fresh one from there.
     """
     search = _Search(objective, start, space)
     while search.evaluated < most_steps:
@@ -81,20 +60,7 @@ def newton(
 
 
 class _Search:
-    """Where a fit is, and how far it trusts its quadratic model.
-
-    Attributes
-    ----------
-    w : float64 [parameters]
-    here : Fisher
-        The objective there.
-    damping : float
-        How closely steps are held, as a share of the curvature.
-    trusted : bool
-        Whether the last step gained at least half of what the model foretold.
-    evaluated : int
-        How often the objective was.
-    """
+    """Where a fit is, and how far it trusts its quadratic model."""
 
     def __init__(
         self, objective: Curved, start: NDArray[np.float64], space: ParameterSpace
@@ -216,13 +182,8 @@ class _Box:
     ) -> tuple[NDArray[np.float64], float] | None:
         """Minimise the damped quadratic model of the objective around `w`.
 
-        Returns
-        -------
-        step : float64 [parameters]
-        predicted : float
-            By how much the quadratic model without damping falls.
-
-        None if the solver found no minimum.
+        Returns the step and by how much the quadratic model without damping falls; None if the
+        solver found no minimum.
         """
         # In units in which every parameter has a curvature of 1.
         scale = np.sqrt(np.maximum(information.diagonal(), 0.0))

@@ -31,18 +31,10 @@ class Curved(Sloped, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogCoordinates:
-    """A model whose first parameters are replaced by their logarithms.
+    """A model whose first parameters are replaced by their logarithms."""
 
-    Attributes
-    ----------
-    model : CompiledModel
-        The equations.
-    count : int
-        How many parameters are logarithms; their bounds must be above 0.
-    """
-
-    model: CompiledModel
-    count: int
+    model: CompiledModel  # The equations
+    count: int  # How many parameters are logarithms; their bounds must be above 0
 
     def encode(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coordinates of parameters."""
@@ -80,35 +72,21 @@ class LogCoordinates:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w.
+    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w."""
 
-    Attributes
-    ----------
-    model : CompiledModel | LogCoordinates
-        The equations.
-    packed : Packed
-        Reviews with their weights.
-    centre : float64 [parameters]
-        Where the penalty is 0.
-    penalty_matrix : float64 [parameters, parameters]
-        Symmetric; half the precision of a normal prior. 0 where parameters are free.
-    public : bool
-        Whether `gradient` takes the loss of the public trainer.
-    """
-
-    model: CompiledModel | LogCoordinates
-    packed: Packed
-    centre: NDArray[np.float64]
+    model: CompiledModel | LogCoordinates  # The equations
+    packed: Packed  # Reviews with their weights
+    centre: NDArray[np.float64]  # [parameters]: Where the penalty is 0
+    # [parameters, parameters]: Symmetric; half the precision of a normal prior. 0 where parameters
+    # are free
     penalty_matrix: NDArray[np.float64]
-    public: bool = False
+    public: bool = False  # Whether `gradient` takes the loss of the public trainer
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
-        """Return the value and its gradient."""
         loss, gradient = self.model.gradient(w, self.packed, public=self.public)
         return Gradient(loss + self.penalty(w), gradient + 2 * self._pull(w))
 
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
-        """Return the value, its gradient, and its curvature in the sense of Fisher."""
         loss, gradient, information = self.model.fisher(w, self.packed)
         information = information + 2 * self.penalty_matrix
         return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
@@ -139,17 +117,9 @@ def standard_errors(
 ) -> NDArray[np.float64]:
     """Return the standard error of each parameter (Laplace's approximation).
 
-    A parameter that the data say nothing of has the prior's standard deviation.
-
-    Parameters
-    ----------
-    information : float64 [parameters, parameters]
-        Curvature of the objective at its minimum in the sense of Fisher, prior included.
-
-    Returns
-    -------
-    float64 [parameters]
-        NaN for a parameter at a bound, and where some combination changes nothing.
+    `information` is the curvature of the objective at its minimum in the sense of Fisher, prior
+    included. A parameter that the data say nothing of has the prior's standard deviation. NaN for a
+    parameter at a bound, and where some combination changes nothing.
     """
     free = (w > np.asarray(space.lower)) & (w < np.asarray(space.upper))
     errors = np.full(len(w), np.nan)

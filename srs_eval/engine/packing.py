@@ -29,17 +29,11 @@ def pack(
     dtype: type[np.float32] | type[np.float64] = np.float64,
     cards: CardRows | None = None,
 ) -> Packed:
-    """Pack the reviews of a log.
+    """Pack the reviews of a log; `cards` are the rows of each card, if they are known.
 
-    Parameters
-    ----------
-    until : int [m], optional
-        Row numbers. Cards without one of them are left out, and so is all that comes after
-        a card's last of them. By default everything is packed.
-    weight : float [m], optional
-        What the loss of each review in `until` counts; all other reviews count nothing.
-    cards : CardRows, optional
-        The rows of each card, for those who pack one log many times.
+    Cards without one of the rows `until` are left out, and so is all that comes after a card's last
+    of them; by default everything is packed. `weight` is what the loss of each review in `until`
+    counts; all other reviews count nothing.
     """
     cut, fill = _functions("float" if dtype is np.float32 else "double")
     cards = rows_by_card(reviews.card) if cards is None else cards
@@ -83,12 +77,8 @@ def _needed(cut: Callable[..., None], cards: CardRows, until: IntArray) -> IntAr
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Sort cards by length into blocks.
 
-    Returns
-    -------
-    places_of_cards : int64 [cards]
-        Where the first review of each is; of no meaning for cards without reviews.
-    starts, lengths : int64 [blocks]
-        As in `Packed`.
+    Returns the place of each card's first review, of no meaning for cards without reviews, and
+    `starts` and `lengths` of `Packed`.
     """
     empty = int(np.count_nonzero(needed == 0))
     by_length = np.argsort(needed, kind="stable")[empty:]

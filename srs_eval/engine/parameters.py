@@ -11,24 +11,17 @@ from srs_eval.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpace:
-    """Default, bounds and spread of every parameter of a model.
+    """Default, bounds and spread of every parameter of a model."""
 
-    Attributes
-    ----------
-    defaults, lower, upper : tuple of float
-        Of equal length; bounds are inclusive and may be infinite.
-    spread : tuple of float
-        How far users lie from the defaults: fits are drawn towards them by
-        ``((w - default) / spread)**2``, which makes the spread sqrt(2) standard deviations of
-        the prior. Infinite where nothing is known, which is also what leaving it out means.
-    ordered : tuple of pairs of int
-        Pairs (i, j) of parameters that must satisfy ``w[i] <= w[j]``.
-    """
-
+    # Of equal length; bounds are inclusive and may be infinite
     defaults: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
+    # How far users lie from the defaults: fits are drawn towards them by ``((w - default) /
+    # spread)**2``, which makes the spread sqrt(2) standard deviations of the prior. Infinite where
+    # nothing is known, which is also what leaving it out means
     spread: tuple[float, ...] = ()
+    # Pairs (i, j) of parameters that must satisfy ``w[i] <= w[j]``
     ordered: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -53,23 +46,11 @@ class ParameterSpace:
         return len(self.defaults)
 
     def checked(self, given: Sequence[float] | None, owner: str) -> tuple[float, ...]:
-        """Return `given` as floats, or the defaults where it is None.
-
-        Parameters
-        ----------
-        owner : str
-            Name of the algorithm, for the error.
-
-        Raises
-        ------
-        ConfigError
-            Listing every number that is missing, not finite, or out of bounds.
+        """Return `given` as floats, or the defaults where it is None; `owner` is for the error.
 
         Examples
         --------
         >>> space = ParameterSpace(defaults=(1.0, 2.0), lower=(0.0, 0.0), upper=(9.0, 9.0))
-        >>> space.checked(None, "example")
-        (1.0, 2.0)
         >>> space.checked([3, 10], "example")
         Traceback (most recent call last):
         ...

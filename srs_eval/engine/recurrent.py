@@ -22,24 +22,15 @@ _MATHS = NumpyMaths()
 class RecurrentModel:
     """Equations with numbers in them: a memory model with a forgetting curve.
 
-    Attributes
-    ----------
-    equations : Equations
-        The model as mathematics.
-    parameters : tuple of float
-        Its numbers, as many as the equations ask for.
-    learned : Learned
-        How they were found.
-
     Raises
     ------
     FitError
         If there are not as many parameters as the equations have.
     """
 
-    equations: Equations
-    parameters: tuple[float, ...]
-    learned: Learned = field(default_factory=Learned)
+    equations: Equations  # The model as mathematics
+    parameters: tuple[float, ...]  # Its numbers, as many as the equations ask for
+    learned: Learned = field(default_factory=Learned)  # How they were found
 
     def __post_init__(self) -> None:
         """Refuse the parameters of other equations, such as those of another version."""
@@ -49,13 +40,7 @@ class RecurrentModel:
             raise FitError(f"{name} has {expected} parameters, and {found} were given")
 
     def predict(self, reviews: Reviews, rows: IntArray) -> NDArray[np.float64]:
-        """Predict recall at each of `rows` from the card's reviews before it.
-
-        Returns
-        -------
-        p : float64 [len(rows)], in (0, 1)
-            NaN at a card's first review, where there is nothing to forget yet.
-        """
+        """Predict recall at each of `rows`; NaN at a card's first review."""
         packed = pack(reviews, until=rows)
         p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
         return uncertain(p.ravel()[packed.places_of(rows)])
@@ -63,18 +48,7 @@ class RecurrentModel:
     def predict_at(
         self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
     ) -> NDArray[np.float64]:
-        """Predict recall at other elapsed times, the history staying as it is.
-
-        Parameters
-        ----------
-        elapsed : float [len(rows), k]
-            Days since the card's previous review.
-
-        Returns
-        -------
-        p : float64 [len(rows), k], in (0, 1)
-            NaN at a card's first review.
-        """
+        """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
         before = states_before(self.equations, self.parameters, reviews, rows)
         state = tuple(column[:, None] for column in before)
         w = np.asarray(self.parameters)
@@ -97,13 +71,7 @@ class RecurrentModel:
 def states_before(
     equations: Equations, parameters: tuple[float, ...], reviews: Reviews, rows: IntArray
 ) -> NDArray[np.float64]:
-    """State of each row's card just before that review.
-
-    Returns
-    -------
-    float64 [len(state_names), len(rows)]
-        NaN at a card's first review.
-    """
+    """State [names, rows] of each row's card before that review; NaN at a first review."""
     packed = pack(reviews, until=rows)
     _, states = compiled(equations).walk(np.asarray(parameters), packed)
     places = packed.places_of(rows)

@@ -28,42 +28,25 @@ _EPSILON = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a model is trained by the public benchmark.
+    """How a model is trained by the public benchmark."""
 
-    Attributes
-    ----------
-    learning_rate, betas : float, pair of float
-        Of Adam; the rate falls to 0 along a cosine.
-    epochs, batch : int
-        Passes over the training reviews, and reviews per step.
-    keep : {"best", "last"}
-        Which of the parameters after each epoch (and before the first) are kept: those of
-        the lowest training loss, or the last.
-    sort : bool
-        Whether reviews are batched by the length of their history, rather than by time.
-    longest_history : int or None
-        Reviews with more earlier ones on their card are not trained on.
-    later_only : bool
-        Whether the first later-day review of each card is left out.
-    frozen : tuple of int
-        Parameters that keep their start.
-    penalty : float
-        Weight of the pull towards the start.
-    decimals : int or None
-        To which parameters are rounded in the end.
-    """
-
+    # Of Adam; the rate falls to 0 along a cosine
     learning_rate: float = 0.04
     betas: tuple[float, float] = (0.9, 0.999)
+    # Passes over the training reviews, and reviews per step
     epochs: int = 5
     batch: int = 512
+    # {"best", "last"}: Which of the parameters after each epoch (and before the first) are kept:
+    # those of the lowest training loss, or the last
     keep: Literal["best", "last"] = "best"
+    # Whether reviews are batched by the length of their history, rather than by time
     sort: bool = True
+    # Reviews with more earlier ones on their card are not trained on
     longest_history: int | None = 64
-    later_only: bool = False
-    frozen: tuple[int, ...] = ()
-    penalty: float = 0.0
-    decimals: int | None = 4
+    later_only: bool = False  # Whether the first later-day review of each card is left out
+    frozen: tuple[int, ...] = ()  # Parameters that keep their start
+    penalty: float = 0.0  # Weight of the pull towards the start
+    decimals: int | None = 4  # To which parameters are rounded in the end
 
     def trains_on(self, reviews: Reviews, rows: IntArray, cards: CardRows) -> BoolArray:
         """Mark the rows that are trained on."""
@@ -95,23 +78,10 @@ def train(
     space: ParameterSpace,
     recipe: Recipe,
 ) -> NDArray[np.float64]:
-    """Train as the public benchmark does.
+    """Train as the public benchmark does, from `start`, the centre of the penalty.
 
-    Parameters
-    ----------
-    rows : int [n]
-        Training reviews, in time order; the recipe must train on one of them at least.
-    weight : float [n]
-        What each counts.
-    start : float64 [parameters]
-        Where training starts, and the centre of the penalty.
-    penalty_matrix : float64 [parameters, parameters]
-        Of the penalty, before the recipe's own weight.
-
-    Raises
-    ------
-    FitError
-        If the training loss is not a finite number at any time.
+    The recipe must train on one of the rows, which are in time order, at least. It has a weight of
+    its own for the penalty.
     """
     cards = rows_by_card(reviews.card)
     kept = recipe.trains_on(reviews, rows, cards)
@@ -134,13 +104,7 @@ def descend(
     recipe: Recipe,
     space: ParameterSpace,
 ) -> NDArray[np.float64]:
-    """Walk down the losses of the batches, in shuffled order, and keep what the recipe says.
-
-    Raises
-    ------
-    FitError
-        If the loss of everything is not a finite number at any time.
-    """
+    """Walk down the losses of the batches, in shuffled order, and keep what the recipe says."""
     w = feasible(start, space)
     adam = Adam(recipe, len(w), steps=len(batches) * recipe.epochs)
     best, lowest = w, everything.gradient(w).loss
@@ -159,15 +123,7 @@ def descend(
 
 
 class Adam:
-    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine.
-
-    Parameters
-    ----------
-    size : int
-        Number of parameters.
-    steps : int
-        Steps until the rate is 0.
-    """
+    """Adam (Kingma & Ba 2015), its rate falling to 0 along a cosine over `steps`."""
 
     def __init__(self, recipe: Recipe, size: int, steps: int) -> None:
         self._recipe = recipe

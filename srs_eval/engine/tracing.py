@@ -19,37 +19,23 @@ _PUBLIC_SMALLEST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A model as expressions.
-
-    Attributes
-    ----------
-    parameters, states : tuple of Expression
-        What the equations call `w` and `state`.
-    elapsed, rating, weight : Expression
-        Facts of the review; weight is what its loss counts.
-    init : tuple of Expression
-        State after a first review.
-    p : Expression
-        Prediction at a further review.
-    step : tuple of Expression
-        State after it.
-    loss, loss_slope : Expression
-        Weighted log loss of the prediction, and its derivative by p.
-    public_loss, public_loss_slope : Expression
-        The same as the public trainer has them; they differ where p is nearly 0 or 1.
-    """
+    """A model as expressions."""
 
     graph: Graph
+    # What the equations call `w` and `state`
     parameters: tuple[Expression, ...]
     states: tuple[Expression, ...]
+    # Facts of the review; weight is what its loss counts
     elapsed: Expression
     rating: Expression
     weight: Expression
-    init: tuple[Expression, ...]
-    p: Expression
-    step: tuple[Expression, ...]
+    init: tuple[Expression, ...]  # State after a first review
+    p: Expression  # Prediction at a further review
+    step: tuple[Expression, ...]  # State after it
+    # Weighted log loss of the prediction, and its derivative by p
     loss: Expression
     loss_slope: Expression
+    # The same as the public trainer has them; they differ where p is nearly 0 or 1
     public_loss: Expression
     public_loss_slope: Expression
 
@@ -60,15 +46,7 @@ class Traced:
 
 
 def trace(equations: Equations) -> Traced:
-    """Run the equations on expressions.
-
-    Raises
-    ------
-    TypeError
-        If the equations branch on a value, which a graph cannot.
-    ValueError
-        If the number of states does not match their names.
-    """
+    """Run the equations on expressions."""
     graph = Graph()
     m = TracingMaths(graph)
     w = tuple(graph.leaf("parameter", index) for index in range(len(equations.parameters)))
@@ -136,10 +114,7 @@ def parameter_derivatives(
 ) -> list[dict[int, Expression]]:
     """Differentiate quantities of the parameters alone by each parameter.
 
-    Returns
-    -------
-    list of dict
-        For each quantity its derivatives, by index of the parameter; zeros are left out.
+    The derivatives of each quantity are by index of the parameter; zeros are left out.
     """
     index = {expression.number: number for number, expression in enumerate(traced.parameters)}
     one = traced.graph.constant(1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 from srs_eval.nouns import Fit, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
+from srs_eval.stats.resample import GROUPS
 
 OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]
@@ -40,7 +41,7 @@ class ScoredUser:
         The panel; NaN where a metric is not defined, and throughout where any fold is
         missing: the others would be other reviews than those other algorithms are scored on.
     predictions : Predictions or None
-        Of the folds whose fit worked. Millions of rows for many users: see `put_away`.
+        Of the folds whose fit worked.
     forgotten : int
         Scored reviews that were forgotten; 0 where any fold is missing.
     """
@@ -58,10 +59,6 @@ class ScoredUser:
     def is_complete(self) -> bool:
         """Whether no fold is missing."""
         return self.rows != ""
-
-    def put_away(self) -> ScoredUser:
-        """Return the same without predictions, which is small."""
-        return replace(self, predictions=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,8 @@ class OverUsers:
     metrics : mapping of str to MetricSummary
         The panel over the users without a missing fold.
     interval_over : str
-        What the intervals are over: ``users``, or ``cards and days`` of a single user.
+        What the intervals are over: ``users``, or ``cards and days`` of a single user. It also
+        says where pooled scores are over groups of users.
     thresholds : tuple of dict
         Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
         Empty where nothing is pooled.
@@ -160,31 +158,32 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     )
 
 
-def summarise_users(users: Sequence[ScoredUser], panel: Panel, of_users: OfUsers) -> OverUsers:
+def summarise_users(
+    scores: Scores,
+    panel: Panel,
+    of_users: OfUsers,
+    sums: Callable[[], PooledSums] | None = None,
+) -> OverUsers:
     """Summarise the scores of all users.
 
     Parameters
     ----------
-    users : sequence of ScoredUser
-        In the order of the source; their predictions are not used.
+    scores : Scores
+        In the order of the source.
     panel : Panel
         What was computed.
     of_users : callable
         Returns the predictions of the users that are complete, one after the other in the same
         order. Only called for a single user, and for a panel that wants pooled values.
+    sums : callable, optional
+        Returns the sums of the same users, added up in the same order. Several users are pooled
+        by these sums instead of predictions, but for metrics that need all rows.
     """
-    scores = _scores(users, panel)
-    together = _together(scores, panel, of_users)
+    together = _together(scores, panel, of_users, sums)
     over = "users" if together.of_single_user is None else "cards and days"
+    if together.are_grouped:
+        over = f"users (of pooled scores: {GROUPS:,} groups of users)"
     return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
-
-
-def _scores(users: Sequence[ScoredUser], panel: Panel) -> Scores:
-    tried = [user for user in users if any(fit.status != "skipped" for fit in user.fits)]
-    values = np.array([user.values for user in tried]).reshape(len(tried), len(panel.names))
-    reviews = np.array([user.reviews for user in tried], np.int64)
-    rows = tuple(user.rows for user in tried)
-    return Scores(tuple(user.user for user in tried), reviews, rows, panel.names, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +193,7 @@ class _Together:
     scores: Mapping[str, float]
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     of_single_user: Mapping[str, Interval] | None = None
+    are_grouped: bool = False
     thresholds: tuple[Mapping[str, float], ...] = ()
 
 
@@ -212,7 +212,9 @@ def _summary(scores: Scores, together: _Together, panel: Panel) -> Mapping[str, 
     )
 
 
-def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
+def _together(
+    scores: Scores, panel: Panel, of_users: OfUsers, sums: Callable[[], PooledSums] | None
+) -> _Together:
     """Score all reviews together, as far as the panel wants it.
 
     A single user's cards and days are resampled instead; where that user is what is left of
@@ -231,8 +233,13 @@ def _together(scores: Scores, panel: Panel, of_users: OfUsers) -> _Together:
             thresholds=() if sketch is None else threshold_rows(sketch, panel),
         )
     if panel.pooled:
-        pooled = pool(panel, of_users)
-        return _Together(pooled.scores, pooled.intervals, thresholds=pooled.thresholds)
+        pooled = pool(panel, of_users, None if sums is None else sums())
+        return _Together(
+            pooled.scores,
+            pooled.intervals,
+            are_grouped=pooled.are_grouped,
+            thresholds=pooled.thresholds,
+        )
     weighted = reviews @ values / reviews.sum()
     return _Together(
         {

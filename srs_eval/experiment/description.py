@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from srs_eval.cpu import common_level
+from srs_eval.engine.machine import target_cpu
 from srs_eval.nouns.when import when_of
 from srs_eval.tracking.run_facts import plug_in_versions
 
@@ -98,6 +100,7 @@ def described(
         "code_hash": _code_hash(built.values()),
         "when": when_of(built["algo"]),
         "python": platform.python_version(),
+        "cpu": target_cpu(),
         **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
         **plug_in_versions(targets(options)),
         **content["tags"],
@@ -118,6 +121,8 @@ def described(
 def config_hash(content: Mapping[str, Any]) -> str:
     """Return the digest of every setting that can change a number."""
     numbers = {key: content[key] for key in NUMBERS_DEPEND_ON if key in content}
+    if level := common_level():
+        numbers["cpu"] = level
     text = json.dumps(numbers, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -2,43 +2,128 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
 from tqdm import tqdm
 
 from srs_eval.compute import stopping
-from srs_eval.compute.interface import Compute
+from srs_eval.compute.interface import Compute, Tick
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.evaluate import Watch as OnStep
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.experiment.experiment import Experiment, checked_users
-from srs_eval.experiment.watching import Watch, report_means, step_callback
-from srs_eval.metrics.panel import Panel
-from srs_eval.nouns import Fit, User, when_of
+from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
+from srs_eval.metrics.pooled import PooledSums
+from srs_eval.nouns import Fit, Source, User, when_of
 from srs_eval.nouns.predictions import reviews_fingerprint
-from srs_eval.results.fit_counts import reason_of
-from srs_eval.results.partial import FinishedUsers
-from srs_eval.results.predicted import InMemory, Predicted
+from srs_eval.results.from_parts import PartFits, PartPredictions
+from srs_eval.results.parts import (
+    USERS,
+    Chunk,
+    Part,
+    Parts,
+    PartsInMemory,
+    chunk_size,
+    cut,
+    part_of,
+    pooled_sums,
+)
+from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
+from srs_eval.results.user_rows import AllUsers
 
 _NO_BAR = partial(tqdm, disable=True)
 
 
 class Store(Protocol):
-    """Keeps the result of each user as soon as there is one."""
+    """Keeps the part of each chunk as soon as there is one."""
 
-    def save(self, number: int, scored: ScoredUser) -> None:
-        """Keep a user, counted in the order of the source."""
+    def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
+        """Read the users of a part in a worker; None if it is to be made."""
 
-    def predicted(self, users: Sequence[User]) -> Predicted:
-        """Return the predictions of users that are kept, in the order given."""
+    def keep(self, chunk: Chunk, part: Part) -> Part | None:
+        """Keep a part in a worker; return it if it is to be sent to the parent."""
+
+    def receive(self, chunk: Chunk, part: Part | None) -> None:
+        """Keep in the parent what `keep` returned in a worker."""
+
+    def join(self, chunk: Chunk) -> None:
+        """Make one part of the parts of its users, where each was evaluated alone."""
+
+    def parts(self) -> Parts:
+        """Return the parts, to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDone:
+    """Result of a chunk, as it is sent to the parent.
+
+    Attributes
+    ----------
+    part : Part, optional
+        What the store wants to have sent.
+    watched : tuple of float
+        The metric of each user that a search watches; empty without a search.
+    has_died : bool
+        Whether its worker process died, and nothing is kept.
+    """
+
+    chunk: Chunk
+    part: Part | None = None
+    watched: tuple[float, ...] = ()
+    has_died: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateChunk:
+    """Evaluate the users of a chunk and keep their part, in the process that does the work.
+
+    A part that is there already is kept, unless the log of one of its users has changed.
+
+    Parameters
+    ----------
+    watched : str, optional
+        The metric that a search watches.
+    """
+
+    evaluate: EvaluateAndScore
+    store: Store
+    watched: str | None = None
+
+    def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
+        """Evaluate a chunk, calling `tick` after each fold."""
+        users = self.store.users_if_whole(chunk)
+        if users is None or not _logs_are(users, chunk, self.evaluate.evaluate.source):
+            return self.kept(chunk, [self.evaluate(user, tick) for user in chunk.users])
+        return self._done(chunk, users, None)
+
+    def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
+        """Keep the results of the users of a chunk."""
+        part = part_of(scored, self.evaluate.panel)
+        return self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
+
+    def crashed(self, chunk: Chunk, reason: str) -> ChunkDone:
+        """Keep the failure of a user who was evaluated alone; nothing for several users."""
+        if len(chunk.users) > 1:
+            return ChunkDone(chunk, has_died=True)
+        (user,) = chunk.users
+        fit = Fit(user, -1, "failed", f"user {user}: {reason}")
+        failed = UserEvaluation(user, (fit,), None, ReviewLog())
+        return self.kept(chunk, [score_user(failed, self.evaluate.panel)])
+
+    def _done(self, chunk: Chunk, users: pa.Table, part: Part | None) -> ChunkDone:
+        if self.watched is None:
+            return ChunkDone(chunk, part)
+        column = self.evaluate.panel.names.index(self.watched)
+        return ChunkDone(chunk, part, tuple(row[column] for row in users["values"].to_pylist()))
 
 
 def evaluate(
@@ -47,11 +132,12 @@ def evaluate(
     *,
     compute: Compute | None = None,
     store: Store | None = None,
-    done: Mapping[User, ScoredUser] | None = None,
+    chunks: Sequence[Chunk] | None = None,
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
+    stay: Path | None = None,
 ) -> Result:
-    """Evaluate an algorithm on users; nothing is printed, written or logged.
+    """Evaluate an algorithm on users; nothing is printed or logged.
 
     Parameters
     ----------
@@ -63,12 +149,14 @@ def evaluate(
         Where users are evaluated; one after the other in this process by default.
     store : Store, optional
         Keeps what was predicted; in memory by default.
-    done : mapping of user to ScoredUser, optional
-        Users whom the store has already.
+    chunks : sequence of Chunk, optional
+        The same users, as they are evaluated and kept together.
     progress : callable, optional
         Makes the progress bar over fits, such as `tqdm.auto.tqdm`; none is shown by default.
     watch : Watch, optional
         Is called with the metric of a search while the evaluation goes on.
+    stay : Path, optional
+        Folder of the run, if its parts stay there.
 
     Raises
     ------
@@ -77,61 +165,68 @@ def evaluate(
     Pruned
         If `watch` raises it.
     """
-    users = checked_users(experiment.source) if users is None else list(users)
-    store = InMemory() if store is None else store
-    scored = _evaluate_users(
-        experiment, users, compute or Serial(), store, dict(done or {}), progress, watch
+    if chunks is None:
+        users = checked_users(experiment.source) if users is None else users
+        chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
+    store = PartsInMemory() if store is None else store
+    evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch)
+    return gathered(experiment, chunks, store, stay)
+
+
+def gathered(
+    experiment: Experiment, chunks: Sequence[Chunk], store: Store, stay: Path | None = None
+) -> Result:
+    """Return the result of chunks of users who have been evaluated.
+
+    Parameters
+    ----------
+    stay : Path, optional
+        As for `evaluate`.
+    """
+    names, panel = [chunk.name for chunk in chunks], experiment.panel
+    parts = store.parts()
+    fitted = PartFits(parts, names)
+    return result_of(
+        experiment,
+        AllUsers.of((parts.read(name, USERS) for name in names), panel.names),
+        fitted if stay else tuple(fitted),
+        PartPredictions(parts, names, stay),
+        partial(pooled_sums, parts, names, panel),
     )
-    return result_of(experiment, scored, store.predicted(users))
 
 
-def done_before(
-    experiment: Experiment, users: Sequence[User], kept: FinishedUsers
-) -> dict[User, ScoredUser]:
-    """Return the users that are finished and whose log is still the same."""
-    done = {}
-    for number, user in enumerate(users):
-        scored = kept.load(number, user)
-        if scored is not None and scored.log.fingerprint:
-            with suppress(SrsEvalError):  # what cannot be read now is evaluated, and fails, now
-                log = experiment.source.read(user)
-                if reviews_fingerprint(log) == scored.log.fingerprint:
-                    done[user] = scored
-    return done
-
-
-def result_of(experiment: Experiment, scored: Sequence[ScoredUser], predicted: Predicted) -> Result:
+def result_of(
+    experiment: Experiment,
+    users: AllUsers,
+    fitted: Sequence[Fit],
+    predicted: Predicted,
+    sums: Callable[[], PooledSums] | None = None,
+) -> Result:
     """Summarise over users.
 
     Parameters
     ----------
-    scored : sequence of ScoredUser
-        In the order of the source.
-    predicted : Predicted
-        Their predictions.
+    sums : callable, optional
+        Returns the sums of the users without a missing fold, for pooled scores; by default they
+        are computed from the predictions.
     """
-    complete = [user.user for user in scored if user.is_complete]
-    over = summarise_users(scored, experiment.panel, partial(predicted.of, complete))
-    fits = tuple(fit for user in scored for fit in user.fits)
-    counts = Counter(fit.status for fit in fits)
-    left_out: Counter[str] = Counter()
-    for user in scored:
-        left_out.update(user.log.left_out)
-    algorithm, protocol = experiment.algorithm, experiment.protocol
+    of_users = partial(predicted.of, users.complete)
+    over = summarise_users(users.scores, experiment.panel, of_users, sums)
+    algorithm, protocol, counts = experiment.algorithm, experiment.protocol, users.counts
     facts = Summary(
         algo=type(algorithm).__name__,
         label=type(algorithm).__name__,
         data=experiment.source.name,
         protocol=protocol.name,
         is_validation=bool(getattr(protocol, "is_validation", False)),
-        users=len(complete),
+        users=len(users.complete),
         reviews=int(over.scores.reviews.sum()),
-        forgotten=sum(user.forgotten for user in scored),
-        fits=len(fits),
+        forgotten=counts["forgotten"],
+        fits=counts["fits"],
         failed=counts["failed"],
         fallback=counts["fallback"],
         skipped=counts["skipped"],
-        not_converged=sum(fit.predicts and not fit.converged for fit in fits),
+        not_converged=counts["not_converged"],
         metrics=over.metrics,
         thresholds=over.thresholds,
         interval_over=over.interval_over,
@@ -139,42 +234,59 @@ def result_of(experiment: Experiment, scored: Sequence[ScoredUser], predicted: P
         sees_truth=algorithm.sees_truth,
         pretrained=bool(getattr(algorithm, "pretrained", False)),
         seed=experiment.seed,
-        left_out=dict(left_out),
-        notes=tuple(f"user {user.user}: {note}" for user in scored for note in user.log.notes),
-        fit_notes=tuple(reason_of(fit) for fit in {f.user: f for f in fits}.values() if fit.reason),
-        data_fingerprint=_digest(user.log.fingerprint for user in scored),
+        left_out=users.left_out,
+        notes=(*getattr(experiment.source, "remarks", tuple)(), *users.notes),
+        fit_notes=users.fit_notes,
+        data_fingerprint=users.fingerprint,
         rows_fingerprint=over.scores.fingerprint,
     )
-    read = sum(user.log.reviews for user in scored)
-    return Result(facts, over.scores, fits, predicted, reviews_read=read)
+    return Result(facts, over.scores, fitted, predicted, reviews_read=counts["reviews_read"])
 
 
-def _evaluate_users(
+def evaluate_chunks(
     experiment: Experiment,
-    users: Sequence[User],
+    chunks: Sequence[Chunk],
     compute: Compute,
     store: Store,
-    done: dict[User, ScoredUser],
-    progress: Callable[..., tqdm[Any]],
-    watch: Watch | None,
-) -> list[ScoredUser]:
-    """Evaluate every user that is not yet done; predictions are kept in the store alone."""
-    number = {user: position for position, user in enumerate(users)}
-    on_step = step_callback(watch, experiment, users)
-    reported = report_means(watch, experiment.panel, users, done, 0) if on_step is None else 0
-    work = EvaluateAndScore(
-        EvaluateUser(
-            experiment.source,
-            experiment.algorithm,
-            experiment.protocol,
-            seed=experiment.seed,
-            curves=experiment.curves_per_user,
+    progress: Callable[..., tqdm[Any]] = _NO_BAR,
+    watch: Watch | None = None,
+) -> None:
+    """Evaluate the users of chunks; the results are in the store alone.
+
+    A chunk whose worker died is evaluated user by user, so that it costs one user only.
+    """
+    on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
+    means = None if on_step else RunningMeans.of(watch, chunks)
+    work = EvaluateChunk(
+        EvaluateAndScore(
+            EvaluateUser(
+                experiment.source,
+                experiment.algorithm,
+                experiment.protocol,
+                seed=experiment.seed,
+                curves=experiment.curves_per_user,
+            ),
+            experiment.panel,
+            watched=on_step is not None,
         ),
-        experiment.panel,
-        watched=on_step is not None,
+        store,
+        watched=None if means is None else means.metric,
     )
-    folds = experiment.protocol.folds
-    with progress(total=len(users) * folds, initial=len(done) * folds) as bar:
+    evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
+
+
+def evaluate_with(
+    work: EvaluateChunk,
+    chunks: Sequence[Chunk],
+    compute: Compute,
+    folds: int,
+    progress: Callable[..., tqdm[Any]] = _NO_BAR,
+    on_step: OnStep | None = None,
+    means: RunningMeans | None = None,
+) -> None:
+    """Have chunks evaluated; those whose worker died again, user by user."""
+    total, finished = folds * sum(len(chunk.users) for chunk in chunks), 0
+    with progress(total=total, initial=0) as bar:
 
         def tick(*step: Any) -> None:
             stopping.check()
@@ -183,22 +295,33 @@ def _evaluate_users(
             else:
                 bar.update()
 
-        crashed = partial(_crashed, experiment.panel)
-        todo = [user for user in users if user not in done]
-        for scored in compute.map(work, todo, on_crash=crashed, tick=tick):
-            stopping.check()
-            store.save(number[scored.user], scored)
-            done[scored.user] = scored.put_away()
-            bar.update(max(len(done) * folds - bar.n, 0))
-            if on_step is None:
-                reported = report_means(watch, experiment.panel, users, done, reported)
-    return [done[user] for user in users]
+        def died(todo: Sequence[Chunk]) -> list[Chunk]:
+            nonlocal finished
+            apart = []
+            for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
+                stopping.check()
+                if each.has_died:
+                    apart.append(each.chunk)
+                    continue
+                work.store.receive(each.chunk, each.part)
+                finished += folds * len(each.chunk.users)
+                bar.update(max(finished - bar.n, 0))
+                if means is not None:
+                    means.add(each.chunk.users, each.watched)
+            return apart
+
+        apart = died(chunks)
+        died([single for chunk in apart for single in chunk.taken_apart()])
+        for chunk in apart:
+            work.store.join(chunk)
 
 
-def _crashed(panel: Panel, user: User, reason: str) -> ScoredUser:
-    fit = Fit(user, -1, "failed", f"user {user}: {reason}")
-    return score_user(UserEvaluation(user, (fit,), None, ReviewLog()), panel)
-
-
-def _digest(fingerprints: Iterator[str]) -> str:
-    return hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:16]
+def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:
+    """Whether the logs of users are those that were evaluated before."""
+    for user, fingerprint in zip(chunk.users, users["fingerprint"].to_pylist(), strict=True):
+        try:
+            if not fingerprint or reviews_fingerprint(source.read(user)) != fingerprint:
+                return False
+        except SrsEvalError:  # what cannot be read now is evaluated, and fails, now
+            return False
+    return True

@@ -12,25 +12,25 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import ConfigError, Pruned
-from srs_eval.experiment.evaluate import done_before, evaluate
+from srs_eval.errors import Pruned
+from srs_eval.experiment.evaluate import evaluate, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.log_items import facts_after, facts_before
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
-from srs_eval.nouns import User
+from srs_eval.experiment.shards import evaluate_shard, finished_before, require_all
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import reason_of
-from srs_eval.results.partial import FinishedUsers
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
 from srs_eval.text.console import complain, say
 from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
-USERS = "users"
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
@@ -38,10 +38,10 @@ _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A job that came to its end, and its result."""
+    """A job that came to its end, and its result; a shard has none."""
 
     outcome: JobOutcome
-    result: Result
+    result: Result | None = None
 
 
 def run_job(plan: Plan) -> Done:
@@ -57,9 +57,11 @@ def run_job(plan: Plan) -> Done:
         If the search this job is part of ends it early.
     """
     about, options = plan.about, plan.options
-    kept = FinishedUsers(options.folder / USERS, about.stamp)
+    if options.shard is not None:
+        return Done(evaluate_shard(plan, options.shard, _BAR))
+    kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above)
     if options.resume and not kept.is_begun:
-        finished = _finished_before(plan)
+        finished = finished_before(plan)
         if finished is not None:
             kept.remove()  # what a kill has left of its removal
             say(f"{about.label} was finished before: {options.folder}")
@@ -67,12 +69,18 @@ def run_job(plan: Plan) -> Done:
     kept.check(resume=options.resume)
     users = checked_users(plan.experiment.source)
     say(announcement(plan, len(users)))
+    if options.is_merge:
+        require_all(users, kept)
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
     with _tracked(plan) as run:
-        kept.open(resume=options.resume)
+        kept.open(
+            resume=options.resume,
+            chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),
+        )
+        chunks = cut(users, kept.chunk)
         (options.folder / SUMMARY).unlink(missing_ok=True)  # it marks a finished run
-        result = _evaluated(plan, users, kept)
+        result = _evaluated(plan, chunks, kept, len(users))
         _remove_figures(options.folder)
         result = results.save(result, options.folder)
         drawn = draw(plan, result) if options.figures and result.complete else {}
@@ -81,7 +89,7 @@ def run_job(plan: Plan) -> Done:
         options.tracker.log(facts_after(plan, result, drawn, against))
         run.end = "failed" if result.facts.failed else "finished"
     # Only now: if the tracker failed, nothing needs to be fitted again.
-    kept.remove()
+    kept.end(chunks if kept.stays(len(users)) else ())
     say()
     if options.is_single:
         say(_where(plan, result, run.links, has_figures=bool(drawn)))
@@ -111,40 +119,29 @@ def draw(plan: Plan, result: Result) -> dict[str, list[Path]]:
     )
 
 
-def _evaluated(plan: Plan, users: Sequence[User], kept: FinishedUsers) -> Result:
+def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int) -> Result:
     """Evaluate the users that are not yet done, and name the result as the plan does."""
-    experiment, about, options = plan.experiment, plan.about, plan.options
-    done = done_before(experiment, users, kept) if options.resume else {}
-    if done:
-        say(f"{len(done)} of {len(users)} users were done before")
+    about, options = plan.about, plan.options
+    stay = options.folder if kept.stays(users) else None
+    if options.is_merge:
+        result = gathered(plan.experiment, chunks, kept, stay)
+        return result.described(about.algo, about.label, about.data, about.tags)
+    if done := kept.done(chunks):
+        say(f"{done} of {users} users were done before")
     try:
         result = evaluate(
-            experiment,
-            users,
+            plan.experiment,
             compute=options.compute,
             store=kept,
-            done=done,
+            chunks=chunks,
             progress=_BAR,
             watch=options.trial,
+            stay=stay,
         )
     except Pruned:
         kept.remove()
         raise
     return result.described(about.algo, about.label, about.data, about.tags)
-
-
-def _finished_before(plan: Plan) -> Result | None:
-    """Return the result of this very job in this folder, if no fit of it has failed."""
-    folder = plan.options.folder
-    if not (folder / SUMMARY).is_file():
-        return None
-    result = results.load(folder)
-    if not plan.about.is_of(result.facts.tags):
-        raise ConfigError(
-            f"resume=true: {folder} holds the results of other settings or other code; "
-            "give the same, or another hydra.run.dir"
-        )
-    return result if result.facts.failed == 0 else None
 
 
 def _remove_figures(folder: Path) -> None:

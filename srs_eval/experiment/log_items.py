@@ -21,6 +21,7 @@ from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import RESULTS
 from srs_eval.results.fit_counts import fits_in_words
+from srs_eval.results.parts import PARTS
 from srs_eval.results.result import Result
 from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
@@ -99,6 +100,8 @@ def facts_after(
     for name in RESULTS:
         if (plan.options.folder / name).is_file():
             yield ArtifactFile(plan.options.folder / name, "results")
+    if result.predicted.stay_in(plan.options.folder):  # too large to be sent
+        yield Tag("parts", str((plan.options.folder / PARTS).absolute()))
     if getattr(plan.options.tracker, "model", False):
         yield from learned_model(plan, result)
     yield Description(describe(plan, result))
@@ -119,7 +122,7 @@ def describe(plan: Plan, result: Result) -> str:
         f"seed {facts.seed}. Predictions are made {IN_WORDS[facts.when]}.",
         "",
         f"{facts.reviews:,} scored reviews of {facts.users} users; "
-        f"fits: {fits_in_words(result.fitted)}.",
+        f"fits: {fits_in_words(facts.fit_counts)}.",
         "",
         f"| metric | mean over users | 99 % over {facts.interval_over} | pooled | users |",
         "|---|---:|---:|---:|---:|",

@@ -16,6 +16,7 @@ from srs_eval.comparison.selection import (
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
+from srs_eval.compute.shard import ALL, Shard
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import RunDescription, described
 from srs_eval.experiment.experiment import Experiment
@@ -27,7 +28,7 @@ from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
-_NOT_NEGATIVE = ("seed", "curves_per_user")
+_NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,12 @@ class RunOptions:
         Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
         The place of the job in a search.
+    parts_above : int
+        The predictions of more users than this stay in parts.
+    shard : Shard, optional
+        The share of the users that is evaluated, if it is not all of them.
+    is_merge : bool
+        Whether to take what shards have evaluated.
     """
 
     folder: Path
@@ -62,6 +69,14 @@ class RunOptions:
     baseline: Path | None = None
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
+    parts_above: int = 1000
+    shard: Shard | None = None
+    is_merge: bool = False
+
+    @property
+    def run_folder(self) -> Path:
+        """Folder of the run; that of a shard is in it."""
+        return self.folder if self.shard is None else self.folder.parents[1]
 
     @property
     def is_single(self) -> bool:
@@ -132,6 +147,9 @@ def make_plan(
         baseline=_finished_run(content.get("baseline"), folder),
         sweep_folder=sweep_folder,
         trial=trial,
+        parts_above=content["parts_above"],
+        shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
+        is_merge=content["shard"] == ALL,
     )
     return Plan(
         experiment, described(built, content, choices, usual=usual, further_tags=tags), options
@@ -144,7 +162,7 @@ def _in_own_process(compute: Compute) -> Compute:
     What an algorithm keeps outside its models (in a module, in a class) ends with them, so that no
     job learns from the test rows of another.
     """
-    return Processes(workers=1) if isinstance(compute, Serial) else compute
+    return Processes(1, compute.chunk) if isinstance(compute, Serial) else compute
 
 
 def _sweep_tags(

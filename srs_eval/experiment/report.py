@@ -59,7 +59,7 @@ def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
     users, fits = result.facts.users, result.fitted
     lines = [
         f"{_reviews(result)}; {users:,} of {len({fit.user for fit in fits}):,} users complete; "
-        f"fits: {fits_in_words(fits)}"
+        f"fits: {fits_in_words(result.facts.fit_counts)}"
     ]
     lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
     lines += _notes(result.facts.notes)

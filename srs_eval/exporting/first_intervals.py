@@ -19,13 +19,9 @@ def first_intervals(
 ) -> dict[str, float | None]:
     """Return the days until recall has fallen to `retention` after a first review, by rating.
 
-    The forgetting curve is solved, whatever its form. In FSRS v4 to 6, 90 % is reached after
-    the stability; in FSRS-7, whose curve is a mixture, no stability in the state says when.
-
-    Returns
-    -------
-    dict
-        None where recall does not fall to `retention` between 1e-9 and 1e9 days.
+    The forgetting curve is solved, whatever its form; None where that takes less than 1e-9 or more
+    than 1e9 days. In FSRS v4 to 6, 90 % is reached after the stability; in FSRS-7, whose curve is a
+    mixture, no stability in the state says when.
 
     Examples
     --------

@@ -21,38 +21,21 @@ _NAMED_AT_MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """One fit, and what should be known of the run it comes from.
+    """One fit, and what should be known of the run it comes from."""
 
-    Attributes
-    ----------
-    fit : Fit
-        Its parameters, and how it went.
-    last_fold : int
-        The last fold of the user, which has learned from most.
-    algorithm, protocol, data : str
-        What was run.
-    options : mapping
-        The algorithm's resolved configuration.
-    log_loss : float, optional
-        Of all scored reviews of the user, over all folds; None where the run did not keep it.
-    scored : int
-        Number of those.
-    package_version : str
-        Of srs_eval, when the run was made.
-    part : Part, optional
-        The part of the fit that this is, such as that of a preset.
-    """
-
-    fit: Fit
-    last_fold: int
+    fit: Fit  # Its parameters, and how it went
+    last_fold: int  # The last fold of the user, which has learned from most
+    # What was run
     algorithm: str
     protocol: str
     data: str
+    # The algorithm's resolved configuration
     options: Mapping[str, Any] = field(default_factory=dict)
+    # Of all scored reviews of the user, over all folds; None where the run did not keep it
     log_loss: float | None = None
-    scored: int = 0
-    package_version: str = ""
-    part: Part | None = None
+    scored: int = 0  # Number of those
+    package_version: str = ""  # Of srs_eval, when the run was made
+    part: Part | None = None  # The part of the fit that this is, such as that of a preset
 
     @property
     def version(self) -> FsrsVersion | None:
@@ -80,25 +63,10 @@ class Fitted:
 
 
 class RunFits:
-    """The fits of a run, and what should be known of them.
+    """The fits of a run, at least one, and what should be known of them.
 
-    Parameters
-    ----------
-    place : str
-        Folder of the run, or its label, for messages.
-    fits : sequence of Fit
-        All of them.
-    facts : Summary
-        What was run.
-    options : mapping
-        The algorithm's resolved configuration.
-    scores : Scores, optional
-        Scores of the users.
-
-    Raises
-    ------
-    ConfigError
-        If there are no fits.
+    `place` is the run's folder or label, for messages; `options` are the algorithm's resolved
+    configuration.
     """
 
     def __init__(
@@ -119,18 +87,7 @@ class RunFits:
 
     @classmethod
     def read(cls, folder: Path) -> RunFits:
-        """Read the fits of a finished run.
-
-        Parameters
-        ----------
-        folder : Path
-            With the run's configuration, which Hydra writes.
-
-        Raises
-        ------
-        ConfigError
-            If it is not such a folder, saying what was found instead.
-        """
+        """Read the fits of a finished run from its folder, configuration included."""
         _require_fits(folder)
         result = load(folder)
         options = _algorithm_options(folder)
@@ -142,13 +99,7 @@ class RunFits:
         return tuple(self._fits)
 
     def user(self, wanted: str | None) -> User:
-        """Find the user who was asked for, or the only one.
-
-        Raises
-        ------
-        ConfigError
-            If there is no such user, or several and none was asked for.
-        """
+        """Find the user who was asked for, or the only one."""
         users = self.users
         if wanted is None and len(users) == 1:
             return users[0]
@@ -163,15 +114,7 @@ class RunFits:
         return found[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
-        """Return the fit of a user's fold, by default of the last one.
-
-        Raises
-        ------
-        ConfigError
-            If there is no such fold.
-        FitError
-            If the fit failed or was skipped.
-        """
+        """Return the fit of a user's fold, by default of the last one."""
         fits = self._fits[user]
         last = max(fits)
         if fold is not None and fold not in fits:

@@ -41,24 +41,13 @@ _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """A fit as an app reads it.
+    """A fit as an app reads it."""
 
-    Attributes
-    ----------
-    text : str
-        What the app reads.
-    learned : str
-        How many reviews it was learned from, and how many it has not seen.
-    use : callable
-        Says in one line what to do with it, given the file it is in; None where it was printed.
-    notes : tuple of str
-        What should be known of it.
-    """
-
-    text: str
-    learned: str
+    text: str  # What the app reads
+    learned: str  # How many reviews it was learned from, and how many it has not seen
+    # Says in one line what to do with it, given the file it is in; None where it was printed
     use: Callable[[Path | None], str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # What should be known of it
 
     def __str__(self) -> str:
         """Return what the app reads."""
@@ -66,13 +55,7 @@ class HandOver:
 
 
 def for_anki(fitted: Fitted) -> HandOver:
-    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own.
-
-    Raises
-    ------
-    ConfigError
-        If Anki does not read the algorithm's parameters.
-    """
+    """Return the list for Anki's field "FSRS parameters", one for each preset that has its own."""
     fits = fitted.standalone()
     known = [_read_by_apps(fit, "anki") for fit in fits]
     lists = [", ".join(f"{n:.{_ANKI_DECIMALS}f}" for n in fit.fit.parameters) for fit in fits]
@@ -95,11 +78,6 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
     """Return what ``Scheduler.from_json`` of py-fsrs 6 reads.
 
     Where groups have parameters of their own, it is an object with a scheduler for each.
-
-    Raises
-    ------
-    ConfigError
-        If py-fsrs cannot be the same model.
     """
     fits = fitted.standalone()
     schedulers = [_py_fsrs_scheduler(fit) for fit in fits]
@@ -135,13 +113,7 @@ def _py_fsrs_scheduler(fitted: Fitted) -> dict[str, Any]:
 
 
 def for_anyone(fitted: Fitted) -> HandOver:
-    """Return the fit as plain JSON, whatever the algorithm is.
-
-    Raises
-    ------
-    ConfigError
-        If the algorithm keeps no parameters.
-    """
+    """Return the fit as plain JSON, whatever the algorithm is."""
     _require_parameters(fitted)
     for one in fitted.standalone():
         _require_number_of_parameters(one, "json")

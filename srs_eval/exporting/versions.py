@@ -33,31 +33,16 @@ _SAME_DAY_HARD = (
 
 @dataclass(frozen=True, slots=True)
 class FsrsVersion:
-    """A version of FSRS, and its treatment by apps.
+    """A version of FSRS, and its treatment by apps."""
 
-    Attributes
-    ----------
-    name : str
-        What people call it.
-    equations : Equations
-        The model as mathematics.
-    read_by_apps : bool
-        Whether an app schedules with its parameters.
-    s_is_s90 : bool
-        Whether its stability is the interval at which it predicts 90 %.
-    as_fsrs6 : tuple of float, optional
-        What is put behind the parameters to make the same model of FSRS-6; None where its
-        difficulty or its curve is another.
-    differences : tuple of str
-        Where apps do otherwise than the model.
-    """
-
-    name: str
-    equations: Equations
-    read_by_apps: bool = True
-    s_is_s90: bool = True
+    name: str  # What people call it
+    equations: Equations  # The model as mathematics
+    read_by_apps: bool = True  # Whether an app schedules with its parameters
+    s_is_s90: bool = True  # Whether its stability is the interval at which it predicts 90 %
+    # What is put behind the parameters to make the same model of FSRS-6; None where its difficulty
+    # or its curve is another
     as_fsrs6: tuple[float, ...] | None = None
-    differences: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()  # Where apps do otherwise than the model
 
     @property
     def numbers(self) -> int:

@@ -30,19 +30,12 @@ LOG_BINS = 20
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A geometric scale: values between two powers of `base` are rounded to one value.
+    """A geometric scale: values between two powers of `base` are rounded to one value."""
 
-    Attributes
-    ----------
-    factor, base : float
-        A value in [base**k, base**(k + 1)) becomes round(factor * base**k, decimals).
-    decimals : int
-        Decimals kept; different powers may become equal, and then share their bin.
-    """
-
+    # A value in [base**k, base**(k + 1)) becomes round(factor * base**k, decimals)
     factor: float
     base: float
-    decimals: int = 0
+    decimals: int = 0  # Decimals kept; different powers may become equal, and then share their bin
 
     def rounded(self, values: ArrayLike) -> FloatArray:
         """Round values above 0 on this scale."""
@@ -113,19 +106,12 @@ def log_bins(p: ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class FactSums:
-    """Adds up reviews that are alike in interval, number of reviews and lapses.
-
-    Parameters
-    ----------
-    scales : BinScales
-        What is alike.
-    """
+    """Adds up reviews that are alike in interval, number of reviews and lapses, by some scales."""
 
     scales: BinScales = FSRS_OPTIMIZER
 
     @property
     def cells(self) -> int:
-        """Number of bins."""
         scales = self.scales
         return scales.interval.count * scales.reviews.count * (scales.lapses.count + 1)
 
@@ -156,7 +142,6 @@ class LogBinSums(ResidualSums):
     cells: ClassVar[int] = LOG_BINS
 
     def cell(self, predictions: Predictions) -> IntArray:
-        """Find the bin of each prediction."""
         return log_bins(predictions.p)
 
 
@@ -194,7 +179,6 @@ class RmseBins(SketchMetric):
     needs: ClassVar[tuple[Sums, ...]] = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return math.sqrt(_mean_square(sketch[self.needs[0]]))
 
 
@@ -218,7 +202,6 @@ class RmseBinsFloor(SketchMetric):
     needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return math.sqrt(_mean_variance(sketch[FactSums()]))
 
 
@@ -230,7 +213,6 @@ class RmseBinsDebiased(SketchMetric):
     needs = (FactSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = sketch[FactSums()]
         excess = _mean_square(totals) - _mean_variance(totals)
         return math.sqrt(max(0.0, excess)) if not math.isnan(excess) else math.nan

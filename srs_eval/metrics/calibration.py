@@ -32,7 +32,6 @@ class MeanBias(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = score_totals(sketch)
         return totals.residual / totals.n
 
@@ -50,7 +49,6 @@ class EqualBinSums(ResidualSums):
     cells: int
 
     def cell(self, predictions: Predictions) -> IntArray:
-        """Find the bin of each prediction."""
         p = predictions.p.astype(np.float64, copy=False)
         return np.minimum((p * self.cells).astype(np.int64), self.cells - 1)
 
@@ -94,10 +92,8 @@ class Ece(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        """Sums in its bins."""
         return (EqualBinSums(self.bins),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         count, residual = sketch[self.needs[0]].T
         return float(np.abs(residual).sum() / count.sum())

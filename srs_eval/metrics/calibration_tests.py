@@ -15,36 +15,22 @@ from srs_eval.metrics.tally import Tally
 class CumulativeDifferences:
     """Extremes of the running sum of outcome minus prediction, in order of prediction.
 
-    Attributes
-    ----------
-    kuiper : float
-        Range of the running sum as a share of the reviews, in [0, 1]: the largest error, in
-        recalls per review of all, over any stretch of predictions (ECCE-R).
-    ks : float
-        Largest absolute value of the same: over any stretch that begins at 0 (ECCE-MAD).
-
     References
     ----------
     Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), arXiv:2205.09680; Tygert (2022),
     arXiv:2202.00100.
     """
 
+    # Range of the running sum as a share of the reviews, in [0, 1]: the largest error, in recalls
+    # per review of all, over any stretch of predictions (ECCE-R)
     kuiper: float
-    ks: float
+    ks: float  # Largest absolute value of the same: over any stretch that begins at 0 (ECCE-MAD)
 
 
 def cumulative_of(counted: Tally) -> CumulativeDifferences:
     """Sum outcome minus prediction, from the lowest prediction to the highest.
 
     Equal predictions are added at once, so that their order cannot matter.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> p, recalled = np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, True, True, False])
-    >>> found = cumulative_of(tally(p, recalled))
-    >>> round(found.kuiper, 6), round(found.ks, 6)
-    (0.15, 0.15)
     """
     n = counted.n
     if not n > 0:
@@ -74,7 +60,6 @@ class SpiegelhalterZ(SketchMetric):
     name, better, section = "spiegelhalter_z", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         counted, tilt = sketch.tally, 1 - 2 * sketch.tally.p
         variance = float((tilt * tilt * counted.p * (1 - counted.p)) @ counted.count)
         if not variance > 0:
@@ -89,7 +74,6 @@ class EcceKuiper(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(cumulative_of).kuiper
 
 
@@ -100,5 +84,4 @@ class EcceKs(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(cumulative_of).ks

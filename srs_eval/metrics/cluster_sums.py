@@ -7,12 +7,13 @@ of them by how often it is drawn, so all resamples of all metrics are one matrix
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from srs_eval.metrics.curve_rows import CurveMetric, reviews_of_curves
@@ -20,7 +21,7 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.prediction_cells import PredictionCells, tally_of_cells
 from srs_eval.metrics.sketch import ReviewMean, ReviewMeanSums, Sketch, SketchMetric, sums_of
 from srs_eval.metrics.sums import Sums, Totals, add_up
-from srs_eval.nouns import FloatArray, IntArray, Metric, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric, Predictions
 from srs_eval.nouns.predictions import select
 
 # Clusters added up at once, and the share of sums that are not 0 from which on a table of all
@@ -30,19 +31,11 @@ BLOCK, DENSE = 500, 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the table the sums of one kind stand.
-
-    Attributes
-    ----------
-    begin : int
-        Column of the first cell.
-    columns : int
-        Numbers in each cell.
-    """
+    """Where in the table the sums of one kind stand."""
 
     sums: Sums
-    begin: int
-    columns: int
+    begin: int  # Column of the first cell
+    columns: int  # Numbers in each cell
 
     @property
     def end(self) -> int:
@@ -58,63 +51,17 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """Sums of some clusters, in the columns that are not 0 for all of them.
-
-    Attributes
-    ----------
-    sums : float64 [clusters, used], or a sparse array where most of it is 0
-    columns : int64 [used], increasing
-    """
-
-    sums: FloatArray | csr_array
-    columns: IntArray
-
-    @classmethod
-    def of(cls, places: Sequence[_Place], totals: Sequence[Totals]) -> _Block:
-        """Build a block from the sums of some clusters."""
-        groups = len(totals[0].values)
-        tables, columns = [], []
-        for place, total in zip(places, totals, strict=True):
-            first = place.begin + total.cell * place.columns
-            columns.append(np.add.outer(first, np.arange(place.columns)).ravel())
-            tables.append(total.values.reshape(groups, -1))
-        sums = np.concatenate(tables, axis=1)
-        is_full = np.count_nonzero(sums) > DENSE * sums.size
-        return cls(sums if is_full else csr_array(sums), np.concatenate(columns))
-
-    @property
-    def filled(self) -> int:
-        """Numbers that are not 0, or may not be."""
-        return self.sums.nnz if isinstance(self.sums, csr_array) else self.sums.size
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """Sums for each cluster, from which the mergeable metrics of a panel are computed.
+    """Sums for each cluster, from which the mergeable metrics of a panel are computed."""
 
-    Attributes
-    ----------
-    panel : Panel
-        The metrics.
-    cells : PredictionCells
-        What the predictions are counted in.
-    places : tuple
-        What the columns of the table are.
-    blocks : tuple
-        Sums in each cell, of some clusters each.
-    curves : float64 [clusters, curve metrics, 2]
-        Sum and number of the defined scores of forgetting curves.
-    """
-
-    panel: Panel
-    cells: PredictionCells
-    places: tuple[_Place, ...]
-    blocks: tuple[_Block, ...]
+    panel: Panel  # The metrics
+    cells: PredictionCells  # What the predictions are counted in
+    places: tuple[_Place, ...]  # What the columns of the table are
+    table: csr_array  # Sums of each cluster [clusters, columns]
+    # [clusters, curve metrics, 2]: Sum and number of the defined scores of forgetting curves
     curves: FloatArray
 
     def __len__(self) -> int:
-        """Count the clusters."""
         return len(self.curves)
 
     @classmethod
@@ -128,52 +75,77 @@ class ClusterSums:
         *,
         block: int = BLOCK,
     ) -> ClusterSums:
-        """Add up each cluster.
+        """Add up each cluster of checked predictions, `block` of them at a time.
 
-        Parameters
-        ----------
-        predictions : Predictions
-            Checked before.
-        cluster : int64 [n]
-            Cluster of each review, from 0 to `clusters` - 1.
-        block : int
-            Clusters added up at a time.
+        `cluster` is the number of each review's cluster, below `clusters`.
         """
         curves = _curve_sums(panel, predictions, cluster, clusters)
         if (np.diff(cluster) < 0).any():
             order = np.argsort(cluster, kind="stable")
             predictions, cluster = select(predictions, order), cluster[order]
         kinds = [*needed(panel), cells]
-        blocks = []
+        tables: list[csr_array] = []
         places: tuple[_Place, ...] = ()
         for first in range(0, clusters, block):
             size = min(block, clusters - first)
             rows = slice(*np.searchsorted(cluster, [first, first + size]).tolist())
             totals = add_up(kinds, select(predictions, rows), cluster[rows] - first, size)
-            places = places or _places(kinds, totals)
-            blocks.append(_Block.of(places, totals))
-        return cls(panel, cells, places, tuple(blocks), curves)
+            places = places or _places(kinds, [total.values.shape[-1] for total in totals])
+            tables.append(_sparse(places, totals))
+        return cls(panel, cells, places, vstack(tables, format="csr"), curves)
 
     @classmethod
     def stacked(cls, parts: Sequence[ClusterSums]) -> ClusterSums:
         """Concatenate the clusters of several sums of the same panel and cells."""
-        first = parts[0]
-        blocks = tuple(block for part in parts for block in part.blocks)
-        curves = np.concatenate([part.curves for part in parts])
-        return cls(first.panel, first.cells, first.places, blocks, curves)
+        table = vstack([part.table for part in parts], format="csr")
+        return replace(
+            parts[0], table=table, curves=np.concatenate([part.curves for part in parts])
+        )
+
+    @classmethod
+    def of_arrays(
+        cls, panel: Panel, cells: PredictionCells, arrays: Mapping[str, NDArray[Any]]
+    ) -> ClusterSums:
+        """Make the sums that `arrays` was called on."""
+        places = _places([*needed(panel), cells], arrays["sum_width"].tolist())
+        clusters = len(arrays["sum_begin"]) - 1
+        data = (arrays["sum_value"], arrays["sum_column"], arrays["sum_begin"])
+        table = csr_array(data, shape=(clusters, places[-1].end))
+        curves = arrays["sum_curves"].reshape(clusters, -1, 2)
+        return cls(panel, cells, places, table, curves)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the sums as arrays [any], for `of_arrays`."""
+        return {
+            "sum_width": np.array([place.columns for place in self.places], np.int32),
+            "sum_begin": self.table.indptr,
+            "sum_column": self.table.indices,
+            "sum_value": self.table.data,
+            "sum_curves": self.curves.ravel(),
+        }
+
+    def __getitem__(self, rows: slice | BoolArray) -> ClusterSums:
+        """Return some of the clusters."""
+        return replace(self, table=self.table[rows], curves=self.curves[rows])
+
+    def added_to(self, other: ClusterSums) -> ClusterSums:
+        """Add the sums of as many other clusters, one to one."""
+        return replace(self, table=other.table + self.table, curves=other.curves + self.curves)
+
+    def grouped(self, group: IntArray, groups: int) -> ClusterSums:
+        """Add up the clusters of each group [clusters], in their order."""
+        ones = np.ones(len(group))
+        members = csr_array((ones, (group, np.arange(len(group)))), shape=(groups, len(group)))
+        table = members @ self.table
+        table.sort_indices()
+        curves = (members @ self.curves.reshape(len(group), -1)).reshape(groups, -1, 2)
+        return replace(self, table=table, curves=curves)
 
     def resampled(self, draws: Iterable[FloatArray]) -> Iterator[dict[str, float]]:
-        """Score resamples in which each cluster is there some number of times.
+        """Yield the mergeable metrics with intervals, of resamples with each cluster so many times.
 
-        Parameters
-        ----------
-        draws : iterable of float64 [resamples, clusters]
-
-        Yields
-        ------
-        dict of str to float
-            The mergeable metrics of each resample that have intervals; NaN where one is not
-            defined there.
+        `draws` are blocks of [resamples, clusters]. A metric is NaN where a resample does not
+        define it.
         """
         metrics = [metric for metric in self.panel if getattr(metric, "has_interval", True)]
         columns = self._used()
@@ -190,39 +162,23 @@ class ClusterSums:
     def together(self) -> tuple[Sketch, FloatArray]:
         """Add up all clusters: their sketch, and the sums of curves."""
         total = np.zeros(self.places[-1].end)
-        for block in self.blocks:
-            total[block.columns] += np.asarray(block.sums.sum(axis=0)).ravel()
+        np.add.at(total, self.table.indices, self.table.data)
         return self._sketch([total[each] for each in self._used()]), self.curves.sum(axis=0)
 
     def _used(self) -> list[IntArray]:
         """Columns of each kind of sums that are not always 0."""
         held = np.zeros(self.places[-1].end, np.bool_)
-        for block in self.blocks:
-            held[block.columns] = True
+        held[self.table.indices] = True
         present = np.flatnonzero(held)
         return [place.used(present) for place in self.places]
 
     def _compact(self, columns: IntArray) -> Any:
         """Return a table of some columns of all clusters, sparse if most entries are 0."""
-        number = np.zeros(self.places[-1].end, np.int64)
+        number = np.zeros(self.places[-1].end, self.table.indices.dtype)
         number[columns] = np.arange(len(columns))
-        size = len(self) * len(columns)
-        if sum(block.filled for block in self.blocks) < DENSE * size:
-            return vstack([self._spread(block, number, len(columns)) for block in self.blocks])
-        table = np.zeros((len(self), len(columns)))
-        begin = 0
-        for block in self.blocks:
-            sums = block.sums.toarray() if isinstance(block.sums, csr_array) else block.sums
-            table[begin : begin + len(sums), number[block.columns]] = sums
-            begin += len(sums)
-        return table
-
-    @staticmethod
-    def _spread(block: _Block, number: IntArray, width: int) -> csr_array:
-        """Return a block as a sparse array with renumbered columns."""
-        sparse = csr_array(block.sums)
-        places = number[block.columns][sparse.indices]
-        return csr_array((sparse.data, places, sparse.indptr), shape=(sparse.shape[0], width))
+        parts = self.table.data, number[self.table.indices], self.table.indptr
+        table = csr_array(parts, shape=(len(self), len(columns)))
+        return table if table.nnz < DENSE * math.prod(table.shape) else table.toarray()
 
     def _sketch(self, sums: Sequence[FloatArray]) -> Sketch:
         """Make a sketch of sums in the order of the places."""
@@ -238,7 +194,7 @@ def needed(panel: Panel) -> list[Sums]:
     means = [
         ReviewMeanSums(metric)
         for metric in panel
-        if isinstance(metric, ReviewMean) and not isinstance(metric, SketchMetric | CurveMetric)
+        if not isinstance(metric, SketchMetric | CurveMetric) and isinstance(metric, ReviewMean)
     ]
     return list(dict.fromkeys([*sums_of(panel), *means]))
 
@@ -251,16 +207,9 @@ def is_mergeable(metric: Metric) -> bool:
 def merged_scores(
     metrics: Iterable[Metric], sketch: Sketch, curves: FloatArray
 ) -> dict[str, float]:
-    """Compute the mergeable ones of some metrics.
+    """Compute the mergeable ones of the metrics of a panel, from a sketch with all they need.
 
-    Parameters
-    ----------
-    metrics : iterable of Metric
-        Of a panel, with all its metrics of curves.
-    sketch : Sketch
-        With all that `needed` lists.
-    curves : float64 [curve metrics, 2]
-        Sum and number of the scores of forgetting curves.
+    `curves` has the sum and the number of the scores of forgetting curves, [curve metrics, 2].
     """
     scores = {}
     of_curves = iter(curves)
@@ -276,13 +225,24 @@ def merged_scores(
     return scores
 
 
-def _places(kinds: Sequence[Sums], totals: Sequence[Totals]) -> tuple[_Place, ...]:
-    """Assign columns to every cell of every kind of sums."""
+def _places(kinds: Sequence[Sums], widths: Sequence[int]) -> tuple[_Place, ...]:
+    """Assign columns to every cell of every kind of sums, which have some numbers in each cell."""
     places: list[_Place] = []
-    for sums, total in zip(kinds, totals, strict=True):
-        begin = places[-1].end if places else 0
-        places.append(_Place(sums, begin, total.values.shape[-1]))
+    for sums, width in zip(kinds, widths, strict=True):
+        places.append(_Place(sums, places[-1].end if places else 0, width))
     return tuple(places)
+
+
+def _sparse(places: Sequence[_Place], totals: Sequence[Totals]) -> csr_array:
+    """Return the sums of some clusters in the columns of their places."""
+    groups = len(totals[0].values)
+    columns = [
+        np.add.outer(place.begin + total.cell * place.columns, np.arange(place.columns)).ravel()
+        for place, total in zip(places, totals, strict=True)
+    ]
+    sums = csr_array(np.concatenate([each.values.reshape(groups, -1) for each in totals], axis=1))
+    found = np.concatenate(columns).astype(sums.indices.dtype)[sums.indices]
+    return csr_array((sums.data, found, sums.indptr), shape=(groups, places[-1].end))
 
 
 def _curve_sums(

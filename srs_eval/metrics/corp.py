@@ -40,14 +40,9 @@ BAND_CELLS = 2**10
 
 @dataclass(frozen=True, slots=True)
 class CorpParts:
-    """Parts of a mean score: miscalibration - discrimination + uncertainty.
+    """Parts of a mean score: miscalibration - discrimination + uncertainty."""
 
-    Attributes
-    ----------
-    score, miscalibration, discrimination, uncertainty : float
-        None below 0; in nats for the log score. NaN if there are no reviews.
-    """
-
+    # None below 0; in nats for the log score. NaN if there are no reviews
     score: float
     miscalibration: float
     discrimination: float
@@ -56,23 +51,13 @@ class CorpParts:
 
 @dataclass(frozen=True, slots=True)
 class Corp:
-    """An increasing calibration curve, and the two scores decomposed by it.
+    """An increasing calibration curve, and the two scores decomposed by it."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Distinct predictions.
-    start : int64 [blocks + 1]
-        Where in `p` each level stretch of the curve begins; the last entry is m.
-    share : float64 [blocks], increasing
-        Share of recalls of each stretch.
-    brier, log : CorpParts
-        Parts of the Brier score and of the log loss.
-    """
-
-    p: FloatArray
+    p: FloatArray  # [m], increasing: Distinct predictions
+    # [blocks + 1]: Where in `p` each level stretch of the curve begins; the last entry is m
     start: IntArray
-    share: FloatArray
+    share: FloatArray  # [blocks], increasing: Share of recalls of each stretch
+    # Parts of the Brier score and of the log loss
     brier: CorpParts
     log: CorpParts
 
@@ -84,28 +69,16 @@ class Corp:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyBand:
-    """Pointwise band of the calibration curve for true predictions.
+    """Pointwise band of the calibration curve for true predictions."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Predictions, joined where there are many.
-    lo, hi : float64 [m]
-        Quantiles of the curve there.
-    """
-
-    p: FloatArray
+    p: FloatArray  # [m], increasing: Predictions, joined where there are many
+    # [m]: Quantiles of the curve there
     lo: FloatArray
     hi: FloatArray
 
 
 def corp(counted: Tally) -> Corp:
-    """Decompose the Brier score and the log loss into MCB, DSC and UNC.
-
-    Parameters
-    ----------
-    counted : Tally
-        The log loss clips its predictions as `LogLoss` does.
+    """Decompose the Brier score and the log loss, clipped as `LogLoss` is, into MCB, DSC and UNC.
 
     Examples
     --------
@@ -136,21 +109,8 @@ def corp_consistency_band(
 ) -> ConsistencyBand:
     """Compute a band that holds 95 % of the curves fitted to outcomes drawn from the predictions.
 
-    Time does not grow with the reviews. They are drawn independently of each other.
-
-    Parameters
-    ----------
-    counted : Tally
-        Counts that are not whole are rounded.
-    resamples : int
-        Number of draws, at least 1.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    ConsistencyBand
-        Empty where there are no reviews.
+    Time does not grow with the reviews, which are drawn independently of each other; counts that
+    are not whole are rounded.
     """
     cells = counted.at_most(BAND_CELLS)
     number = np.rint(cells.count).astype(np.int64)
@@ -217,22 +177,13 @@ MOST: dict[Score, float] = {"brier": 0.25, "log": math.log(2)}
 
 @dataclass(frozen=True, slots=True)
 class CorpPart(SketchMetric):
-    """One part of a CORP decomposition: see `corp`.
-
-    Parameters
-    ----------
-    part : {"miscalibration", "discrimination", "uncertainty"}
-        Which part.
-    score : {"brier", "log"}
-        Of which score.
-    """
+    """One part of a CORP decomposition of the Brier score or the log loss: see `corp`."""
 
     part: Part = "miscalibration"
     score: Score = "brier"
     needs: ClassVar[tuple[Sums, ...]] = (SCORES,)
 
     def __post_init__(self) -> None:
-        """Check the part and the score."""
         if self.part not in BETTER or self.score not in MOST:
             raise ConfigError(
                 f"corp has the parts {', '.join(BETTER)} of the scores {', '.join(MOST)}, "
@@ -251,7 +202,6 @@ class CorpPart(SketchMetric):
 
     @property
     def section(self) -> str:
-        """Section of the panel."""
         return SECTION[self.part]
 
     @property
@@ -262,7 +212,6 @@ class CorpPart(SketchMetric):
         return 0.0, 1.0 if self.score == "brier" else math.inf
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         parts: CorpParts = getattr(sketch.derived(corp), self.score)
         if self.part != "miscalibration":
             value: float = getattr(parts, self.part)

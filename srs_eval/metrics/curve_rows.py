@@ -23,19 +23,9 @@ class CurveMetric(DeclaredMetric):
 
     @abstractmethod
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own.
+        """Score each curve on its own [n_curves], NaN where it is not defined.
 
-        Parameters
-        ----------
-        curves : Curves
-            Predicted recall at increasing elapsed times.
-        reviews : Predictions
-            The reviews the curves belong to, one to one: see `reviews_of_curves`.
-
-        Returns
-        -------
-        float64 [n_curves]
-            NaN where it is not defined.
+        `reviews` are those that the curves belong to, one to one: see `reviews_of_curves`.
         """
 
     def __call__(self, predictions: Predictions) -> float:
@@ -50,23 +40,7 @@ class CurveMetric(DeclaredMetric):
 
 
 def reviews_of_curves(predictions: Predictions) -> IntArray:
-    """Find the scored review of each forgetting curve.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of one user or many; a review is known by its user, fold and row.
-
-    Returns
-    -------
-    int64 [n_curves]
-        Position of each curve's review in the predictions; empty if there are no curves.
-
-    Raises
-    ------
-    ScoreError
-        If a curve belongs to no review that was scored.
-    """
+    """Return the position of each forgetting curve's review, known by its user, fold and row."""
     curves = predictions.curves
     if curves is None:
         return np.empty(0, np.int64)

@@ -32,22 +32,14 @@ def auc_of(counted: Tally) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RocCurve:
-    """A receiver operating characteristic, thinned for drawing.
+    """A receiver operating characteristic, thinned for drawing."""
 
-    Attributes
-    ----------
-    fpr, tpr : float64 [m]
-        From (0, 0) to (1, 1); empty where one of the outcomes never happened.
-    at : tuple of (threshold, fpr, tpr)
-        Exact operating points of the rule "recalled if p >= threshold".
-    auc : float
-        Area under the complete curve; NaN where it is not defined.
-    """
-
+    # [m]: From (0, 0) to (1, 1); empty where one of the outcomes never happened
     fpr: FloatArray
     tpr: FloatArray
+    # Exact operating points of the rule "recalled if p >= threshold"
     at: tuple[tuple[float, float, float], ...]
-    auc: float
+    auc: float  # Area under the complete curve; NaN where it is not defined
 
 
 def roc_of(
@@ -58,21 +50,7 @@ def roc_of(
 ) -> RocCurve:
     """Compute the ROC curve of a tally, with the operating points of some thresholds.
 
-    Parameters
-    ----------
-    counted : Tally
-    thresholds : sequence of float
-        Predictions at which a scheduler acts.
-    points : int
-        At most this many points are kept, evenly along the false positive rate.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> counted = tally(np.array([0.9, 0.8, 0.4]), np.array([True, False, True]))
-    >>> curve = roc_of(counted, thresholds=[0.85])
-    >>> curve.fpr.tolist(), curve.tpr.tolist(), curve.at
-    ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0], ((0.85, 0.0, 0.5),))
+    At most `points` points are kept, evenly along the false positive rate.
     """
     hits = np.cumsum(np.append(0.0, counted.recalled[::-1]))
     alarms = np.cumsum(np.append(0.0, counted.forgotten[::-1]))
@@ -111,5 +89,4 @@ class Auc(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return auc_of(sketch.tally)

@@ -24,27 +24,13 @@ BLOCK = 2**17
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGaps:
-    """Distances between predictions and a smooth regression of outcomes on them.
+    """Distances between predictions and a smooth regression of outcomes on them."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing
-        Distinct predictions, joined where there are many.
-    observed : float64 [m]
-        Height of the regression there.
-    gap : float64 [m], increasing
-        Distances, in their own order.
-    reviews : float64 [m]
-        Reviews with a distance up to each of these.
-    mean : float
-        Mean distance over reviews: the integrated calibration index.
-    """
-
-    p: FloatArray
-    observed: FloatArray
-    gap: FloatArray
-    reviews: FloatArray
-    mean: float
+    p: FloatArray  # [m], increasing: Distinct predictions, joined where there are many
+    observed: FloatArray  # [m]: Height of the regression there
+    gap: FloatArray  # [m], increasing: Distances, in their own order
+    reviews: FloatArray  # [m]: Reviews with a distance up to each of these
+    mean: float  # Mean distance over reviews: the integrated calibration index
 
     def quantile(self, share: float) -> float:
         """Distance that a share of the reviews does not exceed, as numpy interpolates it."""
@@ -71,18 +57,7 @@ def gaps_of(counted: Tally) -> CalibrationGaps:
 
 
 def lowess(counted: Tally) -> FloatArray:
-    """Fit a local linear regression of outcomes on predictions.
-
-    Parameters
-    ----------
-    counted : Tally
-        At least one prediction.
-
-    Returns
-    -------
-    float64 [m]
-        Fitted share of recalls at each prediction.
-    """
+    """Fit a local linear regression of outcomes on predictions, [m] like the tally."""
     anchors = _anchors(counted.p)
     where = counted.p[anchors]
     radius = _radii(counted, where)
@@ -182,26 +157,18 @@ class Ici(SketchMetric):
     bounds = (0.0, math.inf)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(gaps_of).mean
 
 
 @dataclass(frozen=True, slots=True)
 class IciQuantile(SketchMetric):
-    """Quantile over reviews of the distance that `Ici` is the mean of.
-
-    Parameters
-    ----------
-    share : float
-        Share of the reviews that are no further off, in (0, 1].
-    """
+    """Quantile over reviews of the distance `Ici` is the mean of: a `share` is no further off."""
 
     share: float = 0.5
     better, section = "lower", "calibration"
     bounds = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        """Check the share."""
         if not 0 <= self.share <= 1:
             raise ConfigError(f"a quantile is at a share from 0 to 1, not {self.share}")
 
@@ -211,5 +178,4 @@ class IciQuantile(SketchMetric):
         return f"e{100 * self.share:g}".replace(".", "_")
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(gaps_of).quantile(self.share)

@@ -102,13 +102,7 @@ class Panel:
         return self.of(self.sketch(predictions), predictions)
 
     def sketch(self, predictions: Predictions) -> Sketch | None:
-        """Compute the sketch of the metrics; None if there are no predictions.
-
-        Raises
-        ------
-        ScoreError
-            If anything is NaN, out of range or of the wrong shape.
-        """
+        """Compute the sketch of the metrics; None if there are no predictions."""
         check_predictions(predictions)
         return exact_sketch(read_only(predictions), self) if len(predictions) else None
 

@@ -101,7 +101,6 @@ class LogLoss(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = score_totals(sketch)
         return totals.log_loss / totals.n
 
@@ -128,7 +127,6 @@ class Brier(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = score_totals(sketch)
         return totals.squares / totals.n
 
@@ -161,7 +159,6 @@ class NormalizedEntropy(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = score_totals(sketch)
         return totals.log_loss / totals.n / totals.entropy
 
@@ -192,7 +189,6 @@ class NormalizedEntropyTrain(SketchMetric):
     needs = (TrainRateSums(),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         loss, of_constant = sketch[TrainRateSums()][0].tolist()
         return loss / of_constant if of_constant else math.nan
 
@@ -213,7 +209,6 @@ class BrierSkill(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         totals = score_totals(sketch)
         base = totals.base_rate
         if not 0 < base < 1:
@@ -229,7 +224,6 @@ class LogLossClipped(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return score_totals(sketch).clipped
 
 
@@ -241,5 +235,4 @@ class LogLossCertainWrong(SketchMetric):
     needs = (SCORES,)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return score_totals(sketch).certain_wrong

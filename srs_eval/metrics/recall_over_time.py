@@ -57,25 +57,14 @@ ELAPSED = ElapsedSums()
 
 @dataclass(frozen=True, slots=True)
 class RecallOverTime:
-    """Recall in bins of elapsed days.
+    """Recall in bins of elapsed days."""
 
-    Attributes
-    ----------
-    days : float64 [bins], increasing
-        Geometric mean of the elapsed days in each bin.
-    n, recalled : float64 [bins]
-        Reviews, and how many of them were recalled.
-    predicted : float64 [bins]
-        Mean prediction of the same reviews.
-    same_day : float
-        Reviews that are in no bin: on the day of the one before.
-    """
-
-    days: FloatArray
+    days: FloatArray  # [bins], increasing: Geometric mean of the elapsed days in each bin
+    # [bins]: Reviews, and how many of them were recalled
     n: FloatArray
     recalled: FloatArray
-    predicted: FloatArray
-    same_day: float
+    predicted: FloatArray  # [bins]: Mean prediction of the same reviews
+    same_day: float  # Reviews that are in no bin: on the day of the one before
 
     @property
     def observed(self) -> FloatArray:
@@ -87,12 +76,8 @@ class RecallOverTime:
 def recall_of(totals: FloatArray, *, bins: int = BINS) -> RecallOverTime:
     """Join cells to bins of about equally many reviews; no cell is split.
 
-    Parameters
-    ----------
-    totals : float64 [used, 5]
-        Totals of the columns of `ElapsedSums`, in order of the cells.
-    bins : int
-        At most this many, and no more than lets each hold about 20 reviews.
+    `totals` are those of `ElapsedSums`, in order of the cells. There are at most `bins` bins, and
+    no more than lets each hold about 20 reviews.
     """
     held = totals[totals[:, 0] > 0]
     number = float(held[:, 0].sum())

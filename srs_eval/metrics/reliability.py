@@ -25,45 +25,24 @@ TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityCurve:
-    """A calibration curve smoothed at the SmoothECE bandwidth, on a grid of predictions.
+    """A calibration curve smoothed at the SmoothECE bandwidth, on a grid of predictions."""
 
-    Attributes
-    ----------
-    p_grid : float64 [m]
-        Predicted probabilities, evenly spaced from 0 to 1.
-    observed : float64 [m]
-        Smoothed share of recalls near each of them; NaN where nothing was predicted.
-    density : float64 [m]
-        Density of the predictions; its integral over [0, 1] is 1.
-    lo, hi : float64 [m]
-        Pointwise 95 % bootstrap band of `observed`; NaN where `observed` is.
-    null_lo, null_hi : float64 [m]
-        Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
-        `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve.
-    smece : float
-        SmoothECE (the exact fixed point).
-    half_width : float
-        Larger side of the basic bootstrap interval of `smece`.
-    smece_floor : float
-        Expected SmoothECE if every prediction is the true probability.
-    sigma : float
-        Bandwidth of the curve: SmoothECE itself, but at least 0.002.
-    n : float
-        Number of predictions.
-    """
-
-    p_grid: FloatArray
+    p_grid: FloatArray  # [m]: Predicted probabilities, evenly spaced from 0 to 1
+    # [m]: Smoothed share of recalls near each of them; NaN where nothing was predicted
     observed: FloatArray
-    density: FloatArray
+    density: FloatArray  # [m]: Density of the predictions; its integral over [0, 1] is 1
+    # [m]: Pointwise 95 % bootstrap band of `observed`; NaN where `observed` is
     lo: FloatArray
     hi: FloatArray
+    # [m]: Pointwise band that `observed` would keep to if predictions were calibrated; NaN where
+    # `observed` is. Smoothing bends it off the diagonal at the ends, as it bends the curve
     null_lo: FloatArray
     null_hi: FloatArray
-    smece: float
-    half_width: float
-    smece_floor: float
-    sigma: float
-    n: float
+    smece: float  # SmoothECE (the exact fixed point)
+    half_width: float  # Larger side of the basic bootstrap interval of `smece`
+    smece_floor: float  # Expected SmoothECE if every prediction is the true probability
+    sigma: float  # Bandwidth of the curve: SmoothECE itself, but at least 0.002
+    n: float  # Number of predictions
 
 
 def reliability_of(
@@ -76,27 +55,13 @@ def reliability_of(
     """Compute the smooth calibration curve of a tally, with bootstrap bands.
 
     Run time hardly depends on the number of reviews. The bootstrap draws reviews, so with many
-    users its bands are too narrow.
-
-    Parameters
-    ----------
-    counted : Tally
-    points : int
-        Points of the curve.
-    resamples, seed
-        Of the bootstrap of the curve and of SmoothECE, and of the draws under calibration.
+    users its bands are too narrow. `resamples` and `seed` are also those of the draws under
+    calibration.
 
     References
     ----------
     Błasiok and Nakkiran (2023), arXiv:2309.12236. The band under calibration: Bröcker and
     Smith (2007), doi:10.1175/WAF993.1.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> curve = reliability_of(tally(np.full(50, 0.8), np.arange(50) < 40))
-    >>> round(float(curve.observed[160]), 6), round(curve.smece, 6)
-    (0.8, 0.0)
     """
     grid = np.linspace(0, 1, points)
     if not len(counted):

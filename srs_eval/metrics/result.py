@@ -103,5 +103,4 @@ class PanelResult(dict[str, float]):
         return f"{score:9.4f}  {interval}  {_BETTER.get(self.better.get(name, 'neither'), '')}"
 
     def __repr__(self) -> str:
-        """Show the table where a notebook or a prompt would show the object."""
         return str(self)

@@ -47,27 +47,11 @@ NO_LINE = CalibrationLine(math.nan, math.nan)
 
 
 def line_of(counted: Tally) -> CalibrationLine:
-    """Fit log odds of recall = intercept + slope * predicted log odds.
+    """Fit log odds of recall = intercept + slope * predicted log odds, clipped as for `LogLoss`.
 
-    Parameters
-    ----------
-    counted : Tally
-        Its predictions are clipped to [2**-52, 1 - 2**-52].
-
-    Returns
-    -------
-    CalibrationLine
-        Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome
-        happened, if all predictions are equal, or if a threshold on the prediction
-        separates the outcomes: no finite line is the most likely then.
-
-    Examples
-    --------
-    >>> from srs_eval.metrics.tally import tally
-    >>> recalled = np.array([True, False, False, True, True, False])
-    >>> line = line_of(tally(np.repeat([0.2, 0.8], 3), recalled))
-    >>> round(line.slope, 6), round(line.intercept, 6) + 0.0
-    (0.5, 0.0)
+    Best at slope 1 and intercept 0, in any real numbers. NaN if only one outcome happened, if all
+    predictions are equal, or if a threshold on the prediction separates the outcomes: no finite
+    line is the most likely then.
     """
     if not _overlaps(counted):
         return NO_LINE
@@ -227,7 +211,6 @@ class CalibrationSlope(SketchMetric):
     name, better, section = "calibration_slope", "neither", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(line_of).slope
 
 
@@ -237,7 +220,6 @@ class CalibrationIntercept(SketchMetric):
     name, better, section = "calibration_intercept", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return sketch.derived(line_of).intercept
 
 
@@ -256,7 +238,6 @@ class CalibrationInTheLarge(SketchMetric):
     name, better, section = "calibration_in_the_large", "zero", "calibration"
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         counted = sketch.tally
         if not counted.has_both_outcomes:
             return math.nan

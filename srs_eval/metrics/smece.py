@@ -139,7 +139,6 @@ class Smece(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return lattice_of(sketch.tally)[0]
 
 
@@ -158,5 +157,4 @@ class SmeceExact(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return fixed_point(residual_field(sketch.tally))

@@ -55,18 +55,10 @@ def floor_of(counted: Tally) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Noise:
-    """Variance of the residuals on the nodes of [0, 1], ready to be smoothed.
+    """Variance of the residuals on the nodes of [0, 1], ready to be smoothed."""
 
-    Attributes
-    ----------
-    masses : float64 [nodes]
-        Variance at each node, as a share of the reviews squared.
-    field : CosineField
-        Of the masses.
-    """
-
-    masses: FloatArray
-    field: CosineField
+    masses: FloatArray  # [nodes]: Variance at each node, as a share of the reviews squared
+    field: CosineField  # Of the masses
 
     @classmethod
     def of(cls, masses: FloatArray) -> _Noise:
@@ -117,5 +109,4 @@ class SmeceFloor(SketchMetric):
     bounds = (0.0, 1.0)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return floor_of(sketch.tally)

@@ -20,21 +20,7 @@ PIECE = 2**15
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
-    """Share each value between the two grid nodes around its prediction.
-
-    Parameters
-    ----------
-    p : float64 [n], in [0, 1]
-    values : float64 [n]
-        What to share out.
-    nodes : int
-        Nodes lie at 0, 1 / (nodes - 1), …, 1.
-
-    Returns
-    -------
-    float64 [nodes]
-        Sums to the sum of the values.
-    """
+    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1."""
     masses = np.zeros(nodes)
     # In pieces that stay in the cache: several times faster for millions of predictions.
     for begin in range(0, len(p), PIECE):
@@ -49,18 +35,10 @@ def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class CosineField:
-    """Masses on evenly spaced nodes of [0, 1], ready to be smoothed at any bandwidth.
+    """Masses on evenly spaced nodes of [0, 1], ready to be smoothed at any bandwidth."""
 
-    Attributes
-    ----------
-    coefficients : float64 [..., nodes]
-        Sums of mass times cos(k pi x), for k from 0.
-    total_variation : float
-        Sum of the absolute masses: what no smoothing can exceed.
-    """
-
-    coefficients: FloatArray
-    total_variation: float
+    coefficients: FloatArray  # [..., nodes]: Sums of mass times cos(k pi x), for k from 0
+    total_variation: float  # Sum of the absolute masses: what no smoothing can exceed
 
     @classmethod
     def of(cls, masses: FloatArray) -> CosineField:

@@ -79,18 +79,10 @@ def codes_of(labels: NDArray[Any]) -> tuple[IntArray, int]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of the cells that hold reviews.
+    """Totals of the cells that hold reviews."""
 
-    Attributes
-    ----------
-    cell : int64 [used], increasing
-        Cells that hold reviews of any group.
-    values : float64 [groups, used, columns]
-        Sums of each group in each of these cells.
-    """
-
-    cell: IntArray
-    values: FloatArray
+    cell: IntArray  # [used], increasing: Cells that hold reviews of any group
+    values: FloatArray  # [groups, used, columns]: Sums of each group in each of these cells
 
 
 def add_up(
@@ -101,24 +93,9 @@ def add_up(
     *,
     chunk: int = CHUNK,
 ) -> list[Totals]:
-    """Add up several sums in one pass over the reviews.
+    """Add up several sums of checked predictions in one pass, `chunk` reviews at a time.
 
-    Parameters
-    ----------
-    sums : sequence of Sums
-    predictions : Predictions
-        Of one user or many, checked before.
-    group : int64 [n], optional
-        Group of each review, such as its user: from 0 to `groups` - 1, increasing.
-    groups : int
-        Number of groups.
-    chunk : int
-        Reviews added up at a time.
-
-    Returns
-    -------
-    list of Totals
-        In the order of `sums`.
+    `group` is the group of each review, such as its user: increasing, below `groups`.
     """
     parts: list[list[Totals]] = [[] for _ in sums]
     starts: list[tuple[int, int]] = []

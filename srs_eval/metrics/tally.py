@@ -25,26 +25,17 @@ DOUBLE: Precision = np.dtype(np.float64)
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Unique predictions with outcome counts.
+    """Unique predictions with outcome counts."""
 
-    Attributes
-    ----------
-    p : float64 [m], increasing, in [0, 1]
-        Distinct predictions, or the mean prediction of each cell.
-    forgotten, recalled : float64 [m], at least 0
-        How many reviews with this prediction were forgotten, and how many recalled. Never
-        both 0.
-    precision : numpy dtype
-        Precision of the predictions; thresholds are rounded to it.
-    """
-
+    # [m], increasing, in [0, 1]: Distinct predictions, or the mean prediction of each cell
     p: FloatArray
+    # [m], at least 0: How many reviews with this prediction were forgotten, and how many recalled.
+    # Never both 0
     forgotten: FloatArray
     recalled: FloatArray
-    precision: Precision = DOUBLE
+    precision: Precision = DOUBLE  # Precision of the predictions; thresholds are rounded to it
 
     def __len__(self) -> int:
-        """Count the distinct predictions."""
         return len(self.p)
 
     @cached_property
@@ -85,14 +76,10 @@ class Tally:
         return bool(self.forgotten.any() and self.recalled.any())
 
     def at_most(self, size: int) -> Tally:
-        """Join neighbouring predictions until there are few.
+        """Join neighbouring predictions until there are at most `size`.
 
-        Parameters
-        ----------
-        size : int
-            A tally of no more predictions than this is left as it is. Others are joined in
-            `size` equal cells of [0, 1] and their means kept, which moves no prediction by
-            more than 1 / `size`.
+        They are joined in `size` equal cells of [0, 1] and their means kept, which moves no
+        prediction by more than 1 / `size`.
         """
         if len(self) <= size:
             return self
@@ -129,17 +116,7 @@ def from_sums(
 
 
 def tally(p: FloatArray, recalled: BoolArray) -> Tally:
-    """Sort predictions and count their outcomes.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-    recalled : bool [n]
-
-    Returns
-    -------
-    Tally
-        Exact, in whatever precision the predictions are.
+    """Sort predictions and count their outcomes, exactly and in any precision.
 
     Examples
     --------

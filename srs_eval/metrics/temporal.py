@@ -35,22 +35,11 @@ FINE, COARSE = 1e-9, 1e-6
 
 
 def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray, FloatArray]:
-    """Choose elapsed times that represent the intervals of some reviews.
+    """Choose at most `k` elapsed times that represent the intervals of some reviews.
 
-    Parameters
-    ----------
-    elapsed_days : float [n], at least 0
-        Intervals of the reviews that are scored; NaN and negative ones are left out.
-    k : int
-        At most this many times.
-
-    Returns
-    -------
-    times : float64 [m], m <= k, increasing
-        All the different intervals if there are at most k, else those at the middles of
-        k equal parts of the sorted intervals, equal ones joined.
-    weights : float64 [m]
-        Share of the intervals each time stands for; they sum to 1.
+    They are all the different intervals if these are at most k, else those at the middles of k
+    equal parts of the sorted intervals, equal ones joined. Weights are the shares of the intervals
+    each time stands for. NaN and negative intervals are left out.
 
     Examples
     --------
@@ -70,15 +59,9 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
 def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Iterate over all pairs of an earlier and a later time, by earlier time.
 
-    Yields
-    ------
-    rise : float [n, later]
-        Recall at the later time minus recall at the earlier one; anything where one of
-        them is missing.
-    mass : float64 [n, later]
-        How often the pair is drawn, up to a factor of each curve; 0 where one is missing.
-    earlier : float64 [n, 1]
-        The earlier time, in days.
+    Yields recall at the later times minus that at the earlier one [n, later], anything where one is
+    missing; how often each pair is drawn, up to a factor of each curve, 0 where one is missing; and
+    the earlier time in days [n, 1].
     """
     for first in range(curves.p.shape[1] - 1):
         later = slice(first + 1, None)
@@ -90,22 +73,12 @@ def pairs_of_times(curves: Curves) -> Iterator[tuple[FloatArray, FloatArray, Flo
 def temporal_rates(
     curves: Curves, kind: Kind = "violation", *, atol: float | None = None
 ) -> FloatArray:
-    """Share of the pairs of times at which each curve violates the expectation.
+    """Share of the pairs of times at which each curve violates the expectation [n].
 
-    Parameters
-    ----------
-    curves : Curves
-        Predicted recall at increasing elapsed times.
-    kind : str
-        ``strict``: recall rises; ``flat``: it stays; ``violation``: either;
-        ``tolerant``: it rises by more than 0.02 exp(-t), t being the earlier time in days.
-    atol : float, optional
-        Differences up to this count as none; 1e-9 in float64 and 1e-6 below it by default.
-
-    Returns
-    -------
-    float64 [n]
-        In [0, 1]; NaN for a curve at fewer than two times.
+    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either; ``tolerant``: it
+    rises by more than 0.02 exp(-t), t being the earlier time in days. Differences up to `atol`
+    count as none; 1e-9 in float64 and 1e-6 below it by default. NaN for a curve at fewer than two
+    times.
     """
     rounding = FINE if curves.p.dtype.itemsize >= 8 else COARSE
     allowed = rounding if atol is None else atol
@@ -126,17 +99,10 @@ def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def curve_drops(curves: Curves, *, low: float = 0.05, high: float = 0.95) -> FloatArray:
-    """Predicted recall at a short interval minus that at a long one, for each curve.
+    """Predicted recall at a short interval minus that at a long one [n], for each curve.
 
-    Parameters
-    ----------
-    low, high : float
-        Which quantiles of the intervals are short and long.
-
-    Returns
-    -------
-    float64 [n], in [-1, 1]
-        NaN for a curve at fewer than two times.
+    `low` and `high` are the quantiles of the intervals that are short and long. NaN for a curve at
+    fewer than two times.
     """
     times = (curves.weight > 0).sum(axis=1)
     drops = np.full(len(times), np.nan)
@@ -168,7 +134,6 @@ class Temporal(CurveMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the kind."""
         if self.kind not in VIOLATIONS:
             raise ConfigError(f"temporal check {self.kind!r} is not one of {', '.join(VIOLATIONS)}")
 
@@ -178,7 +143,6 @@ class Temporal(CurveMetric):
         return f"temporal_{self.kind}"
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return temporal_rates(curves, self.kind, atol=self.atol)
 
 
@@ -198,6 +162,5 @@ class TemporalCollapsed(CurveMetric):
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         drops = curve_drops(curves)
         return np.where(np.isnan(drops), np.nan, drops < self.drop)

@@ -20,24 +20,11 @@ _BLOCK = 1024
 
 
 def falling_fit(p: FloatArray, weight: FloatArray) -> FloatArray:
-    """Fit the nearest curves that never rise, by weighted least squares.
+    """Fit the nearest curves [n, k] that never rise, by weighted least squares.
 
-    Parameters
-    ----------
-    p : float [n, k]
-        Anything where the weight is 0.
-    weight : float [n, k], at least 0
-
-    Returns
-    -------
-    float64 [n, k]
-        Non-increasing along each row; only of use where the weight is above 0.
-
-    References
-    ----------
-    Robertson, Wright and Dykstra (1988), Order restricted statistical inference, theorem
-    1.4.4: the fit at i is the greatest over ends e >= i of the least over starts s <= i of
-    the mean from s to e.
+    Of use only where the weight is above 0. After Robertson, Wright and Dykstra (1988), Order
+    restricted statistical inference, theorem 1.4.4: the fit at i is the greatest over ends e >= i
+    of the least over starts s <= i of the mean from s to e.
     """
     n, k = p.shape
     mass = np.where(weight > 0, weight, 0).astype(np.float64)
@@ -78,7 +65,6 @@ class TemporalRise(CurveMetric):
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         risen, pairs = np.zeros((2, len(curves.p)))
         for rise, mass, _ in pairs_of_times(curves):
             risen += np.where(rise > 0, rise * mass, 0).sum(axis=1)
@@ -93,7 +79,6 @@ class TemporalMaxRise(CurveMetric):
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         shown = np.where(curves.weight > 0, curves.p.astype(np.float64), np.nan)
         lowest = np.fmin.accumulate(shown, axis=1)
         greatest = np.fmax.reduce(shown - lowest, axis=1, initial=0.0)
@@ -110,7 +95,6 @@ class TemporalIsotonic(CurveMetric):
     bounds = (0.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         distances = np.empty(len(curves.p))
         for begin in range(0, len(distances), _BLOCK):
             rows = slice(begin, begin + _BLOCK)
@@ -140,7 +124,6 @@ class TemporalDrop(CurveMetric):
     bounds = (-1.0, 1.0)
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         return curve_drops(curves, low=self.low, high=self.high)
 
 
@@ -163,7 +146,6 @@ class TemporalPermutation(CurveMetric):
     name, better = "temporal_permutation", "higher"
 
     def per_curve(self, curves: Curves, reviews: Predictions) -> FloatArray:
-        """Score each curve on its own [n]; NaN where it is at fewer than two times."""
         at_times = _losses(curves.p, reviews.recalled[:, None])
         weighted = np.where(curves.weight > 0, curves.weight * at_times, 0).sum(axis=1)
         expected = share_of(weighted, curves.weight.sum(axis=1))

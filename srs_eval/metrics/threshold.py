@@ -77,10 +77,7 @@ class ConfusionCounts:
 class ThresholdSums(OneCell):
     """Counts the confusion matrix at a threshold, and adds up the bias of predictions near it.
 
-    Parameters
-    ----------
-    threshold : float, in [0, 1]
-        Rounded to the precision of the predictions.
+    The threshold is rounded to the precision of the predictions.
     """
 
     threshold: float
@@ -140,7 +137,6 @@ class Confusion(SketchMetric):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the statistic and the threshold."""
         if self.statistic not in STATISTICS:
             raise ConfigError(
                 f"confusion statistic {self.statistic!r} is not one of {', '.join(STATISTICS)}"
@@ -149,7 +145,6 @@ class Confusion(SketchMetric):
 
     @property
     def name(self) -> str:
-        """Statistic and threshold."""
         return f"confusion_{self.statistic}_at_{_in_words(self.threshold)}"
 
     @property
@@ -159,11 +154,9 @@ class Confusion(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        """Counts at the threshold."""
         return (ThresholdSums(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         return _counts(sketch[self.needs[0]]).rate(self.statistic)
 
 
@@ -185,7 +178,6 @@ class ThresholdBias(SketchMetric):
     bounds = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check the threshold."""
         _refuse_threshold(self.threshold)
 
     @property
@@ -195,11 +187,9 @@ class ThresholdBias(SketchMetric):
 
     @property
     def needs(self) -> tuple[Sums, ...]:
-        """Bias near the threshold."""
         return (ThresholdSums(self.threshold),)
 
     def of(self, sketch: Sketch) -> float:
-        """Compute the metric."""
         bias, near = sketch[self.needs[0]][0, 4:].tolist()
         return bias / near if near else math.nan
 
@@ -241,23 +231,12 @@ def _in_words(threshold: float) -> str:
 def threshold_rows(
     sketch: Sketch, metrics: Iterable[object], *, level: float = LEVEL
 ) -> tuple[dict[str, float], ...]:
-    """Return counts, rates, intervals and bias for each threshold of some metrics.
+    """Return counts, rates, intervals and bias for each threshold of some metrics, increasing.
 
-    Parameters
-    ----------
-    sketch : Sketch
-        With the sums the metrics need.
-    metrics : iterable of Metric
-    level : float
-        Of the intervals.
-
-    Returns
-    -------
-    tuple of dict
-        One for each threshold, increasing: ``threshold``; the counts ``tp``, ``fp``, ``fn``,
-        ``tn``; each of the eight statistics with ``_low`` and ``_high``, Wilson's
-        interval, which takes reviews as independent; ``bias`` and ``nearby``, the mean
-        prediction less share of recalls near the threshold, and how many reviews that are.
+    Keys are ``threshold``; the counts ``tp``, ``fp``, ``fn``, ``tn``; each of the eight statistics
+    with ``_low`` and ``_high``, Wilson's interval, which takes reviews as independent; ``bias`` and
+    ``nearby``, the mean prediction less share of recalls near the threshold, and how many reviews
+    that are.
     """
     found = {sums for sums in sums_of(metrics) if isinstance(sums, ThresholdSums)}
     return tuple(

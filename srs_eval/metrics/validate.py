@@ -18,24 +18,7 @@ HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or Tru
 
 
 def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Convert predictions and outcomes to arrays that can be scored.
-
-    Parameters
-    ----------
-    p : float [n], in [0, 1]
-        Predicted probability of recall; its precision is kept.
-    recalled : bool [n], or 0 and 1
-        Outcome.
-
-    Returns
-    -------
-    p : float [n]
-    recalled : bool [n]
-
-    Raises
-    ------
-    ScoreError
-        If the lengths differ, or anything is NaN or out of range.
+    """Convert predictions, of which the precision is kept, and outcomes to arrays to be scored.
 
     Examples
     --------
@@ -51,13 +34,7 @@ def paired(p: ArrayLike, recalled: ArrayLike) -> tuple[FloatArray, BoolArray]:
 
 
 def check_predictions(predictions: Predictions) -> None:
-    """Raise an error that lists every problem of predictions that cannot be scored.
-
-    Raises
-    ------
-    ScoreError
-        If columns differ in length, or anything is NaN or out of range.
-    """
+    """Raise an error that lists every problem of predictions that cannot be scored."""
     columns = {name: getattr(predictions, name) for name in ("user", *PREDICTION_COLUMNS)}
     del columns["p"]
     present = {name: column for name, column in columns.items() if column is not None}
@@ -71,13 +48,7 @@ def check_predictions(predictions: Predictions) -> None:
 
 
 def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Convert numbers in any common container to an array; None becomes NaN.
-
-    Raises
-    ------
-    ScoreError
-        If they are not numbers.
-    """
+    """Convert numbers in any common container to an array; None becomes NaN."""
     try:
         array = np.asarray(values)
         if isinstance(values, np.ma.MaskedArray):

@@ -19,12 +19,7 @@ class ActiveRun:
 
     Other runs that the job starts go to the same experiment. The tracking URI and experiment that
     the application chose before are set aside until `restore`, because MLflow refuses to log to a
-    run of another experiment.
-
-    Parameters
-    ----------
-    environment : mapping
-        See `srs_eval.tracking.mlflow_tracker.MlflowTracker.environment`.
+    run of another experiment. `environment` is `MlflowTracker.environment`.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:

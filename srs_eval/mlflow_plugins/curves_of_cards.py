@@ -35,13 +35,7 @@ _NOT_KNOWN = -1
 
 
 class CurvesOfCards:
-    """A rebuilt model that predicts forgetting curves of cards.
-
-    Parameters
-    ----------
-    content : mapping
-        What `srs_eval.tracking.mlflow_model.as_json` wrote.
-    """
+    """A model that predicts forgetting curves of cards, rebuilt from what `as_json` wrote."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._whole_days = bool(content["whole_days"])
@@ -54,13 +48,7 @@ class CurvesOfCards:
         )
 
     def __call__(self, histories: pd.DataFrame, days: ArrayLike) -> pd.DataFrame:
-        """Predict each card's recall so many days after its last review.
-
-        Raises
-        ------
-        ReviewLogError
-            If the histories cannot be read, naming every problem.
-        """
+        """Predict each card's recall so many days after its last review."""
         asked = np.asarray(days, np.float64)
         problems = _problems(histories, asked, whole_days=self._whole_days)
         if problems:

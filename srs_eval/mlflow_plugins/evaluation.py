@@ -47,21 +47,9 @@ def evaluate(
 ) -> EvaluationResult:
     """Score predictions and log the panel, its tables and its figures to a run.
 
-    Parameters
-    ----------
-    dataset
-        The data as MLflow passes it: features, labels, and predictions if there is no model.
-    config : mapping
-        Options: see the module.
-    model, optional
-        The model to evaluate.
-    column : str, optional
-        Column of what the model returns.
-
-    Raises
-    ------
-    ScoreError
-        If there are no outcomes, or what should be probabilities is something else.
+    `dataset` is the data as MLflow passes it: features, labels, and predictions if there is no
+    model. `config` has the options, see the module; `column` is the column of what the model
+    returns.
     """
     unknown = sorted(set(config) - {*FACTS, *SETTINGS, *_OTHERS})
     if unknown:
@@ -106,14 +94,10 @@ def evaluate(
 
 
 def predicted(model: Any, features: Any, column: str | int | None) -> Array:
-    """Predict probabilities of recall.
+    """Predict probabilities of recall by a model as MLflow loads it.
 
-    Parameters
-    ----------
-    model
-        A model as MLflow loads it; a scikit-learn classifier's `predict_proba` is used.
-    column : str or int, optional
-        Column of the returned table, if it has several; of two without names, the last.
+    A scikit-learn classifier's `predict_proba` is used. Of several columns `column` counts; of two
+    without names, the last.
     """
     answer = _probabilities(model, features)
     if isinstance(answer, pd.DataFrame):

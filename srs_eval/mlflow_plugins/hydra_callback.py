@@ -85,7 +85,6 @@ class MlflowRuns(Callback):
         self._folder = Path()
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Begin a run."""
         began_in = Path(HydraConfig.get().runtime.cwd)
         address = store_address(self._uri, self._artifacts, folder=began_in)
         tracker = MlflowTracker(

@@ -16,6 +16,9 @@ User = int | str
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.floating[Any]]
+# In double precision, of one dimension and of two.
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 Better = Literal["lower", "higher", "zero", "neither"]
 FitStatus = Literal["ok", "fallback", "skipped", "failed"]

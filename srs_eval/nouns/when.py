@@ -38,11 +38,6 @@ def when_of(algorithm: object) -> When:
     Plug-ins of the first release declare `online` instead: True counts as ``at_review``, and
     False as ``previous_review``.
 
-    Raises
-    ------
-    ValueError
-        If it declares neither, or another value.
-
     Examples
     --------
     >>> from types import SimpleNamespace

@@ -36,27 +36,18 @@ _LETTERS = 56
 
 @dataclass(frozen=True, slots=True)
 class BinGaps:
-    """Mean prediction less observed recall in bins of interval and number of reviews.
+    """Mean prediction less observed recall in bins of interval and number of reviews."""
 
-    Attributes
-    ----------
-    intervals, reviews : tuple of str
-        Ranges of elapsed days [columns], and of numbers of reviews [rows].
-    n : float64 [rows, columns]
-        Reviews in each bin.
-    gap : float64 [rows, columns]
-        Mean prediction less observed recall; NaN where there are no reviews.
-    beyond_chance : bool [rows, columns]
-        Whether calibrated predictions would leave as large a gap in less than 5 % of the cases.
-    rmse, floor : float
-        RMSE(bins), over bins of lapses too, and what chance alone would leave of it.
-    """
-
+    # Ranges of elapsed days [columns], and of numbers of reviews [rows]
     intervals: tuple[str, ...]
     reviews: tuple[str, ...]
-    n: FloatArray
+    n: FloatArray  # [rows, columns]: Reviews in each bin
+    # [rows, columns]: Mean prediction less observed recall; NaN where there are no reviews
     gap: FloatArray
+    # [rows, columns]: Whether calibrated predictions would leave as large a gap in less than 5 % of
+    # the cases
     beyond_chance: BoolArray
+    # RMSE(bins), over bins of lapses too, and what chance alone would leave of it
     rmse: float
     floor: float
 
@@ -112,15 +103,7 @@ def plot_bins(
 
 
 def bins_figure(reviews: Predictions | Totals, *, title: str = "") -> Figure:
-    """Draw the bins of RMSE(bins) of all predictions together: see `plot_bins`.
-
-    Parameters
-    ----------
-    reviews : Predictions or Totals
-        Scored reviews, or their totals of `FactSums`.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
-    """
+    """Draw the bins of RMSE(bins) of predictions, or of totals of `FactSums`: see `plot_bins`."""
     gaps = bin_gaps(reviews)
     with style.house_style():
         rows, columns = gaps.n.shape
@@ -269,10 +252,7 @@ def _write(axes: Axes, gaps: BinGaps, share: FloatArray, row: int, column: int) 
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25, extend="both")
-    bar.set_label("prediction less recall")
+    bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
     bar.ax.yaxis.set_major_formatter(
         FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
     )
-    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
-    bar.outline.set_visible(False)

@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.reliability import ReliabilityCurve, reliability_of
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.outcome_strip import draw_outcome_strip
@@ -35,8 +34,8 @@ Corner = Literal["upper left", "lower right"]
 
 def plot_calibration(
     axes: Axes,
-    p: ArrayLike,
-    recalled: ArrayLike,
+    p: ArrayLike | Predictions | Tally,
+    recalled: ArrayLike | None = None,
     *,
     label: str = "",
     colour: str = style.BLUE,
@@ -56,7 +55,7 @@ def plot_calibration(
     axes : Axes
         Where to draw; no other matplotlib state is touched.
     p, recalled : float [n], in [0, 1], and bool [n]
-        Predicted recall, and outcome.
+        Predicted recall, and outcome; or predictions of a run alone.
     label, colour : str
         Name in the legend, and any matplotlib colour.
     outcomes : bool
@@ -74,22 +73,7 @@ def plot_calibration(
     ScoreError
         If `p` and `recalled` cannot be scored.
     """
-    reviews = tally(*paired(p, recalled))
-    return draw_calibration(
-        axes, reviews, label=label, colour=colour, outcomes=outcomes, limits=limits
-    )
-
-
-def draw_calibration(
-    axes: Axes,
-    reviews: Tally,
-    *,
-    label: str = "",
-    colour: str = style.BLUE,
-    outcomes: bool = True,
-    limits: tuple[float, float] | None = None,
-) -> ReliabilityCurve | None:
-    """Draw a smooth reliability diagram of a tally: see `plot_calibration`."""
+    reviews = style.tally_of(p, recalled)
     axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
     style.style_axes(axes)
     if not len(reviews):
@@ -115,12 +99,9 @@ def draw_calibration(
 
 def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
-    with style.house_style():
-        figure = style.new_figure(5, 6.15)
-        axes = figure.add_subplot()
-        draw_calibration(axes, style.tally_of(reviews))
-        axes.set_title(style.heading("calibration", title))
-    return figure
+    return style.square_figure(
+        "calibration", title, 6.15, lambda axes: plot_calibration(axes, reviews)
+    )
 
 
 def smece_text(curve: ReliabilityCurve) -> str:

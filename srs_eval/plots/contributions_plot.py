@@ -30,14 +30,8 @@ _Z = 2.5758293035489004
 def plot_contributions(axes: Axes, users: Sequence[Sequence[Contribution]]) -> None:
     """Draw how much log loss each group of features saves, with 99 % intervals.
 
-    Intervals are over users; those of a single user are over days.
-
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw; no other matplotlib state is touched.
-    users : sequence of sequence of Contribution
-        Of each user, at least one; groups that a user does not have count 0.
+    Intervals are over users; those of a single user are over days. Groups that a user does not have
+    count 0.
     """
     names = list(dict.fromkeys(found.name for user in users for found in user))
     gains = {
@@ -60,15 +54,7 @@ def plot_contributions(axes: Axes, users: Sequence[Sequence[Contribution]]) -> N
 
 
 def contributions_figure(users: Sequence[Sequence[Contribution]], *, title: str = "") -> Figure:
-    """Draw what forgetting depends on: the worth of groups of features.
-
-    Parameters
-    ----------
-    users : sequence of sequence of Contribution
-        Of each user, at least one.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
-    """
+    """Draw what forgetting depends on: the worth of groups of features, to at least one user."""
     groups = {found.name for user in users for found in user}
     with house_style():
         figure = new_figure(5.6, 1.3 + 0.3 * len(groups))

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.corp import ConsistencyBand, Corp, CorpParts, corp, corp_consistency_band
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.calibration_plot import (
@@ -33,8 +32,8 @@ _FINEST = 1 / 1000
 
 def plot_corp(
     axes: Axes,
-    p: ArrayLike,
-    recalled: ArrayLike,
+    p: ArrayLike | Predictions | Tally,
+    recalled: ArrayLike | None = None,
     *,
     label: str = "",
     colour: str = style.BLUE,
@@ -53,7 +52,7 @@ def plot_corp(
     axes : Axes
         Where to draw; no other matplotlib state is touched.
     p, recalled : float [n], in [0, 1], and bool [n]
-        Predicted recall, and outcome.
+        Predicted recall, and outcome; or predictions of a run alone.
     label, colour : str
         Name in the legend, and any matplotlib colour.
     outcomes : bool
@@ -71,20 +70,7 @@ def plot_corp(
     ScoreError
         If `p` and `recalled` cannot be scored.
     """
-    reviews = tally(*paired(p, recalled))
-    return draw_corp(axes, reviews, label=label, colour=colour, outcomes=outcomes, limits=limits)
-
-
-def draw_corp(
-    axes: Axes,
-    reviews: Tally,
-    *,
-    label: str = "",
-    colour: str = style.BLUE,
-    outcomes: bool = True,
-    limits: tuple[float, float] | None = None,
-) -> Corp | None:
-    """Draw a CORP reliability diagram of a tally: see `plot_corp`."""
+    reviews = style.tally_of(p, recalled)
     axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")
     style.style_axes(axes)
     if not len(reviews):
@@ -113,12 +99,9 @@ def draw_corp(
 
 def corp_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the CORP diagram of all predictions together; `title` says whose they are."""
-    with style.house_style():
-        figure = style.new_figure(5, 6.15)
-        axes = figure.add_subplot()
-        draw_corp(axes, style.tally_of(reviews))
-        axes.set_title(style.heading("calibration (CORP)", title))
-    return figure
+    return style.square_figure(
+        "calibration (CORP)", title, 6.15, lambda axes: plot_corp(axes, reviews)
+    )
 
 
 def parts_text(score: str, parts: CorpParts) -> str:

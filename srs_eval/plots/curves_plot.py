@@ -37,24 +37,10 @@ def forgetting_figure(
 ) -> Figure | None:
     """Draw a sample of forgetting curves above recall over elapsed time, predicted and observed.
 
-    The two panels answer different questions. Above, one history at many elapsed times; below,
-    the reviews that happened, in which long intervals belong to well-known cards.
-
-    Parameters
-    ----------
-    totals : float64 [used, 5]
-        Totals of `ElapsedSums` of the scored reviews.
-    curves : Curves, optional
-        The sampled curves.
-    nth_review : int64 [curves], optional
-        Which review of its card each curve belongs to: it colours the curves.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
-
-    Returns
-    -------
-    Figure or None
-        None where the model has no forgetting curve or none was sampled.
+    The two panels answer different questions. Above, one history at many elapsed times; below, the
+    reviews that happened, in which long intervals belong to well-known cards. `totals` are those of
+    `ElapsedSums`; `nth_review`, the review that each curve belongs to, colours the curves. None
+    where the model has no forgetting curve or none was sampled.
     """
     if curves is None or not _usable(curves).any():
         return None
@@ -252,8 +238,7 @@ def _set_time_axis(axes: Axes) -> None:
 
 
 def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25)
-    bar.set_label("nth review of the card")
+    bar = style.colour_bar(figure, axes, shades, "nth review of the card")
     highest = shades.get_clim()[1]
     top = 3 if highest is None else int(highest)
     marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
@@ -262,5 +247,3 @@ def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
         FixedFormatter([f"{mark}+" if mark == marks[-1] else str(mark) for mark in marks])
     )
     bar.ax.minorticks_off()
-    bar.ax.tick_params(labelsize=style.SMALL, colors=style.MUTED, labelcolor=style.INK)
-    bar.outline.set_visible(False)

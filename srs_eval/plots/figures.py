@@ -31,30 +31,31 @@ _FACTS = FactSums()
 
 
 class Pictured:
-    """What figures show of all users: counts and sums, and a sample of forgetting curves.
-
-    Parameters
-    ----------
-    users : iterable of Predictions
-        Of each user, one after the other.
-    """
+    """Counts and sums over users, given one after the other, and a sample of forgetting curves."""
 
     def __init__(self, users: Iterable[Predictions]) -> None:
         cells = FineCells()
-        totals: list[tuple[Totals, ...]] = []
+        totals: list[Totals] = []
         curves: list[Curves] = []
         nth: list[IntArray | None] = []
         for predictions in users:
             cells.add(tally(predictions.p, predictions.recalled))
-            totals.append(tuple(add_up([ELAPSED, _FACTS], predictions)))
+            found = add_up([ELAPSED, _FACTS], predictions)
+            totals = [_sum(*both) for both in zip(totals, found, strict=False)] or found
             if predictions.curves is not None:
                 curves.append(predictions.curves)
                 nth.append(nth_review_of_curves(predictions))
         self.tally: Tally = cells.tally()
-        self.elapsed, self.bins = (stacked(parts) for parts in zip(*totals, strict=True))
+        self.elapsed, self.bins = totals
         self.curves: Curves | None = join_curves(curves)
         known = [numbers for numbers in nth if numbers is not None]
         self.nth_review = np.concatenate(known) if known and len(known) == len(nth) else None
+
+
+def _sum(total: Totals, further: Totals) -> Totals:
+    """Add sums of further reviews to a total."""
+    both = stacked([total, further])
+    return Totals(both.cell, both.values.sum(axis=0, keepdims=True))
 
 
 def draw(
@@ -67,29 +68,12 @@ def draw(
     title: str,
     note: str = "",
 ) -> dict[str, list[Path]]:
-    """Draw the figures of a run into a folder.
+    """Draw the figures of a run into a folder, and return the files of each.
 
-    Parameters
-    ----------
-    users : iterable of Predictions
-        Of each user, one after the other; at least one.
-    scores : mapping of str to float64 [n_users]
-        Metrics of each user.
-    better : mapping of str to str
-        Which way each metric is better.
-    folder : Path
-        Where the files go.
-    fits : sequence of Fit
-        Those of a model that tells what groups of features are worth have a figure of it.
-    title : str
-        What the figures are about, such as an algorithm and a data set.
-    note : str
-        What a reader of any of the figures should know, written below it.
-
-    Returns
-    -------
-    dict of str to list of Path
-        Files of each figure; figures there is nothing for are left out.
+    `users` yields the predictions of each user, `scores` has the metrics of each user [n_users] and
+    `better` their directions. Fits that tell what groups of features are worth have a figure of it.
+    `title` is the subject of the figures, `note` a caveat written below each. Figures there is
+    nothing for are left out.
     """
     paths = {}
     seen = Pictured(users)

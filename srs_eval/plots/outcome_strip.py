@@ -17,19 +17,8 @@ _HEIGHT = 0.2
 def draw_outcome_strip(axes: Axes, reviews: Tally) -> Axes:
     """Add a strip with the density of predictions: recalled reviews up, forgotten ones down.
 
-    Each outcome fills the same area, because forgetting is rare; the counts are written above.
-
-    Parameters
-    ----------
-    axes : Axes
-        Its horizontal axis must be the predicted recall, with its limits already set.
-    reviews : Tally
-        Predictions by outcome.
-
-    Returns
-    -------
-    Axes
-        The strip, a child of `axes`.
+    Each outcome fills the same area, because forgetting is rare; the counts are written above. The
+    limits of the horizontal axis, predicted recall, must be set.
     """
     strip = axes.inset_axes((0, 1 + _BESIDE, 1, _HEIGHT), sharex=axes)
     strip.set_facecolor("none")

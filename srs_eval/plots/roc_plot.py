@@ -11,8 +11,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.discrimination import RocCurve, roc_of
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.validate import paired
+from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import Predictions
 from srs_eval.plots import style
 
@@ -23,8 +22,8 @@ _POINTS = 1001
 
 def plot_roc(
     axes: Axes,
-    p: ArrayLike,
-    recalled: ArrayLike,
+    p: ArrayLike | Predictions | Tally,
+    recalled: ArrayLike | None = None,
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     label: str = "",
@@ -36,10 +35,9 @@ def plot_roc(
     ----------
     axes : Axes
         Where to draw; no other matplotlib state is touched.
-    p : float [n], in [0, 1]
-        Predicted recall.
-    recalled : bool [n]
-        Outcome; recalled is the positive class.
+    p, recalled : float [n], in [0, 1], and bool [n]
+        Predicted recall, and outcome; or predictions of a run alone. Recalled is the positive
+        class.
     thresholds : sequence of float
         The R* to mark.
     label, colour : str
@@ -55,19 +53,7 @@ def plot_roc(
     ScoreError
         If `p` and `recalled` cannot be scored.
     """
-    reviews = tally(*paired(p, recalled))
-    return draw_roc(axes, reviews, thresholds=thresholds, label=label, colour=colour)
-
-
-def draw_roc(
-    axes: Axes,
-    reviews: Tally,
-    *,
-    thresholds: Sequence[float] = THRESHOLDS,
-    label: str = "",
-    colour: str = style.BLUE,
-) -> RocCurve:
-    """Draw the ROC curve of a tally: see `plot_roc`."""
+    reviews = style.tally_of(p, recalled)
     curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
     _prepare(axes)
     number = style.counted(reviews.n, "review")
@@ -93,12 +79,9 @@ def draw_roc(
 
 def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the ROC curve of all predictions together; `title` says whose they are."""
-    with style.house_style():
-        figure = style.new_figure(5, 5)
-        axes = figure.add_subplot()
-        draw_roc(axes, style.tally_of(reviews))
-        axes.set_title(style.heading("discrimination (ROC)", title))
-    return figure
+    return style.square_figure(
+        "discrimination (ROC)", title, 5, lambda axes: plot_roc(axes, reviews)
+    )
 
 
 def _prepare(axes: Axes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -13,13 +13,16 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.validate import paired
 from srs_eval.nouns import FloatArray, Predictions
 from srs_eval.text.plain import one_line
 
@@ -81,12 +84,8 @@ def house_style() -> Iterator[None]:
 def new_figure(width: float, height: float, *, hspace: float | None = None) -> Figure:
     """Make an empty figure on opaque white, so that it reads the same on any page.
 
-    Parameters
-    ----------
-    width, height : float
-        Inches. About 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
-    hspace : float, optional
-        Space between rows, as a share of their height.
+    Sizes are inches: about 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
+    `hspace` is a share of the height of a row.
     """
     engine = ConstrainedLayoutEngine(hspace=hspace)
     return ShownFigure(figsize=(width, height), layout=engine, facecolor="white")
@@ -170,27 +169,30 @@ def short_name(name: str) -> str:
 
 
 def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
-    """Mix a colour with white.
+    """Mix a colour with white, which strength 0 is: [n, 3].
 
-    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken,
-    and every SVG viewer agrees on them.
-
-    Parameters
-    ----------
-    strength : float [n], in [0, 1]
-        0 is white, 1 the colour itself.
-
-    Returns
-    -------
-    rgb : float64 [n, 3]
+    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken, and
+    every SVG viewer agrees on them.
     """
     share = np.clip(np.asarray(strength, np.float64), 0, 1)[:, None]
     return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
 
 
-def tally_of(reviews: Predictions | Tally) -> Tally:
+def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = None) -> Tally:
     """Count predictions by outcome, unless that is done."""
-    return reviews if isinstance(reviews, Tally) else tally(reviews.p, reviews.recalled)
+    if isinstance(p, Predictions):
+        return tally(p.p, p.recalled)
+    return p if isinstance(p, Tally) else tally(*paired(p, () if recalled is None else recalled))
+
+
+def square_figure(kind: str, title: str, height: float, draw: Callable[[Axes], object]) -> Figure:
+    """Make a figure of one plot, 5 inches wide, with the title that `heading` formats."""
+    with house_style():
+        figure = new_figure(5, height)
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.set_title(heading(kind, title))
+    return figure
 
 
 def counted(number: float, noun: str) -> str:
@@ -204,28 +206,21 @@ def counted(number: float, noun: str) -> str:
     return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
 
 
+def colour_bar(
+    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
+) -> Colorbar:
+    """Draw what colours mean beside axes."""
+    bar = figure.colorbar(shades, ax=axes, pad=0.02, aspect=25, extend=extend)
+    bar.set_label(label)
+    bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.outline.set_visible(False)
+    return bar
+
+
 def save_figure(
     figure: Figure, folder: Path, stem: str, *, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if absent.
-    stem : str
-        File name without its ending.
-
-    Returns
-    -------
-    list of Path
-        One per format, in the given order.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
-    """
+    """Write a figure as PNG (150 dots per inch) and SVG; equal figures give equal files."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{stem}.{ending}" for ending in formats]
     with house_style():

@@ -95,18 +95,10 @@ def users_figure(
     bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     title: str = "",
 ) -> Figure:
-    """Draw one row for each metric: the distribution of scores over users.
+    """Draw one row for each metric: the distribution of its scores over users.
 
-    Parameters
-    ----------
-    scores : mapping of str to float [users]
-        Scores by metric, one per user in the same order; NaN where not defined.
-    better : mapping of str to str, optional
-        Which way each metric is better.
-    bounds : mapping of str to (float, float), optional
-        Range of each metric.
-    title : str
-        What the figure is about, such as an algorithm and a data set.
+    Scores are [users] in the same order, NaN where not defined; `better` and `bounds` are the
+    directions and ranges of metrics.
     """
     rows = max(1, len(scores))
     users = max((len(values) for values in scores.values()), default=0)

@@ -27,18 +27,10 @@ _SHADES = LinearSegmentedColormap.from_list("users", ["#CFE3F1", style.BLUE, "#0
 
 
 class Difference(NamedTuple):
-    """Difference between two models over the same users.
+    """Difference between two models over the same users."""
 
-    Attributes
-    ----------
-    difference : Estimate
-        Mean of the first model's scores less the second's.
-    users : SignTest
-        Users for whom the first model is better, worse, and equal.
-    """
-
-    difference: Estimate
-    users: SignTest
+    difference: Estimate  # Mean of the first model's scores less the second's
+    users: SignTest  # Users for whom the first model is better, worse, and equal
 
 
 def plot_versus(

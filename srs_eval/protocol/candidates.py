@@ -27,20 +27,12 @@ _FIRST_OF_CARD = "the first of their card"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Histories on a protocol's clock, and what of them can be scored.
+    """Histories on a protocol's clock, and what of them can be scored."""
 
-    Attributes
-    ----------
-    reviews : Reviews
-        The histories as algorithms may see them.
-    targets : int64 [n]
-        Row numbers of the reviews that can be scored or learned from, in time order.
-    nth_review, lapses, last_rating, log_row : int64 [len(reviews)]
-        As in `Task`.
-    """
-
-    reviews: Reviews
+    reviews: Reviews  # The histories as algorithms may see them
+    # [n]: Row numbers of the reviews that can be scored or learned from, in time order
     targets: IntArray
+    # [len(reviews)]: As in `Task`
     nth_review: IntArray
     lapses: IntArray
     last_rating: IntArray
@@ -62,16 +54,8 @@ class Candidates:
 def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     """Keep the first review of each card and later day, but for cards with an odd beginning.
 
-    Parameters
-    ----------
-    same_day : bool
-        Whether histories keep reviews on the day of the card's review before. The targets
-        are the same either way.
-
-    Raises
-    ------
-    FitSkipped
-        If there are fewer than 6.
+    With `same_day`, histories keep reviews on the day of the card's review before. The targets are
+    the same either way.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -105,20 +89,9 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
 def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     """Keep every review but a card's first, and those within the second of the one before.
 
-    Same-day reviews are kept in all histories, and no card is an outlier.
-
-    Parameters
-    ----------
-    answer_time : bool
-        Whether intervals end with the answer to be predicted, as published, or when it was
-        asked for. The targets are the same either way.
-
-    Raises
-    ------
-    FitSkipped
-        If there are fewer than 6.
-    ReviewLogError
-        If the log has no seconds between answers.
+    Same-day reviews are kept in all histories, and no card is an outlier. With `answer_time`,
+    intervals end with the answer to be predicted, as published, or else when it was asked for. The
+    targets are the same either way.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -153,10 +126,7 @@ def _within_longest_history(reviews: Reviews) -> tuple[Reviews, CardRows]:
 def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolArray) -> BoolArray:
     """Mark every review of the cards whose first interval is an outlier.
 
-    Parameters
-    ----------
-    is_second : bool [n]
-        The first review of each card on a later day.
+    `is_second` marks the first review of each card on a later day.
     """
     second = np.flatnonzero(is_second)
     first_rating = reviews.rating[cards.first()[second]]
@@ -170,14 +140,7 @@ def _require_enough(
 ) -> None:
     """Raise if too few reviews can be scored, with the number that each rule leaves out.
 
-    Parameters
-    ----------
-    histories : Reviews
-        The log without what comes after the longest history.
-    scored : bool [len(histories)]
-        Reviews that can be scored.
-    left_out : mapping of str to bool [len(histories)]
-        The others, by the rule that leaves them out.
+    `histories` are the log without what comes after the longest history.
     """
     targets = int(np.count_nonzero(scored))
     if targets >= _FEWEST_TARGETS:

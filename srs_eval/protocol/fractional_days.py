@@ -48,15 +48,6 @@ class SrsBenchmarkSecs:
         return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log; `same_day` changes nothing.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 6 reviews can be scored.
-        ReviewLogError
-            If the log has no seconds between answers.
-        """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         return candidates.task(expanding_folds(candidates.targets, FOLDS))
 
@@ -76,11 +67,6 @@ class SrsBenchmarkEqualised:
     refits : int
         Fits per user, as in `SrsBenchmarkRefit`; each starts from the one before where there
         are more than 5 and the algorithm can.
-
-    Raises
-    ------
-    ConfigError
-        If `refits` is not a whole number from 5, or `answer_time` not true or false.
     """
 
     version: ClassVar[str] = "1"
@@ -104,15 +90,6 @@ class SrsBenchmarkEqualised:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log; `same_day` changes nothing.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 6 reviews can be scored.
-        ReviewLogError
-            If the log has no seconds between answers.
-        """
         candidates = in_seconds(reviews, answer_time=self.answer_time)
         # With their same-day reviews, both have the same rows, so row numbers agree.
         days = in_whole_days(reviews, same_day=True)

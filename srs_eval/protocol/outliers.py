@@ -17,24 +17,13 @@ _EASY = 4
 def unusual_first_intervals(elapsed_days: IntArray, first_rating: IntArray) -> BoolArray:
     """Mark second reviews whose interval is rare for the card's first rating.
 
-    For each first rating, the reviews are grouped by interval and the groups are visited
-    from the smallest (of equal ones, the longest interval first). Groups go while fewer
-    than ``max(5 %, 20)`` reviews have gone; after that only those of fewer than 6 reviews
-    or with an interval above 100 days (365 after Easy).
+    For each rating of a card's very first review, the reviews are grouped by interval and the
+    groups are visited from the smallest (of equal ones, the longest interval first). Groups go
+    while fewer than ``max(5 %, 20)`` reviews have gone; after that only those of fewer than 6
+    reviews or with an interval above 100 days (365 after Easy).
 
-    The rule looks at the whole log, test rows included: what is scored depends on it, for
-    every algorithm alike.
-
-    Parameters
-    ----------
-    elapsed_days : int [n]
-        Interval before each card's first review on a later day.
-    first_rating : int [n]
-        Rating of the card's very first review.
-
-    Returns
-    -------
-    bool [n]
+    The rule looks at the whole log, test rows included: what is scored depends on it, for every
+    algorithm alike.
     """
     removed = np.zeros(len(elapsed_days), bool)
     for rating in np.unique(first_rating):

@@ -63,11 +63,6 @@ class Prequential:
         refitted less often instead.
     warm_start : bool
         Whether algorithms that can (`WarmStarting`) start each fit from the one before.
-
-    Raises
-    ------
-    ConfigError
-        If a number is not a whole number from 1.
     """
 
     version: ClassVar[str] = "1"
@@ -77,7 +72,6 @@ class Prequential:
     warm_start: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         for option in ("first", "every", "most"):
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -96,13 +90,6 @@ class Prequential:
         return self.most
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log.
-
-        Raises
-        ------
-        FitSkipped
-            If no review is left to be scored.
-        """
         candidates = in_whole_days(reviews, same_day=same_day)
         count = len(candidates.targets)
         if count <= self.first:

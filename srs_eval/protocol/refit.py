@@ -26,11 +26,6 @@ class SrsBenchmarkRefit:
         size, one for each row where there are fewer rows. With 5 it is `SrsBenchmark`.
     warm_start : bool
         Whether algorithms that can (`WarmStarting`) start each fit from the one before.
-
-    Raises
-    ------
-    ConfigError
-        If `refits` is not a whole number from 5.
     """
 
     version: ClassVar[str] = "1"
@@ -53,13 +48,6 @@ class SrsBenchmarkRefit:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 6 reviews can be scored.
-        """
         candidates = in_whole_days(reviews, same_day=same_day)
         folds = expanding_refits(candidates.targets, FOLDS, self.refits)
         # With the five fits of the public protocol, every one starts from nothing as there.

@@ -54,24 +54,12 @@ def expanding_refits(targets: IntArray, folds: int, refits: int) -> tuple[Fold, 
 
 
 def require_refits(refits: object, least: int = 5) -> None:
-    """Refuse fewer fits per user than the public protocol has.
-
-    Raises
-    ------
-    ConfigError
-        If it is not a whole number from `least`.
-    """
+    """Refuse fewer fits per user than the public protocol has."""
     if not isinstance(refits, int) or refits < least:
         raise ConfigError(f"refits={refits}, expected a whole number, {least} or more")
 
 
 def require_bool(option: str, value: object) -> None:
-    """Refuse an option that is not true or false.
-
-    Raises
-    ------
-    ConfigError
-        Naming the option and the value.
-    """
+    """Refuse an option that is not true or false."""
     if not isinstance(value, bool):
         raise ConfigError(f"{option}={value} is not one of: true, false")

@@ -26,12 +26,5 @@ class SrsBenchmark:
     folds: ClassVar[int] = FOLDS
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter and split one user's log.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 6 reviews can be scored.
-        """
         candidates = in_whole_days(reviews, same_day=same_day)
         return candidates.task(expanding_folds(candidates.targets, FOLDS))

@@ -31,11 +31,6 @@ class Validation:
         The protocol that the final score is of.
     share : float
         Share of the rows that is learned from, between 0 and 1.
-
-    Raises
-    ------
-    ConfigError
-        If `share` is not between 0 and 1, or `base` is itself a validation.
     """
 
     base: EvaluationProtocol = field(default_factory=SrsBenchmark)
@@ -45,7 +40,6 @@ class Validation:
     is_validation = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         is_number = isinstance(self.share, int | float) and not isinstance(self.share, bool)
         if not is_number or not 0 < self.share < 1:
             raise ConfigError(f"share={self.share}, expected a number between 0 and 1")
@@ -68,13 +62,7 @@ class Validation:
         return 1
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        """Filter one user's log as the base does, cut it off, and split what is left.
-
-        Raises
-        ------
-        FitSkipped
-            If fewer than 2 training rows come before the first test row.
-        """
+        """Filter one user's log as the base does, cut it off, and split what is left."""
         task = self.base(reviews, same_day=same_day)
         first_scored = min(int(fold.test[0]) for fold in task.folds if len(fold.test))
         parts: dict[bytes, IntArray] = {}

@@ -13,11 +13,16 @@ from srs_eval.errors import FolderInUseError
 _LOCK = ".lock"
 
 
-def claim(folder: Path) -> AbstractContextManager[object]:
+def claim(folder: Path, *, wait: float = 0) -> AbstractContextManager[object]:
     """Claim a folder, made if need be, for this process.
 
     The operating system ends the claim with the process, also if it is killed. A claim on the
     same folder by the same thread is granted again.
+
+    Parameters
+    ----------
+    wait : float
+        Seconds to wait for another command.
 
     Returns
     -------
@@ -33,7 +38,7 @@ def claim(folder: Path) -> AbstractContextManager[object]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return FileLock(folder.resolve() / _LOCK, timeout=0, is_singleton=True).acquire()
+        return FileLock(folder.resolve() / _LOCK, timeout=wait, is_singleton=True).acquire()
     except Timeout as taken:
         raise FolderInUseError(
             f"{folder} is in use by another command that is still running; wait for its end, or "

@@ -68,8 +68,16 @@ def read_table(path: Path) -> pa.Table:
     return pq.read_table(path, page_checksum_verification=True)
 
 
-def write_reviews(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
-    """Write tables of predictions, or of curves, into one file; each is a row group of its own."""
+def write_reviews(
+    path: Path, schema: pa.Schema, parts: Iterable[pa.Table], *, group: int | None = None
+) -> None:
+    """Write tables of predictions, or of curves, into one file; each is a row group of its own.
+
+    Parameters
+    ----------
+    group : int, optional
+        Most rows in a row group; by default as many as pyarrow puts there, about a million.
+    """
     encoding = {field.name: kind for field in schema if (kind := _encoding(field))}
     dictionaries = [name for name in schema.names if name not in encoding]
     with (
@@ -84,7 +92,7 @@ def write_reviews(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
         ) as writer,
     ):
         for part in parts:
-            writer.write_table(part)
+            writer.write_table(part, group)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, get_args
@@ -94,10 +93,11 @@ def explained_counts(runs: Sequence[tuple[str, FitCounts]]) -> str:
     return f"{MARK} not every fit went as planned: {'; '.join(parts)}"
 
 
-def fits_in_words(fits: Iterable[Fit]) -> str:
+def fits_in_words(counts: FitCounts) -> str:
     """Return how many fits there are of each status, such as ``9 ok, 1 failed``."""
-    counts = Counter(fit.status for fit in fits)
-    return ", ".join(f"{counts[s]:,} {s}" for s in get_args(FitStatus) if counts[s])
+    other = {status: getattr(counts, status) for status in get_args(FitStatus) if status != "ok"}
+    of_status = {"ok": counts.fits - sum(other.values()), **other}
+    return ", ".join(f"{count:,} {status}" for status, count in of_status.items() if count)
 
 
 def reason_of(fit: Fit) -> str:

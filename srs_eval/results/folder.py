@@ -13,7 +13,8 @@ import pyarrow as pa
 from srs_eval.nouns import Fit
 from srs_eval.results import files, tables
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
-from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.kept import forget_parts, kept_for_good
+from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.plain import cleaned
@@ -25,6 +26,8 @@ _ROWS_IN_GROUP = 100_000
 def save(result: Result, folder: Path) -> Result:
     """Write a result into a folder; the summary comes last and marks the run as finished.
 
+    Parts of predictions and fits that stay in the folder are not written again.
+
     Returns
     -------
     Result
@@ -35,18 +38,23 @@ def save(result: Result, folder: Path) -> Result:
     OSError
         If the folder cannot be written to.
     """
-    predicted = result.predicted
-    schemas = {name: list(predicted.schemas(name)) for name in (PREDICTIONS, CURVES)}
+    in_parts = result.predicted.stay_in(folder)
+    schemas = {} if in_parts else _schemas(result.predicted)
+    fits = None if in_parts else tables.fits_table(result.fitted)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
-    for name, found in schemas.items():
-        if found:
-            schema = tables.common_schema(found)
-            rows = (part.cast(schema) for part in predicted.tables(name))
-            files.write_reviews(folder / name, schema, _grouped(rows))
+    if not in_parts:
+        forget_parts(folder)
+    for name in (PREDICTIONS, CURVES):
+        if name in schemas:
+            rows = (part.cast(schemas[name]) for part in result.predicted.tables(name))
+            files.write_reviews(folder / name, schemas[name], _grouped(rows))
         else:
             (folder / name).unlink(missing_ok=True)
-    files.write_table(folder / FITS, tables.fits_table(result.fitted))
+    if fits is None:
+        (folder / FITS).unlink(missing_ok=True)
+    else:
+        files.write_table(folder / FITS, fits)
     files.write_table(folder / SCORES, tables.scores_table(result.by_user))
     files.write_json(folder / SUMMARY, result.facts.as_json())
     return replace(result, folder=folder)
@@ -64,6 +72,11 @@ def load(folder: Path) -> Result:
         facts = Summary.from_json(cleaned(files.read_json(folder / SUMMARY)))
     with reading(folder / SCORES):
         scores = tables.read_scores(files.read_table(folder / SCORES))
+    as_text = any(isinstance(user, str) for user in scores.users)
+    in_parts = kept_for_good(folder, as_text=as_text)
+    if in_parts is not None:
+        predicted, fitted = in_parts
+        return Result(facts, scores, fitted, predicted, folder)
     return Result(facts, scores, SavedFits(folder / FITS), SavedPredictions(folder), folder)
 
 
@@ -100,6 +113,12 @@ class SavedFits(Sequence[Fit]):
     def __getitem__(self, number: int | slice) -> Fit | tuple[Fit, ...]:
         """Return one fit, or some."""
         return self._fits[number]
+
+
+def _schemas(predicted: Predicted) -> dict[str, pa.Schema]:
+    """Return the schema of each file of predictions that there is something for."""
+    found = {name: list(predicted.schemas(name)) for name in (PREDICTIONS, CURVES)}
+    return {name: tables.common_schema(schemas) for name, schemas in found.items() if schemas}
 
 
 def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.nouns import PREDICTION_COLUMNS, Predictions, User
 from srs_eval.nouns.predictions import select
 from srs_eval.results.files import CURVES, PREDICTIONS, reading
@@ -46,6 +44,10 @@ class Predicted(ABC):
         """Return the same predictions, with files of their own that close after use."""
         return self
 
+    def stay_in(self, folder: Path) -> bool:
+        """Whether a folder has the predictions already, in parts that stay there."""
+        return False
+
     def __iter__(self) -> Iterator[Predictions]:
         """Go through the predictions of all users."""
         return self.of(self.users)
@@ -65,31 +67,6 @@ class Predicted(ABC):
     def schemas(self, file: str) -> Iterator[pa.Schema]:
         """Go through the schemas of `tables`."""
         return (rows.schema for rows in self.tables(file))
-
-
-class InMemory(Predicted):
-    """Predictions of users that are all in memory."""
-
-    def __init__(self, predictions: Mapping[User, Predictions] = MappingProxyType({})) -> None:
-        self._of_users = dict(predictions)
-
-    @property
-    def users(self) -> Sequence[User]:
-        """Users who have predictions, in the order of the source."""
-        return tuple(self._of_users)
-
-    def read(self, user: User, *, curves: bool = True) -> Predictions | None:
-        """Return the predictions of one user, with forgetting curves; None if there are none."""
-        return self._of_users.get(user)
-
-    def save(self, number: int, scored: ScoredUser) -> None:
-        """Keep the predictions of a user, counted in the order of the source."""
-        if scored.predictions is not None:
-            self._of_users[scored.user] = scored.predictions
-
-    def predicted(self, users: Sequence[User]) -> InMemory:
-        """Return the predictions of users that are kept, in the order given."""
-        return InMemory({user: kept[user] for user in users if user in (kept := self._of_users)})
 
 
 class SavedPredictions(Predicted):

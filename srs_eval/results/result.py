@@ -82,7 +82,10 @@ class Result:
 
     @property
     def predictions(self) -> pd.DataFrame:
-        """One row per scored review: user, card, prediction and outcome among others."""
+        """One row per scored review: user, number of the card, prediction, outcome and others.
+
+        Cards have the numbers of `Reviews.card`, also where the log has names for them.
+        """
         tables = list(self.predicted.tables(PREDICTIONS))
         if not tables:
             return _frame(pa.table({}))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import eq
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,8 @@ class Run:
         column = self.scores.get(metric)
         if column is None:
             return np.full(len(users), math.nan)
+        if len(users) == len(self.rows) and all(map(eq, users, self.rows)):
+            return column
         position = {user: number for number, user in enumerate(self.rows)}
         at = np.array([position.get(user, -1) for user in users], np.int64)
         found: FloatArray = np.append(column, math.nan)[at]
@@ -133,7 +137,8 @@ def run_of(result: Result) -> Run:
     """Return the scores of a result under its label."""
     scores = result.by_user
     whole = np.array([rows != "" for rows in scores.rows], np.bool_)
-    kept = {u: rows for u, rows in zip(scores.users, scores.rows, strict=True) if rows}
+    # Runs of the same users share the text of their digests.
+    kept = {u: intern(rows) for u, rows in zip(scores.users, scores.rows, strict=True) if rows}
     return Run(
         name=result.facts.label,
         place=result.folder or Path(),

@@ -100,7 +100,7 @@ def fits_table(fits: Sequence[Fit]) -> pa.Table:
     parts = [[asdict(part) for part in fit.parts] for fit in fits]
     table = pa.table(
         {
-            "user": _user_column([fit.user for fit in fits]),
+            "user": user_column([fit.user for fit in fits]),
             **{name: [getattr(fit, name) for fit in fits] for name in names},
             **{name: pa.array([getattr(fit, name) for fit in fits], _NUMBERS) for name in _LISTS},
             "parts": pa.array(parts, _PARTS),
@@ -119,7 +119,7 @@ def read_fits(table: pa.Table) -> tuple[Fit, ...]:
 
 def fit_from(row: Mapping[str, Any]) -> Fit:
     """Turn a row of the table of fits, or JSON with the same content, back into a fit."""
-    found = tuple(Contribution(**found) for found in row.get("contributions", ()))
+    found = tuple(Contribution(**found) for found in row.get("contributions") or ())
     nested = {"parts": parts_from(row.get("parts", ())), "contributions": found}
     return Fit(**{**_with_tuples(row), **nested})
 
@@ -133,7 +133,7 @@ def scores_table(scores: Scores) -> pa.Table:
     """Return one row per user: scored reviews, their digest, and each metric."""
     values = {name: scores.values[:, column] for column, name in enumerate(scores.names)}
     about = {"reviews": scores.reviews, "rows": list(scores.rows)}
-    return pa.table({"user": _user_column(scores.users), **about, **values})
+    return pa.table({"user": user_column(scores.users), **about, **values})
 
 
 def read_scores(table: pa.Table) -> Scores:
@@ -146,7 +146,7 @@ def read_scores(table: pa.Table) -> Scores:
     return Scores(tuple(users), np.array(reviews, np.int64), tuple(rows), names, values)
 
 
-def _user_column(users: Sequence[User]) -> pa.Array:
+def user_column(users: Sequence[User]) -> pa.Array:
     """Return users as integers where all of them are, as text otherwise."""
     if all(isinstance(user, int) for user in users):
         return pa.array(users, pa.int64())
@@ -158,7 +158,7 @@ def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(codes: IntArray, users: Sequence[User]) -> pa.Array:
-    return _user_column(users).take(pa.array(codes))
+    return user_column(users).take(pa.array(codes))
 
 
 def _array(table: pa.Table, name: str) -> np.ndarray[Any, Any]:

@@ -185,7 +185,8 @@ def clustered_mean(values: FloatArray, *clusters: IntArray, size: float | None =
 
 def _ratio(above: FloatArray, below: FloatArray, size: float | None, *, fewest: float) -> Estimate:
     held = ~np.isnan(above) & ~np.isnan(below) & ((above != 0) | (below != 0))
-    above, below = above[held], below[held]
+    if not held.all():
+        above, below = above[held], below[held]
     total = float(below.sum())
     if total <= 0:
         return Estimate(math.nan)

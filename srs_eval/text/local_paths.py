@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-# A scheme has at least two letters; a single one is a drive of Windows.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+from srs_eval.place import is_uri, scheme_of
 
 
 def uri_problem(text: str) -> str:
@@ -18,8 +15,8 @@ def uri_problem(text: str) -> str:
     >>> uri_problem("runs/s3")
     ''
     """
-    if not _URI.match(text.strip()):
+    if not is_uri(text):
         return ""
-    if text.strip().lower().startswith("file:"):
+    if scheme_of(text) == "file":
         return "is a URI; write the path alone"
     return "is a URI, and files go to local folders only: write to one, then copy it"

@@ -9,20 +9,10 @@ from collections.abc import Iterable
 def suggestion(
     name: str, known: Iterable[str], *, form: str = "{!r}", otherwise: str = "", cutoff: float = 0.6
 ) -> str:
-    """Return the end of an error message that suggests the closest known name.
+    """Return the end of an error message that suggests the known name closest to a misspelt one.
 
-    Parameters
-    ----------
-    name : str
-        The misspelt name.
-    known : iterable of str
-        Names to choose from.
-    form : str
-        How the suggested name is written.
-    otherwise : str
-        What to return if no known name is close.
-    cutoff : float
-        Required similarity, from 0 to 1.
+    `form` is how the suggestion is written, `otherwise` the result where no name is similar by at
+    least `cutoff` (0 to 1).
 
     Examples
     --------

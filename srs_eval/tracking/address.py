@@ -27,24 +27,13 @@ LOCK_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """An MLflow store, with nothing left that depends on the working directory.
+    """An MLflow store, with nothing left that depends on the working directory."""
 
-    Attributes
-    ----------
-    uri : str
-        Tracking URI for MLflow.
-    artifacts : str, optional
-        Where new experiments keep their files; None leaves it to the server.
-    database : Path, optional
-        The file of a sqlite store.
-    timeout : float
-        Seconds to wait for a database that another process has locked.
-    """
-
-    uri: str
+    uri: str  # Tracking URI for MLflow
+    # Where new experiments keep their files; None leaves it to the server
     artifacts: str | None = None
-    database: Path | None = None
-    timeout: float = LOCK_SECONDS
+    database: Path | None = None  # The file of a sqlite store
+    timeout: float = LOCK_SECONDS  # Seconds to wait for a database that another process has locked
 
     @property
     def is_server(self) -> bool:
@@ -76,23 +65,11 @@ def store_address(
 ) -> StoreAddress:
     """Settle where runs are kept.
 
-    Parameters
-    ----------
-    uri : str, optional
-        An MLflow tracking URI; None takes ``MLFLOW_TRACKING_URI``, or else ``mlflow.db``
-        in `folder`, which a plain ``mlflow ui`` typed there opens.
-    artifacts : str, optional
-        Folder or URI for the files of new experiments. By default ``mlartifacts`` beside
-        a sqlite file, and the server's own choice everywhere else.
-    timeout : float
-        Seconds to wait for a database that another process has locked.
-    folder : Path, optional
-        What relative paths start from: the working directory unless given.
-
-    Raises
-    ------
-    ConfigError
-        If the URI is none that MLflow can keep runs in, or the timeout is negative.
+    `uri` is an MLflow tracking URI; None takes ``MLFLOW_TRACKING_URI``, or else ``mlflow.db`` in
+    `folder`, which a plain ``mlflow ui`` typed there opens. `artifacts` is the folder or URI for
+    the files of new experiments: by default ``mlartifacts`` beside a sqlite file, and the server's
+    own choice everywhere else. `timeout` is the seconds to wait for a database that another process
+    has locked. Relative paths start from `folder`, by default the working directory.
     """
     if not timeout >= 0:
         raise ConfigError(f"tracking.timeout={timeout}: seconds, 0 or more")
@@ -127,10 +104,7 @@ def store_address(
 def ui_command(address: StoreAddress) -> str | None:
     """Write the command that opens the MLflow UI with 2 processes instead of 15.
 
-    Returns
-    -------
-    command : str, optional
-        None where a server already shows the pages.
+    None where a server already shows the pages.
     """
     if address.is_server or _scheme(address.uri) not in DATABASES:
         return None

@@ -30,14 +30,7 @@ PALETTE = (
 
 
 def pick_colour(name: str, taken: Mapping[str, str]) -> str:
-    """Choose the colour of a run.
-
-    Parameters
-    ----------
-    name : str
-        Name of the run; runs of one name have one colour.
-    taken : mapping of str to str
-        Colours of other runs by name.
+    """Choose the colour of a run; runs of one name have one colour.
 
     Examples
     --------

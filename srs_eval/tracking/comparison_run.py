@@ -34,24 +34,12 @@ _OTHER_KINDS = (KIND, "sweep")
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run that was compared.
+    """A run that was compared."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in the comparison.
-    tags : mapping of str to str
-        Tags to find it by in a store where its id is unknown.
-    sweep_id : str
-        The sweep it was part of; "" if none.
-    run_id : str
-        Its id in the store; "" if unknown.
-    """
-
-    name: str
-    tags: Mapping[str, str]
-    sweep_id: str = ""
-    run_id: str = ""
+    name: str  # Its name in the comparison
+    tags: Mapping[str, str]  # Tags to find it by in a store where its id is unknown
+    sweep_id: str = ""  # The sweep it was part of; "" if none
+    run_id: str = ""  # Its id in the store; "" if unknown
 
 
 def fetch_runs(
@@ -61,32 +49,10 @@ def fetch_runs(
     experiment: str | None = None,
     tags: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Path], list[str]]:
-    """Download the results of runs from a store.
+    """Download the results of runs from a store, each to a folder named after its id.
 
-    Parameters
-    ----------
-    uri : str, optional
-        The store: see `MlflowTracker`.
-    folder : Path
-        Folder of the downloads, with a folder for each run, named after its id.
-    experiment : str, optional
-        Only runs of this experiment.
-    tags : mapping of str to str
-        Only runs with all of these.
-
-    Returns
-    -------
-    folders : list of Path
-        One for each run with results, also if some of its fits have failed.
-    notes : list of str
-        One for each run that was left out because it has no results.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such experiment, or no run with results.
-    TrackingError
-        If the store cannot be read.
+    Only runs of `experiment`, if given, and with all `tags`. Returns a folder for each run with
+    results, also if some of its fits have failed, and a note for each run without results.
     """
     address = store_address(uri, None)
     with quiet_mlflow({**IMPATIENCE, **NO_BARS}):
@@ -128,11 +94,6 @@ def log_comparison(
 
     The tag ``parents`` lists the ids of the runs in the same store, ``parent.NAME`` is the id of
     one run, and ``sweep_ids`` lists the sweeps they were part of.
-
-    Raises
-    ------
-    TrackingError
-        If the store cannot be used; the files stay where they are.
     """
     tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
     names = " and ".join(parent.name for parent in parents)

@@ -12,18 +12,10 @@ from srs_eval.nouns import Part
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A setting of the run, fixed before it starts.
+    """A setting of the run, fixed before it starts."""
 
-    Attributes
-    ----------
-    name : str
-        Dotted path in the resolved configuration, such as ``algo.fit``.
-    value : str, int, float, bool or None
-        Logged as text.
-    """
-
-    name: str
-    value: str | int | float | bool | None
+    name: str  # Dotted path in the resolved configuration, such as ``algo.fit``
+    value: str | int | float | bool | None  # Logged as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +28,17 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One number a run arrived at.
+    """One number a run arrived at."""
 
-    Attributes
-    ----------
-    name : str
-        ``section/metric``, such as ``test/log_loss``: trackers group by the section.
-    value : float
-        NaN and infinities are named as undefined instead of being drawn as numbers.
-    """
-
-    name: str
-    value: float
+    name: str  # ``section/metric``, such as ``test/log_loss``: trackers group by the section
+    value: float  # NaN and infinities are named as undefined instead of being drawn as numbers
 
 
 @dataclass(frozen=True, slots=True)
 class FigureFiles:
-    """A finished figure: PNG to look at, SVG (optional) to print.
+    """A finished figure: PNG to look at, SVG (optional) to print."""
 
-    Attributes
-    ----------
-    name : str
-        The same in every run, so that runs can be compared figure by figure.
-    """
-
-    name: str
+    name: str  # The same in every run, so that runs can be compared figure by figure
     png: Path
     svg: Path | None = None
 
@@ -75,77 +53,39 @@ class ArtifactFile:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A small table that a tracker can show, some hundred rows at most.
-
-    Attributes
-    ----------
-    columns : mapping of str to sequence
-        Columns of equal length.
-    """
+    """A small table that a tracker can show, some hundred rows at most."""
 
     name: str
-    columns: Mapping[str, Sequence[object]]
+    columns: Mapping[str, Sequence[object]]  # Columns of equal length
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetInfo:
-    """The review logs a run was trained and tested on.
-
-    Attributes
-    ----------
-    digest : str
-        Fingerprint of the scored rows.
-    location : str
-        Where the logs came from: a path, or what was simulated.
-    users, reviews : int
-        How many of each were scored.
-    options : mapping
-        The resolved configuration of what read the logs, to read them again.
-    """
+    """The review logs a run was trained and tested on."""
 
     name: str
-    digest: str
-    location: str
+    digest: str  # Fingerprint of the scored rows
+    location: str  # Where the logs came from: a path, or what was simulated
+    # How many of each were scored
     users: int
     reviews: int
+    # The resolved configuration of what read the logs, to read them again
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedModel:
-    """A fitted memory model as data: what it takes to build it again, and nothing pickled.
+    """A fitted memory model as data: what it takes to build it again, and nothing pickled."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the algorithm, with its arguments.
-    options : mapping
-        The resolved configuration of the algorithm.
-    parameters : tuple of float
-        What was learned.
-    parts : tuple of Part
-        What was learned by the parts of a model that is made of several.
-    whole_days : bool
-        The clock it was learned on.
-    learned_from : str
-        Whose reviews, and which fold.
-    scores : mapping of metric to float
-        Of reviews it has not learned from.
-    dataset : (str, str)
-        Name and digest of what these belong to.
-    description : str
-        What a person should read first about it, in Markdown.
-    """
-
-    name: str
-    options: Mapping[str, Any]
-    parameters: tuple[float, ...]
-    whole_days: bool
-    learned_from: str
-    scores: Mapping[str, float] = field(default_factory=dict)
-    dataset: tuple[str, str] = ("", "")
-    description: str = ""
-    parts: tuple[Part, ...] = ()
+    name: str  # Name of the algorithm, with its arguments
+    options: Mapping[str, Any]  # The resolved configuration of the algorithm
+    parameters: tuple[float, ...]  # What was learned
+    whole_days: bool  # The clock it was learned on
+    learned_from: str  # Whose reviews, and which fold
+    scores: Mapping[str, float] = field(default_factory=dict)  # Of reviews it has not learned from
+    dataset: tuple[str, str] = ("", "")  # Name and digest of what these belong to
+    description: str = ""  # What a person should read first about it, in Markdown
+    parts: tuple[Part, ...] = ()  # What was learned by the parts of a model that is made of several
 
 
 @dataclass(frozen=True, slots=True)

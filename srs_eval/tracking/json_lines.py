@@ -39,25 +39,11 @@ class JsonLines:
         self._path: Path | None = None
 
     def start(self, run: RunInfo) -> None:
-        """Begin a run.
-
-        Raises
-        ------
-        TrackingError
-            If the file cannot be written.
-        """
         self._path = (run.folder or Path()) / self.file
         first = {"item": "RunInfo", "time": time.time(), **_content(run)}
         self._write([first], mode=os.O_APPEND if run.resumes else os.O_TRUNC)
 
     def log(self, items: Iterable[Item]) -> None:
-        """Write items down.
-
-        Raises
-        ------
-        TrackingError
-            If they cannot be kept.
-        """
         self._write({"item": type(item).__name__, **_content(item)} for item in items)
 
     def finish(self, status: RunEnd) -> RunLinks:

@@ -34,45 +34,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class OpenRun:
-    """An open run.
-
-    Attributes
-    ----------
-    has_view : bool
-        Whether the experiment has the default view, which links may point to.
-    monitor : SystemMetricsMonitor, optional
-        Logs system metrics until the run ends.
-    stop : StopSignal
-        Whether the process was asked to stop.
-    process : int
-        Process that opened the run; forked children must not end it.
-    is_lost : bool
-        Whether logging has failed, and the error was raised.
-    """
+    """An open run."""
 
     client: MlflowClient
     address: StoreAddress
     experiment_id: str
     run_id: str
-    has_view: bool
-    monitor: SystemMetricsMonitor | None = None
-    stop: StopSignal = field(default_factory=StopSignal)
+    has_view: bool  # Whether the experiment has the default view, which links may point to
+    monitor: SystemMetricsMonitor | None = None  # Logs system metrics until the run ends
+    stop: StopSignal = field(default_factory=StopSignal)  # Whether the process was asked to stop
+    # Process that opened the run; forked children must not end it
     process: int = field(default_factory=os.getpid)
-    is_lost: bool = False
+    is_lost: bool = False  # Whether logging has failed, and the error was raised
 
 
 def begin_run(
     address: StoreAddress, run: RunInfo, *, experiment: str, view: bool, system_metrics: bool
 ) -> OpenRun:
-    """Open the store and begin a run, or join the one that ``mlflow run`` began.
-
-    Raises
-    ------
-    ConfigError
-        If the use of the machine cannot be measured.
-    TrackingError
-        If the store cannot be opened or the run cannot be begun.
-    """
+    """Open the store and begin a run, or join the one that ``mlflow run`` began."""
     if system_metrics and find_spec("psutil") is None:
         raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
     host = socket.gethostname()

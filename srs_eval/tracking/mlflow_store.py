@@ -130,12 +130,7 @@ def tag_interrupted(
 ) -> str | None:
     """Link a run and the interrupted run it resumes by tags; return the id of the latter.
 
-    The interrupted run itself is not changed.
-
-    Parameters
-    ----------
-    output : mapping of str to str
-        The tag both have: the folder they put their files into.
+    The interrupted run itself is not changed. `output` is the tag both have: their folder.
     """
     ended = client.search_runs(
         [experiment_id],

@@ -74,15 +74,7 @@ class MlflowTracker:
         self._run: OpenRun | None = None
 
     def start(self, run: RunInfo) -> None:
-        """Open the store and begin a run, or join the one that ``mlflow run`` began.
-
-        Raises
-        ------
-        ConfigError
-            If the URI is none that MLflow can keep runs in.
-        TrackingError
-            If the store cannot be opened or the run cannot be begun.
-        """
+        """Open the store and begin a run, or join the one that ``mlflow run`` began."""
         address = store_address(self.uri, self.artifacts, timeout=self.timeout)
         with quiet_mlflow(IMPATIENCE):
             # Imported here, because MLflow takes a second that checking options need not
@@ -104,13 +96,6 @@ class MlflowTracker:
         return {"MLFLOW_RUN_ID": run.run_id, "MLFLOW_TRACKING_URI": run.address.uri}
 
     def log(self, items: Iterable[Item]) -> None:
-        """Log items to the run.
-
-        Raises
-        ------
-        TrackingError
-            If logging fails; items that were logged before stay.
-        """
         from srs_eval.tracking.mlflow_run import log_items
         from srs_eval.tracking.mlflow_store import tracking_errors
 
@@ -127,11 +112,6 @@ class MlflowTracker:
         """End the run and return its links.
 
         The run ends as killed if the process was asked to stop, whatever `status` is.
-
-        Raises
-        ------
-        TrackingError
-            If the run cannot be ended, unless `log` has already raised an error.
         """
         from srs_eval.tracking.mlflow_store import tracking_errors
 

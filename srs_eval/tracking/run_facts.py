@@ -71,10 +71,7 @@ def process_facts() -> dict[str, str]:
 def is_dirty(folder: Path) -> bool | None:
     """Return whether files under version control differ from the commit that MLflow logs.
 
-    Returns
-    -------
-    bool or None
-        None where there is no git, or no repository.
+    None where there is no git, or no repository.
     """
     git = shutil.which("git")
     if git is None:
@@ -92,17 +89,9 @@ def is_dirty(folder: Path) -> bool | None:
 
 
 def plug_in_versions(targets: Iterable[str]) -> dict[str, str]:
-    """Return the versions of the packages, other than srs_eval, that define some classes.
+    """Return the versions of other packages that define some classes, as ``version.<package>``.
 
-    Parameters
-    ----------
-    targets : iterable of str
-        Dotted names of the classes.
-
-    Returns
-    -------
-    tags : dict of str to str
-        By ``version.<package>``. Files outside of packages have no version.
+    Files outside of packages have no version.
     """
     tops = sorted({target.partition(".")[0] for target in targets} - {"srs_eval", "__main__"})
     owners = [owner for top in tops if (owner := _owner(top)) is not None]

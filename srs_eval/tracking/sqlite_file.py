@@ -40,21 +40,11 @@ _FIRST_ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What is in a file.
+    """What is in a file."""
 
-    Attributes
-    ----------
-    revision : str
-        Of the tables; "" before the first.
-    tables : tuple of str
-        Their names.
-    is_empty : bool
-        Whether nothing was ever kept there.
-    """
-
-    revision: str
-    tables: tuple[str, ...]
-    is_empty: bool
+    revision: str  # Of the tables; "" before the first
+    tables: tuple[str, ...]  # Their names
+    is_empty: bool  # Whether nothing was ever kept there
 
     @property
     def is_mlflow(self) -> bool:
@@ -66,11 +56,6 @@ def prepare(database: Path, lock: FileLock) -> None:
     """Create the file of a store unless it is there; replace one whose creation was interrupted.
 
     A file in which anything was kept is never touched.
-
-    Raises
-    ------
-    TrackingError
-        If MLflow cannot use the file as it is.
     """
     newest = mlflow_tables._get_latest_schema_revision()
     if _partial(database).is_dir() or not _is_ready(database, newest):

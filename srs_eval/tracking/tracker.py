@@ -14,47 +14,27 @@ RunEnd = Literal["finished", "failed", "killed"]
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """Description of a run before it starts.
+    """Description of a run before it starts."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the run in lists, such as ``fsrs6 on synthetic``.
-    tags : mapping of str to str
-        Facts to find the run by; ``sweep_id`` joins the runs of one sweep.
-    experiment : str, optional
-        The group of runs it belongs to, where it is not the tracker's own default.
-    folder : Path, optional
-        Where the run puts its files.
-    resumes : bool
-        Whether it resumes an earlier run in that folder.
-    """
-
-    name: str
+    name: str  # Name of the run in lists, such as ``fsrs6 on synthetic``
+    # Facts to find the run by; ``sweep_id`` joins the runs of one sweep
     tags: Mapping[str, str] = field(default_factory=dict)
+    # The group of runs it belongs to, where it is not the tracker's own default
     experiment: str | None = None
-    folder: Path | None = None
-    resumes: bool = False
+    folder: Path | None = None  # Where the run puts its files
+    resumes: bool = False  # Whether it resumes an earlier run in that folder
 
 
 @dataclass(frozen=True, slots=True)
 class RunLinks:
-    """Links to a finished run.
+    """Links to a finished run."""
 
-    Attributes
-    ----------
-    run_id : str
-        Name of the run in its store, "" where nothing was kept.
-    run_url, view_url : str, optional
-        Pages of the run and of all runs compared. If there is a `ui_command`, they
-        answer while that command runs.
-    ui_command : str, optional
-        What to type to open the pages; None where a server already shows them.
-    """
-
-    run_id: str = ""
+    run_id: str = ""  # Name of the run in its store, "" where nothing was kept
+    # Pages of the run and of all runs compared. If there is a `ui_command`, they answer while that
+    # command runs
     run_url: str | None = None
     view_url: str | None = None
+    # What to type to open the pages; None where a server already shows them
     ui_command: str | None = None
 
 

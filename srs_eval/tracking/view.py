@@ -91,10 +91,7 @@ run's description says otherwise.
 def view_link(experiment_id: str, *, mode: str = "CHART") -> str:
     """Write the part of the view's address that follows the server's.
 
-    Parameters
-    ----------
-    mode : {"CHART", "TABLE", "ARTIFACT"}
-        What is shown of the runs: charts, the plain list, or their figures and tables.
+    `mode` is ``CHART``, ``TABLE`` (the plain list) or ``ARTIFACT`` (figures and tables).
     """
     return (
         f"#/experiments/{experiment_id}/runs?workflowType=machine_learning"
@@ -150,13 +147,7 @@ def view_state() -> dict[str, Any]:
 
 
 def encode_view(state: Mapping[str, Any], now_ms: int) -> str:
-    """Pack a view as the UI keeps it.
-
-    Parameters
-    ----------
-    now_ms : int
-        Milliseconds since 1970, shown as the time the view was made.
-    """
+    """Pack a view as the UI keeps it; `now_ms` (milliseconds since 1970) is shown as its time."""
     packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
     return json.dumps(
         {

@@ -41,8 +41,8 @@ class Asking(Protocol):
     def composed(self, words: Sequence[str]) -> DictConfig:
         """Compose the configuration of a job."""
 
-    def launch(self, words: Sequence[str], number: int) -> JobReturn:
-        """Run one job."""
+    def launch(self, words: Sequence[Sequence[str]], number: int) -> Sequence[JobReturn]:
+        """Run jobs, which are counted from a number."""
 
     def save_config(self) -> None:
         """Save the configuration in the folder."""

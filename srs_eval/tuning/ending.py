@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from srs_eval.config.targets import Builder
 from srs_eval.errors import SrsEvalError
+from srs_eval.nouns.when import IN_WORDS, UNKNOWN
+from srs_eval.results.files import SUMMARY
 from srs_eval.text.console import complain, facts
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -76,8 +79,32 @@ def told(ending: Ending) -> str:
     )
 
 
+def times_told(found: Found) -> str:
+    """Compare the best trials of each time, if trials predict at different times; else ""."""
+    sign = 1 if found.options.direction == "minimize" else -1
+    complete = [trial for trial in found.trials if trial.state == TrialState.COMPLETE]
+    best: dict[str, FrozenTrial] = {}
+    for trial in sorted(complete, key=lambda trial: sign * (trial.value or 0.0)):
+        for file in found.folder.glob(f"{trial.number}_*/{SUMMARY}"):
+            summary = json.loads(file.read_text(encoding="utf-8"))
+            best.setdefault(summary.get("when", UNKNOWN), trial)
+    if len(best) < 2:
+        return ""
+    lines = [
+        f"{IN_WORDS[when]}: {written(one.value)}, trial {one.number}" for when, one in best.items()
+    ]
+    return "\n".join(
+        [
+            "trials predict at different times, the later the better informed; the best of each:",
+            *lines,
+        ]
+    )
+
+
 def keep_in_tracker(ending: Ending) -> None:
     """Log the search as a run; the runs of its trials have the same ``sweep_id``."""
+    if times := times_told(ending.found):
+        complain(times)
     choices = ending.config.hydra.runtime.choices
     name = f"sweep of {choices.algo} on {choices.data}"
     tags = {"kind": "sweep", "sweep_id": sweep_id(ending.found.folder), "data": str(choices.data)}
@@ -97,9 +124,10 @@ def keep_in_tracker(ending: Ending) -> None:
 
 def _items(ending: Ending) -> list[Item]:
     found, options = ending.found, ending.found.options
-    settings = ("n_trials", "metric", "direction", "seed", "sampler", "pruner")
+    settings = ("n_trials", "metric", "direction", "seed", "sampler", "pruner", "workers")
     best = ending.best
-    note = f"**{ending.meaning}: {written(best.value)}**, trial {best.number} of {counts(found)}"
+    note = f"**{ending.meaning}: {written(best.value)}**, trial {best.number} of {counts(found)}."
+    note = f"{note}\n\n{times_told(found)}".strip()
     return [
         *(Param(f"sweep.{name}", getattr(options, name)) for name in settings),
         *(Param(f"space.{name}", text) for name, text in found.space.described().items()),
@@ -110,7 +138,7 @@ def _items(ending: Ending) -> list[Item]:
         TableRows("trials", _table(found)),
         *(FigureFiles(name, files[0], files[1]) for name, files in ending.figures.items()),
         ArtifactFile(ending.overlay.file, "best"),
-        Description(f"{note}.\n\n```sh\n{ending.overlay.command}\n```"),
+        Description(f"{note}\n\n```sh\n{ending.overlay.command}\n```"),
     ]
 
 

@@ -40,6 +40,9 @@ class SearchOptions:
         Whether the first trial is the configuration as it is, where the space holds it.
     max_failures : int
         This many consecutive failed trials end the search.
+    workers : int
+        Trials per batch. A batch is proposed from the results of earlier batches, and the
+        launcher runs its trials together.
     may_change : sequence of str
         First parts of keys that may differ when a search is resumed.
     """
@@ -54,6 +57,7 @@ class SearchOptions:
     prune_from: int = 0
     start_from_config: bool = True
     max_failures: int = 3
+    workers: int = 1
     may_change: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -66,6 +70,7 @@ class SearchOptions:
         for name, least in (
             ("n_trials", 1),
             ("max_failures", 1),
+            ("workers", 1),
             ("startup_trials", 0),
             ("prune_from", 0),
             ("seed", 0),

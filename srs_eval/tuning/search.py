@@ -1,10 +1,10 @@
-"""The loop of a search: propose a trial, run its job, record the result."""
+"""The loop of a search: propose a batch of trials, run their jobs, record the results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from srs_eval.tuning.progress import RunningTrial, reporting_to
 from srs_eval.tuning.space import Space, SweepError
 from srs_eval.tuning.study import FILE, Proposal, SearchStudy
 
-# Runs a job from its overrides and its number.
-Launch = Callable[[Sequence[str], int], JobReturn]
+# Runs jobs from their overrides and the number of the first; a RuntimeError if one is lost.
+Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def search(
     folder : Path
         Folder of the trials. An interrupted search in this folder is resumed.
     launch : callable
-        Runs one job.
+        Runs jobs together.
     first : mapping, optional
         Parameters of the first trial.
 
@@ -95,14 +95,15 @@ def _search(
     ran, complaint = 0, ""
     try:
         while len(trials.finished()) < options.n_trials and not complaint:
-            proposal = trials.propose(first)
-            if proposal is None:
+            batch = trials.propose(first)
+            if not batch:
                 say("every point of the space has been tried")
                 break
-            value = _tried(space, options, launch, proposal)
-            trials.end(proposal, value)
-            ran += 1
-            say(_told(trials, proposal, value))
+            for proposal, job in _run(space, options, launch, batch):
+                value = _value(options, proposal, job)
+                trials.end(proposal, value)
+                ran += 1
+                say(_told(trials, proposal, value))
             complaint = _complaint(trials)
     except KeyboardInterrupt:
         complain(
@@ -114,14 +115,49 @@ def _search(
     return Found(folder, space, options, trials.study, ended, trials.best(), ran, complaint)
 
 
-def _tried(
-    space: Space, options: SearchOptions, launch: Launch, proposal: Proposal
-) -> float | None:
-    """Run the job of a proposal; return its value, None if it has none."""
-    report = None if options.pruner == "none" else proposal.report
-    trial = RunningTrial(proposal.number, options.metric, proposal.repeated, options.direction)
-    with reporting_to(report):
-        ended = launch([*space.words(proposal.params), trial.override()], proposal.number)
+def _run(
+    space: Space, options: SearchOptions, launch: Launch, batch: Sequence[Proposal]
+) -> Iterator[tuple[Proposal, JobReturn]]:
+    """Run the jobs of a batch: together, or one by one where they report to the search.
+
+    If the launcher loses a job, those launched with it are run again, one by one.
+    """
+    prunes = options.pruner != "none"
+    for together in [[one] for one in batch] if prunes else _consecutive(batch):
+        trials = [
+            RunningTrial(one.number, options.metric, one.repeated, options.direction)
+            for one in together
+        ]
+        words = [
+            [*space.words(one.params), trial.override()]
+            for one, trial in zip(together, trials, strict=True)
+        ]
+        try:
+            with reporting_to(together[0].report if prunes else None):
+                ended = launch(words, together[0].number)
+        except RuntimeError as error:
+            if len(together) > 1:
+                for one in together:
+                    yield from _run(space, options, launch, [replace(one, repeated=True)])
+                continue
+            ended = [JobReturn(status=JobStatus.FAILED)]
+            ended[0].return_value = error
+        yield from zip(together, ended, strict=True)
+
+
+def _consecutive(batch: Sequence[Proposal]) -> list[list[Proposal]]:
+    """Divide a batch where numbers are missing, as a launcher counts on from the first."""
+    parts: list[list[Proposal]] = []
+    for proposal in batch:
+        if parts and parts[-1][-1].number + 1 == proposal.number:
+            parts[-1].append(proposal)
+        else:
+            parts.append([proposal])
+    return parts
+
+
+def _value(options: SearchOptions, proposal: Proposal, ended: JobReturn) -> float | None:
+    """Return the value of a trial, None if it has none."""
     if proposal.pruned:
         return None
     if ended.status != JobStatus.COMPLETED:

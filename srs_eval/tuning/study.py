@@ -1,7 +1,8 @@
 """The trials of a search, saved in a sqlite file so that no kill loses or repeats one.
 
-A proposal is written in one transaction before its job begins, and depends only on the seed and the
-earlier trials. So a resumed search has the same trials as an uninterrupted one.
+A proposal is written in one transaction before its job begins. It depends only on the seed, on the
+results of earlier batches, and on the proposals before it in its batch. So a resumed search has the
+same trials as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import math
 import sqlite3
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,10 +124,6 @@ class SearchStudy:
                 optuna.delete_study(study_name=_NAME, storage=storage)
                 self.study = _opened(storage, options)
             self.study.set_user_attr(_IDENTITY, _identity(space, options))
-            # Proposals are made in memory, where repeated ones leave no trial.
-            self._beside = optuna.create_study(direction=options.direction)
-            for trial in self.finished():
-                self._beside.add_trial(trial)
 
     def finished(self) -> list[FrozenTrial]:
         """Return the trials that have ended: complete, pruned or failed."""
@@ -139,8 +136,11 @@ class SearchStudy:
         valued = [t for t in self.finished() if t.state == TrialState.COMPLETE]
         return min(valued, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
 
-    def propose(self, first: Mapping[str, Any] | None = None) -> Proposal | None:
-        """Propose and save the next trial; None if every point has been tried.
+    def propose(self, first: Mapping[str, Any] | None = None) -> list[Proposal]:
+        """Propose and save the next batch; it is empty if every point has been tried.
+
+        Trials that an interrupted process left unfinished come first. New ones follow up to the
+        next multiple of `SearchOptions.workers`.
 
         Parameters
         ----------
@@ -149,21 +149,43 @@ class SearchStudy:
         """
         with _quiet():
             trials = self.study.get_trials(deepcopy=False)
-            left = next((t for t in trials if t.state == TrialState.RUNNING), None)
-            if left is not None:
-                trial = Trial(self.study, left._trial_id)
-                said = set(left.intermediate_values)
-                return Proposal(trial, left.params, repeated=True, steps=said)
-            tried = {_point(trial.params) for trial in trials}
-            params = first if first and not tried else self._new_params(len(trials), tried)
-            if params is None:
-                return None
-            kinds = dict(self.space.searched)
-            self.study.add_trial(
-                create_trial(state=TrialState.RUNNING, params=dict(params), distributions=kinds)
-            )
-            added = self.study.get_trials(deepcopy=False)[-1]
-            return Proposal(Trial(self.study, added._trial_id), params)
+            batch = [
+                Proposal(
+                    Trial(self.study, trial._trial_id),
+                    trial.params,
+                    repeated=True,
+                    steps=set(trial.intermediate_values),
+                )
+                for trial in trials
+                if trial.state == TrialState.RUNNING
+            ]
+            workers, number = self.options.workers, len(trials)
+            known = self._known_before(trials, number - number % workers)
+            while number < self.options.n_trials and (not batch or number % workers):
+                tried = {_point(trial.params) for trial in trials}
+                params = first if first and not tried else self._new_params(known, number, tried)
+                if params is None:
+                    break
+                known.add_trial(self._running(params))
+                self.study.add_trial(self._running(params))
+                trials = self.study.get_trials(deepcopy=False)
+                batch.append(Proposal(Trial(self.study, trials[-1]._trial_id), params))
+                number += 1
+            return batch
+
+    def _running(self, params: Mapping[str, Any]) -> FrozenTrial:
+        kinds = dict(self.space.searched)
+        return create_trial(state=TrialState.RUNNING, params=dict(params), distributions=kinds)
+
+    def _known_before(self, trials: Sequence[FrozenTrial], begin: int) -> optuna.Study:
+        """Return a study in memory of what the proposals of a batch may depend on.
+
+        It has the results of the trials before the batch, and the parameters alone of those in it.
+        """
+        known = optuna.create_study(direction=self.options.direction)
+        known.add_trials(trials[:begin])
+        known.add_trials([self._running(trial.params) for trial in trials[begin:]])
+        return known
 
     def end(self, proposal: Proposal, value: float | None) -> None:
         """Record the value of a trial, None if it failed.
@@ -175,14 +197,15 @@ class SearchStudy:
             value, state = None, TrialState.PRUNED
         with _quiet():
             self.study.tell(proposal.number, value, state=state)
-            self._beside.add_trial(self.study.get_trials(deepcopy=False)[proposal.number])
 
-    def _new_params(self, number: int, tried: set[str]) -> Mapping[str, Any] | None:
+    def _new_params(
+        self, known: optuna.Study, number: int, tried: set[str]
+    ) -> Mapping[str, Any] | None:
         kinds = dict(self.space.searched)
         for attempt in range(_ATTEMPTS):
-            self._beside.sampler = _sampler(self.options, number, attempt)
-            asked = self._beside.ask(kinds)
-            self._beside.tell(asked, state=TrialState.FAIL)
+            known.sampler = _sampler(self.options, number, attempt)
+            asked = known.ask(kinds)
+            known.tell(asked, state=TrialState.FAIL)
             params = {name: _legible(value, kinds[name]) for name, value in asked.params.items()}
             if _point(params) not in tried:
                 return params
@@ -257,7 +280,10 @@ def _sampler(options: SearchOptions, number: int, attempt: int) -> BaseSampler:
     seed = int(sequence.generate_state(1)[0])
     if options.sampler == "random":
         return RandomSampler(seed=seed)
-    return TPESampler(n_startup_trials=options.startup_trials, seed=seed)
+    # Trials of the same batch count as bad, so that proposals differ from each other.
+    return TPESampler(
+        n_startup_trials=options.startup_trials, seed=seed, constant_liar=options.workers > 1
+    )
 
 
 def _pruner(options: SearchOptions) -> BasePruner:
@@ -290,6 +316,8 @@ def _identity(space: Space, options: SearchOptions) -> dict[str, dict[str, str]]
     settings = {name: str(getattr(options, name)) for name in names}
     if options.pruner != "none" and options.prune_from:
         settings["prune_from"] = str(options.prune_from)
+    if options.workers > 1:
+        settings["workers"] = str(options.workers)
     return {"space": space.described(), "settings": settings, "jobs": fixed}
 
 

@@ -12,9 +12,7 @@ from srs_eval.algorithms.combined.blend import Blend, Recalibration
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.checks import (
-    CheckFailed,
     check_algorithm,
-    check_time_of_prediction,
 )
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
@@ -97,16 +95,6 @@ def test_an_answer_counts_from_the_day_after_or_from_the_next_review():
         np.testing.assert_array_equal(before != after, later)
 
 
-def test_a_prediction_does_not_depend_on_which_others_are_asked_for():
-    model = fitted(Blend(Hlr()))
-    whole = model.predict(REVIEWS, FOLD.test)
-    some = FOLD.test[3::7]
-    np.testing.assert_allclose(model.predict(REVIEWS, some), whole[3::7], rtol=1e-12)
-    curve = model.predict_at(REVIEWS, some, REVIEWS.elapsed[some, None] * [1.0, 2.0])
-    np.testing.assert_allclose(curve[:, 0], whole[3::7], rtol=1e-12)
-    assert (curve[:, 1] < curve[:, 0]).all()
-
-
 def test_it_begins_with_the_latest_training_reviews_predicted_by_a_fit_to_the_others():
     begin = len(FOLD.train) - len(FOLD.train) // 4
     earlier = Hlr().fit(REVIEWS, FOLD.train[:begin], np.random.default_rng(0))
@@ -152,19 +140,6 @@ def test_it_says_of_itself_what_the_other_algorithm_says():
     assert fitted(Blend(Constant())).learned == Learned()
 
 
-def test_a_blend_that_did_not_declare_itself_would_be_found_out():
-    class Undeclared(Blend):
-        when = "previous_review"
-
-    class TooEarly(Blend):
-        when = "day_before"
-
-    with pytest.raises(CheckFailed, match="previous_review"):
-        check_time_of_prediction(Undeclared(Hlr()))
-    with pytest.raises(CheckFailed, match="day_before"):
-        check_time_of_prediction(TooEarly(Hlr(), every="review"))
-
-
 @dataclass(frozen=True)
 class Demanding(Hlr):
     same_day: ClassVar[bool] = False
@@ -173,10 +148,6 @@ class Demanding(Hlr):
         if len(rows) < len(FOLD.train):
             raise FitSkipped("too few training reviews")
         return Hlr().fit(reviews, rows, rng)
-
-
-def test_too_few_reviews_for_two_fits_leave_recalibration_to_the_test():
-    assert fitted(Blend(Demanding())).parameters[:2] == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

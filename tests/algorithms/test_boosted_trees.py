@@ -64,14 +64,6 @@ def test_trees_that_the_latest_training_reviews_contradict_are_left_out():
     assert contrary.trees.n_iter_ == 1
 
 
-def test_it_learns_what_decides():
-    soon = REVIEWS.elapsed < np.median(REVIEWS.elapsed[FOLD.train])
-    p = fitted(BoostedTrees(smallest_leaf=10, l2=0.0), with_outcomes(soon)).predict(
-        REVIEWS, FOLD.test
-    )
-    np.testing.assert_array_equal(p > 0.5, soon[FOLD.test])
-
-
 def test_too_few_reviews_to_split_give_their_mean():
     few = FOLD.train[:20]
     model = fitted(BoostedTrees(), rows=few)
@@ -79,15 +71,6 @@ def test_too_few_reviews_to_split_give_their_mean():
     assert model.learned.fallback
     assert "their mean is predicted" in model.learned.note
     assert model.p == (REVIEWS.recalled[few].sum() + 1) / 22
-
-
-def test_the_order_of_the_rows_does_not_matter():
-    model, backwards = (
-        fitted(BoostedTrees(), rows=rows) for rows in (FOLD.train, FOLD.train[::-1])
-    )
-    np.testing.assert_array_equal(
-        model.predict(REVIEWS, FOLD.test), backwards.predict(REVIEWS, FOLD.test)
-    )
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from cases import rest_slow
 
-from srs_eval.algorithms import history
 from srs_eval.algorithms.features.dash import Dash, DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of the derivatives")
 
@@ -66,42 +65,6 @@ def test_a_window_holds_what_is_just_as_old():
     seen, passed = counts[:, ::2], counts[:, 1::2]
     assert seen.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 3, 3], [1, 1, 3, 4]]
     assert passed.tolist() == [[1, 1, 1, 1], [0, 2, 2, 2], [0, 0, 2, 2], [1, 1, 2, 3]]
-
-
-def test_memory_is_bounded_and_changes_nothing(monkeypatch):
-    rows = np.arange(len(SECONDS))
-    expected = [
-        relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
-        for relative in RELATIVES
-    ]
-    monkeypatch.setattr(history, "HELD", 5)
-    past = history_of(SECONDS)
-    longest = max(len(pairs.age) for pairs in past.pairs(rows, SECONDS.elapsed))
-    assert longest == past.nth.max() > 5
-    for relative, p in zip(RELATIVES, expected, strict=True):
-        found = relative(fit="default").fit(SECONDS, rows, None).predict(SECONDS, rows)
-        np.testing.assert_array_equal(found, p)
-
-
-@pytest.mark.parametrize("relative", RELATIVES)
-def test_curves_go_through_the_predictions_and_other_times_move_only_the_last_interval(relative):
-    model = relative(fit="default").fit(SECONDS, FOLD.train, None)
-    rows = FOLD.test
-    times = np.stack([SECONDS.elapsed[rows], np.full(len(rows), 9.5)], axis=1)
-    curves = model.predict_at(SECONDS, rows, times)
-    np.testing.assert_array_equal(curves[:, 0], model.predict(SECONDS, rows))
-    for row, p in zip(rows[::20], curves[::20, 1], strict=True):
-        elapsed = SECONDS.elapsed.copy()
-        elapsed[row] = 9.5
-        moved = dataclasses.replace(SECONDS, elapsed=elapsed)
-        assert model.predict(moved, np.array([row]))[0] == pytest.approx(p, abs=1e-12)
-
-
-def test_nothing_is_predicted_at_a_first_review():
-    first = np.flatnonzero(TASK.reviews.elapsed_days < 0)
-    p = Dash(fit="default").fit(TASK.reviews, FOLD.train, None).predict(TASK.reviews, first)
-    assert len(p) == 40
-    assert np.isnan(p).all()
 
 
 def traces_by_pytorch(reviews, rows, w):
@@ -172,28 +135,6 @@ def test_the_curvature_is_that_of_the_loss(relative):
         np.testing.assert_allclose(row, change / 2e-5, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("relative", [Dash, DashMcm])
-def test_both_ways_to_minimise_find_the_one_minimum(relative):
-    loss, _ = loss_of(relative())
-    ends = [
-        relative(fit=method).fit(TASK.reviews, FOLD.train, None) for method in ("newton", "lbfgs")
-    ]
-    at = [loss.gradient(np.array(end.parameters)) for end in ends]
-    assert at[0].loss == pytest.approx(at[1].loss, rel=1e-6)
-    np.testing.assert_allclose(at[0].gradient / len(FOLD.train), 0.0, atol=5e-4)
-    assert (np.array(ends[0].learned.standard_errors) > 0).all()
-
-
-@pytest.mark.parametrize("relative", RELATIVES)
-@pytest.mark.parametrize("method", ["newton", "reference"])
-def test_the_order_of_training_rows_does_not_matter(relative, method):
-    forwards, backwards = (
-        relative(fit=method).fit(TASK.reviews, rows, None)
-        for rows in (FOLD.train, FOLD.train[::-1])
-    )
-    assert forwards.parameters == backwards.parameters
-
-
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does():
     half = DashMcm().fit(TASK.reviews, FOLD.train[: len(FOLD.train) // 2], None)
     after = DashMcm().refit(TASK.reviews, FOLD.train, None, half)
@@ -237,19 +178,3 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(method):
     broken = dataclasses.replace(TASK.reviews, elapsed=elapsed)
     with pytest.raises(FitError, match=r"dash_act_r: user trial: the .*loss"):
         DashActR(fit=method).fit(broken, FOLD.train, None)
-
-
-def test_mistakes_in_options_are_told():
-    with pytest.raises(ConfigError, match=r"dash: parameters cannot be used:\n.* 9 are needed"):
-        Dash(parameters=[1, 2])
-    with pytest.raises(ConfigError, match=r"parameter 1 is 0\.0, outside 0\.001"):
-        DashActR(parameters=[1, 0.0, 1, 1, 1])
-    with pytest.raises(ConfigError, match="dash_mcm: fit=s0 is not one of: newton, lbfgs"):
-        DashMcm(fit="s0")
-    with pytest.raises(FitSkipped, match="dash_mcm: there are no training reviews"):
-        DashMcm().fit(TASK.reviews, np.array([], np.int64), None)
-
-
-def test_given_parameters_are_kept_where_nothing_is_fitted():
-    given = (0.1,) * 9
-    assert Dash(fit="default", parameters=given).fit(SECONDS, FOLD.train, None).parameters == given

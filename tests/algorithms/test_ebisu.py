@@ -1,13 +1,9 @@
-import dataclasses
-import time
-
 import numpy as np
 import pytest
+from random_logs import log_of
 from scipy.integrate import quad
 
-from srs_eval.algorithms.half_life.ebisu import Ebisu, EbisuModel, beliefs_before, recall, updated
-from srs_eval.checks.toy_log import trial_task
-from srs_eval.nouns import Reviews
+from srs_eval.algorithms.half_life.ebisu import Ebisu, recall, updated
 
 ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
 AT_ONCE = np.array([0.0])
@@ -15,16 +11,7 @@ AT_ONCE = np.array([0.0])
 
 def one_card(elapsed, recalled):
     """A card that was reviewed after each of these numbers of days."""
-    n = len(elapsed)
-    return Reviews(
-        user=1,
-        card=np.zeros(n, np.int64),
-        day=np.cumsum(elapsed).astype(np.int64),
-        rating=np.where(recalled, 3, 1),
-        elapsed_days=np.r_[-1, np.asarray(elapsed[1:], np.int64)],
-        elapsed=np.asarray(elapsed, float),
-        row=np.arange(n),
-    )
+    return log_of(np.zeros(len(elapsed)), np.where(recalled, 3, 1), elapsed)
 
 
 def moment(belief, power, when, recalled):
@@ -76,46 +63,3 @@ def test_such_outcomes_are_counted_where_it_is_fitted():
     assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"
     assert not model.learned.fallback
     assert 0 < model.predict(reviews, np.array([last]))[0] < 1
-
-
-def test_predictions_do_not_depend_on_which_others_are_asked_for():
-    task = trial_task(same_day=True)
-    rows = task.folds[0].test
-    together = EbisuModel().predict(task.reviews, rows)
-    alone = [EbisuModel().predict(task.reviews, rows[[k]])[0] for k in range(len(rows))]
-    np.testing.assert_allclose(alone, together, rtol=1e-9)
-
-
-def test_there_is_nothing_to_predict_at_a_first_review():
-    reviews = trial_task(same_day=True).reviews
-    first = reviews.elapsed_days < 0
-    p = EbisuModel().predict(reviews, np.arange(len(reviews)))
-    np.testing.assert_array_equal(np.isnan(p), first)
-
-
-def test_passes_lengthen_and_failures_shorten_the_half_life():
-    reviews = one_card([0, 1, 2, 4, 8], [True, True, True, True, False])
-    later = dataclasses.replace(reviews, rating=np.full(5, 3))
-    before, _ = beliefs_before(reviews, np.array([4]))
-    assert (np.diff(before[2, 1:]) > 0).all()
-    forgot, passed = (
-        updated(before[:, 4:], log.elapsed[4:], log.recalled[4:])[0] for log in (reviews, later)
-    )
-    assert forgot[2, 0] < before[2, 4] < passed[2, 0]
-
-
-def test_thirty_thousand_reviews_take_a_second_at_most():
-    rng = np.random.default_rng(0)
-    n = 30_000
-    card = np.sort(rng.integers(0, 2000, n))
-    first = np.r_[True, card[1:] != card[:-1]]
-    elapsed = np.where(first, 0, rng.geometric(0.1, n))
-    reviews = dataclasses.replace(
-        one_card(elapsed, rng.random(n) < 0.85),
-        card=card,
-        elapsed_days=np.where(first, -1, elapsed),
-    )
-    began = time.process_time()
-    EbisuModel().predict(reviews, np.arange(n))
-    # Some 50 ms; the bound only notices a loop over reviews.
-    assert time.process_time() - began < 1.0

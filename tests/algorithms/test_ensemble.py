@@ -1,6 +1,6 @@
 """Averages of log-odds: their weights, and what each member is shown."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.algorithms.oracle import Oracle
-from srs_eval.checks import check_algorithm
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.nouns import Learned
@@ -91,11 +90,6 @@ def test_a_curve_needs_one_of_every_member():
     assert hasattr(fitted(Ensemble({"a": Hlr(), "b": Average()})), "predict_at")
     mixed = Ensemble({"a": Hlr(), "b": MovingAverage()})
     assert not hasattr(fitted(mixed), "predict_at")
-
-
-@pytest.mark.slow
-def test_an_ensemble_of_models_of_different_times_is_honest():
-    check_algorithm(Ensemble({"a": Hlr(), "b": MovingAverage()}))
 
 
 def test_the_best_weights_are_best():
@@ -199,21 +193,9 @@ def test_refits_start_from_the_fits_of_the_members():
     assert seen == [before.models[0]]
 
 
-def test_log_odds_of_near_certainty_do_not_outvote_everybody():
-    model = fitted(Ensemble({"a": Constant(0.5), "b": Constant(1 - 1e-16)}, weights="equal"))
-    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), expit(10.0))
-
-
 @pytest.mark.parametrize("members", [{}, ["fsrs6"], {"a": "fsrs6"}])
 def test_what_is_no_algorithm_is_refused(members):
     with pytest.raises(ConfigError, match="ensemble: members"):
         Ensemble(members)
     with pytest.raises(ConfigError, match="weights=random"):
         Ensemble({"a": Hlr()}, weights="random")
-
-
-def test_order_of_rows_does_not_matter():
-    ensemble = Ensemble({"a": Hlr(), "b": Dash()})
-    backwards = fitted(ensemble, rows=FOLD.train[::-1])
-    assert backwards.parameters == fitted(ensemble).parameters
-    assert replace(backwards, models=()).algorithms == tuple(ensemble.members.values())

@@ -8,11 +8,10 @@ from cases import rest_slow
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import FitError
 
 TASK = trial_task(same_day=True)
 REVIEWS, FOLD = TASK.reviews, TASK.folds[0]
@@ -33,14 +32,6 @@ def test_given_parameters_are_kept_where_nothing_is_fitted():
 def test_a_strong_prior_holds_parameters_where_they_were_published(method):
     found = fitted(Fsrs6(fit=method, prior_weight=1e9)).parameters
     np.testing.assert_allclose(found, Fsrs6().defaults(whole_days=True), rtol=1e-3)
-
-
-def test_a_weaker_prior_fits_the_training_reviews_better():
-    def loss(prior_weight):
-        p = fitted(Fsrs6(prior_weight=prior_weight, recency="none")).predict(REVIEWS, FOLD.train)
-        return -np.mean(np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p)))
-
-    assert loss(0.0) < loss(1.0) < loss(100.0)
 
 
 @pytest.mark.parametrize("method", rest_slow(METHODS))
@@ -84,20 +75,6 @@ def test_standard_errors_come_with_a_fit_and_shrink_with_more_reviews():
     assert (np.array(many) > 0).all()
 
 
-def test_a_parameter_at_its_bound_has_no_standard_error():
-    model = fitted(Fsrs6(prior_weight=0.0))
-    space = Fsrs6().widest_space()
-    free = (np.array(model.parameters) > space.lower) & (np.array(model.parameters) < space.upper)
-    assert not free.all()
-    assert np.isnan(np.array(model.learned.standard_errors)[~free]).all()
-
-
-def test_parameters_that_have_an_order_keep_it():
-    model = fitted(Fsrs7())
-    for low, high in Fsrs7().widest_space().ordered:
-        assert model.parameters[low] <= model.parameters[high]
-
-
 @pytest.mark.parametrize("method", ["reference", "s0", "one_step"])
 def test_what_needs_second_reviews_keeps_its_parameters_without_them_and_says_so(method):
     later_day = REVIEWS.elapsed_days > 0
@@ -124,12 +101,6 @@ def test_what_the_public_trainer_cannot_train_on_is_told():
     assert (
         "is one that the public trainer trains on: the parameters were kept" in model.learned.note
     )
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_to_learn_from_is_a_reason_to_skip(method):
-    with pytest.raises(FitSkipped, match="fsrs6: there are no training reviews"):
-        fitted(Fsrs6(fit=method), rows=np.array([], np.int64))
 
 
 @pytest.mark.parametrize("method", ["newton", "lbfgs", "reference"])

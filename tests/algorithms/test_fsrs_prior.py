@@ -13,7 +13,6 @@ from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
-from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
@@ -82,16 +81,21 @@ def test_the_clock_changes_the_weight_of_the_other_parameters_alone(version):
     np.testing.assert_allclose(days[4:] * in_fractions, fractions[4:] * in_days)
 
 
+def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_parameters_are_given():
+    published = Fsrs7().defaults(whole_days=True)
+    moved = np.flatnonzero(np.array(Fsrs7().prior_centre(whole_days=True)) != published)
+    assert moved.tolist() == [25, 27]
+    assert Fsrs7().prior_centre(whole_days=False) == published
+    assert Fsrs7(parameters=published).prior_centre(whole_days=True) == published
+    log = recalled_once(5, 5)  # too little to leave the centre
+    w = Fsrs7().fit(log, np.arange(5, 10), RNG).parameters
+    assert w[25] == pytest.approx(0.5, abs=0.1)
+    assert Fsrs7(fit="default").fit(log, np.arange(5, 10), RNG).parameters == published
+
+
 def test_the_weight_of_the_other_parameters_falls_towards_a_half():
     weights = [later_prior_weight(n) for n in (0, 500, 5_000, 10_000_000)]
     assert weights == pytest.approx([4.5, 2.5, 0.8636, 0.5002], abs=1e-4)
-
-
-def test_other_models_keep_their_prior():
-    equations, space = space_of(Hlr())
-    assert Hlr().logarithms == 0
-    w = np.array(space.defaults)
-    assert Hlr().coordinates(equations).encode(w).tolist() == w.tolist()
 
 
 def recalled_once(cards, days):

@@ -77,6 +77,7 @@ def test_telling_it_the_cards_learns_nearly_as_well_with_other_numbers(josh):
     assert log_loss(p_by_card, recalled) == pytest.approx(log_loss(p_apart, recalled), abs=0.005)
 
 
+@pytest.mark.slow
 @needs_package
 def test_it_is_honest_when_it_is_told_the_cards():
     check_algorithm(FsrsRs(card_ids=True))
@@ -162,6 +163,7 @@ except FitError as error:
 """
 
 
+@pytest.mark.slow
 @needs_package
 def test_a_panic_in_rust_is_an_error_of_that_fit():
     # In a process of its own, because a panic writes to the terminal and cannot be silenced.

@@ -12,7 +12,7 @@ from srs_eval.algorithms.half_life.hlr_duolingo import HlrDuolingo, features
 from srs_eval.algorithms.half_life.leitner import Leitner
 from srs_eval.algorithms.half_life.pimsleur import Pimsleur
 from srs_eval.checks.toy_log import trial_task
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError
 
 TASK = trial_task(same_day=False)
 REVIEWS, ROWS = TASK.reviews, TASK.folds[0].train
@@ -104,11 +104,6 @@ def test_a_fit_ends_lower_than_one_pass():
     assert np.abs(loss(np.array(found.parameters))[1]).max() < 1e-3
 
 
-def test_the_fit_does_not_depend_on_the_order_of_rows_or_the_generator():
-    backwards = HlrDuolingo().fit(REVIEWS, ROWS[::-1], np.random.default_rng(9))
-    assert backwards.parameters == fitted().parameters
-
-
 def test_unfitted_half_lives_are_a_day():
     p = fitted(fit="default").predict(REVIEWS, ROWS)
     np.testing.assert_allclose(p, np.clip(0.5 ** REVIEWS.elapsed[ROWS], 0.0001, 0.9999))
@@ -134,8 +129,3 @@ def test_counts_and_features_are_those_before_the_review():
 def test_options_that_make_no_sense_are_refused(option, value):
     with pytest.raises(ConfigError, match=f"hlr_duolingo: {option}={value}"):
         HlrDuolingo(**{option: value})
-
-
-def test_nothing_to_learn_from_is_a_reason_to_skip():
-    with pytest.raises(FitSkipped, match="no training reviews"):
-        HlrDuolingo().fit(REVIEWS, np.array([], np.int64), np.random.default_rng(0))

@@ -1,7 +1,6 @@
 """Published numbers of one real user, fold by fold."""
 
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -109,10 +108,9 @@ def test_the_attack_on_rmse_bins_equals_the_published_one(josh_log):
     assert rmse_bins(p, recalled, *facts) == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)
 
 
-# The quick tests have the first eight.
+# The quick tests have the first seven.
 TRAINED = [
     ("FSRS-6", Fsrs6(fit="reference"), DAYS),
-    ("FSRS-6-one-step", Fsrs6(fit="one_step"), DAYS),
     ("FSRS-7 recency (equalised rows)", Fsrs7(fit="reference", recency="steep"), EQUALISED),
     ("SM2-trainable", Sm2Trainable(fit="reference"), DAYS),
     ("Anki-SM-2 trainable", AnkiSm2(fit="reference"), DAYS),
@@ -134,11 +132,12 @@ TRAINED = [
     ("FSRS-7 (equalised rows)", Fsrs7(fit="reference"), EQUALISED),
     ("FSRS-7 recency (same-day included)", Fsrs7(fit="reference", recency="steep"), SECONDS),
     ("LogisticRegression (equalised rows)", Logistic(fit="reference"), EQUALISED),
+    ("FSRS-6-one-step", Fsrs6(fit="one_step"), DAYS),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), rest_slow(TRAINED, 8), ids=[case[0] for case in TRAINED]
+    ("name", "algorithm", "protocol"), rest_slow(TRAINED, 7), ids=[case[0] for case in TRAINED]
 )
 def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algorithm, protocol):
     golden = GOLDEN[name]
@@ -245,13 +244,3 @@ def test_half_life_regression_has_one_minimum(josh_log):
     )
     assert newton == pytest.approx(0.4713, abs=2e-4)
     assert lbfgs == pytest.approx(newton, abs=2e-4)
-
-
-def test_predicting_a_whole_log_takes_milliseconds(josh_log):
-    model = Fsrs6(fit="default").fit(josh_log, np.array([], np.int64), np.random.default_rng(0))
-    rows = np.arange(len(josh_log))
-    model.predict(josh_log, rows)
-    began = time.process_time()
-    model.predict(josh_log, rows)
-    # Some 200 ns a review; the bound only notices a loop over reviews.
-    assert (time.process_time() - began) / len(josh_log) < 5e-6

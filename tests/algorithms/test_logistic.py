@@ -10,7 +10,6 @@ from srs_eval.algorithms.features.logistic_features import features, on_same_day
 from srs_eval.algorithms.history import history_of
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.engine.reference import shuffles
-from srs_eval.errors import FitError
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -100,15 +99,6 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
 
 
-def test_curves_go_through_the_predictions():
-    model = Logistic(fit="default").fit(SECONDS.reviews, TRAIN, None)
-    rows = SECONDS.folds[-1].test
-    own = SECONDS.reviews.elapsed[rows]
-    curves = model.predict_at(SECONDS.reviews, rows, np.stack([own / 2, own, own * 2], axis=1))
-    np.testing.assert_array_equal(curves[:, 1], model.predict(SECONDS.reviews, rows))
-    assert ((curves > 0) & (curves < 1)).all()
-
-
 @pytest.mark.parametrize("count", [1, 2, 7, 3000])
 def test_reviews_are_shuffled_as_by_pytorch(count):
     torch.manual_seed(42)
@@ -181,11 +171,3 @@ def test_recent_reviews_count_more_unless_said_otherwise():
     np.testing.assert_allclose(Logistic().weights(3), [0.1, 0.1 + 0.9 / 16, 1.0])
     np.testing.assert_allclose(Logistic(fit="reference").weights(3), Logistic().weights(3))
     np.testing.assert_array_equal(Logistic(recency="none").weights(3), 1.0)
-
-
-def test_training_that_leads_nowhere_is_an_error_that_names_the_user():
-    elapsed = SECONDS.reviews.elapsed.copy()
-    elapsed[TRAIN[-1]] = np.nan
-    broken = dataclasses.replace(SECONDS.reviews, elapsed=elapsed)
-    with pytest.raises(FitError, match=r"logistic: user trial: the training loss has no finite"):
-        Logistic(fit="reference").fit(broken, TRAIN, None)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import rest_slow
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -88,7 +87,8 @@ def test_extreme_weights_give_probabilities(weight):
     assert ((p > 0) & (p < 1)).all()
 
 
-@pytest.mark.parametrize("algorithm", rest_slow([Lstm(hidden=3), Lstm()]))
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", [Lstm(hidden=3), Lstm()])
 def test_a_fit_improves_on_its_start(algorithm):
     reviews, rows, _ = trial()
     fitted = algorithm.fit(reviews, rows, np.random.default_rng(0))
@@ -230,6 +230,7 @@ def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
     assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331
 
 
+@pytest.mark.slow
 def test_it_needs_no_pytorch():
     code = (
         "import sys\n"

@@ -53,6 +53,7 @@ def history(*days, rating=3):
     )
 
 
+@pytest.mark.slow
 def test_before_any_update_only_the_first_stability_and_the_decay_are_learned():
     learned = train_one_step(history(0, 4), np.array([1]), DEFAULTS, SPACE)
     assert np.flatnonzero(learned != DEFAULTS).tolist() == [2, 20]

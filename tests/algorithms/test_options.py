@@ -1,5 +1,3 @@
-import pickle
-
 import pytest
 
 from srs_eval.algorithms.baselines import Constant
@@ -26,21 +24,6 @@ from srs_eval.errors import ConfigError
 def test_an_unknown_fit_lists_the_choices(algorithm, choices):
     with pytest.raises(ConfigError, match=f"fit=newtn is not one of: {choices}"):
         algorithm(fit="newtn")
-
-
-@pytest.mark.parametrize(("algorithm", "needed"), [(Fsrs45, 17), (Fsrs6, 21), (Hlr, 3)])
-def test_parameters_of_the_wrong_number_are_refused(algorithm, needed):
-    with pytest.raises(ConfigError, match=f"there are 2 of them, {needed} are needed"):
-        algorithm(parameters=[1.0, 2.0])
-
-
-def test_parameters_out_of_bounds_are_refused_all_at_once():
-    wrong = [1.0] * 21
-    wrong[4], wrong[20] = 11.0, 0.0
-    with pytest.raises(ConfigError) as caught:
-        Fsrs6(parameters=wrong)
-    assert "parameter 4 is 11.0, outside 1.0 to 10.0" in str(caught.value)
-    assert "parameter 20 is 0.0, outside 0.1 to 0.8" in str(caught.value)
 
 
 def test_parameters_in_the_wrong_order_are_refused():
@@ -100,26 +83,10 @@ def test_a_moving_average_needs_usable_numbers(option, message):
         MovingAverage(**option)
 
 
-@pytest.mark.parametrize("algorithm", [MovingAverage(), Constant()])
-def test_algorithms_can_be_sent_to_other_processes(algorithm):
-    assert pickle.loads(pickle.dumps(algorithm)) == algorithm
-
-
-@pytest.mark.parametrize("algorithm", [Fsrs7(recency="steep"), Hlr(fit="lbfgs", binary=True)])
-def test_fitted_algorithms_can_be_sent_to_other_processes(algorithm):
-    assert vars(pickle.loads(pickle.dumps(algorithm))) == vars(algorithm)
-
-
 @pytest.mark.parametrize("given", ["no", 0, 3, None])
 def test_what_only_looks_like_true_or_false_is_refused(given):
     with pytest.raises(ConfigError, match=f"fsrs6: binary={given} is not one of: true, false"):
         Fsrs6(binary=given)
-
-
-@pytest.mark.parametrize("recency", [0, False, ""])
-def test_an_empty_recency_is_not_taken_for_the_usual_one(recency):
-    with pytest.raises(ConfigError, match=r"recency=.* is not one of: none, mild"):
-        Fsrs6(recency=recency)
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,6 @@ def test_histories_of_a_group_are_whole():
     np.testing.assert_array_equal(model.predict(REVIEWS, rows), alone.predict(REVIEWS, rows))
 
 
-def test_presets_are_groups_too():
-    model = fitted(PerGroup(Average(), pooling="none", fewest=50))
-    assert model.learned.note == "2 of 2 presets have a fit of their own"
-
-
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_log_without_groups_has_one_fit_and_says_so(group):
     plain = replace(REVIEWS, **dict.fromkeys(GROUPS))
@@ -76,7 +71,11 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
     np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
 
 
-@pytest.mark.parametrize("base", [Fsrs6(), MovingAverage()], ids=["curve", "at_review"])
+@pytest.mark.parametrize(
+    "base",
+    [pytest.param(Fsrs6(), marks=pytest.mark.slow), MovingAverage()],
+    ids=["curve", "at_review"],
+)
 def test_it_is_honest_where_there_are_groups(base):
     algorithm = PerGroup(base, group="deck", pooling="none", fewest=20)
     assert algorithm.same_day == base.same_day

@@ -29,6 +29,7 @@ def workload(make_log):
     return of_reviews("invented", make_log(seed=1, user="ada"))
 
 
+@pytest.mark.slow
 def test_another_process_brings_the_result_its_time_and_its_memory():
     before = dict(os.environ)
     slept = in_process(time.sleep, 0.05)

@@ -152,6 +152,7 @@ def test_a_restriction_is_said_in_every_output(make_scores, tmp_path):
     assert "Restricted to 5 users of 6" in terminal_text(verdict)
 
 
+@pytest.mark.slow
 def test_equal_runs_give_equal_files(pairwise, tmp_path):
     verdict = pairwise[1]
     for name in ("a", "b"):

@@ -11,12 +11,14 @@ from saved import load_predictions
 
 from srs_eval.comparison.one_user import reviews_by_run
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.report.grids import strata_grid
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import load_run, with_own_names
 from srs_eval.stats.estimate import ratio_of_sums
+from srs_eval.stats.resample import sample_of
 
 
 def paired_of(*folders):
@@ -33,6 +35,21 @@ def test_parts_add_up_to_the_mean_difference_over_users(make_run):
         assert sum(s.share for s in strata) == pytest.approx(1)
         assert sum(s.share * s.gap[1] for s in strata) == pytest.approx(expected)
         assert sum(s.n_reviews for s in strata) == paired.reviews.sum()
+
+
+def test_many_users_are_sampled_by_name_and_outputs_say_so(make_run, monkeypatch):
+    folders = make_run("a"), make_run("b", blur=1)
+    paired = paired_of(*folders)
+    assert stratify(paired, 0, "log_loss").sample == ""
+    monkeypatch.setattr("srs_eval.comparison.strata.READ", 2)
+    few = sample_of(paired.users, 2)
+    assert few == [user for user in paired.users if user in sample_of(paired.users[::-1], 2)]
+    found = stratify(paired, 0, "log_loss")
+    assert found.sample == f"2 of {len(paired.users)} users"
+    alone = stratify(pair(paired.runs, users=few), 0, "log_loss")
+    assert repr(found.facts) == repr(alone.facts)
+    verdict = Verdict(paired, "log_loss", "lower")
+    assert found.sample in strata_grid(verdict, found, *found.facts[0]).caption
 
 
 def test_a_part_is_what_a_plain_loop_finds(make_run):

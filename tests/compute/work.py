@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,17 @@ class Doubles:
     def __call__(self, user, tick=lambda: None):
         tick()
         return (user, str(user) * 2, os.getpid())
+
+
+@dataclass(frozen=True)
+class Sleeps:
+    """Return what it is given after a while."""
+
+    seconds: float
+
+    def __call__(self, user, tick=lambda: None):
+        time.sleep(self.seconds)
+        return user
 
 
 @dataclass(frozen=True)

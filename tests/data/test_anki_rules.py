@@ -34,13 +34,6 @@ CRAM, AHEAD = (3, 3, 0), (3, 3, 2500)
 RESET, DUE_DATE, BY_ANKI = (4, 0, 0), (4, 0, 2500), (5, 0, 2500)
 
 
-def test_a_card_goes_through_its_states():
-    selection = one_card(LEARN, LEARN, REVIEW, RELEARN, AHEAD)
-    assert selection.rows.tolist() == [0, 1, 2, 3, 4]
-    assert selection.state.tolist() == [0, 1, 2, 3, 4]
-    assert selection.left_out == {}
-
-
 def test_cramming_is_left_out_and_does_not_begin_a_card_anew():
     selection = one_card(LEARN, CRAM, LEARN, REVIEW, CRAM)
     assert selection.rows.tolist() == [0, 2, 3]
@@ -73,22 +66,6 @@ def test_a_reset_without_a_new_start_keeps_the_history():
 
 def test_a_card_that_was_never_in_learning_is_left_out():
     assert one_card(REVIEW, RELEARN, AHEAD).left_out == {"card without a learning step": 3}
-
-
-def test_an_entry_without_a_button_is_no_review():
-    assert one_card(LEARN, (1, 0, 2500), REVIEW).left_out == {"no button pressed": 1}
-
-
-def test_an_empty_table_gives_an_empty_selection():
-    selection = select([])
-    assert len(selection.rows) == 0
-    assert selection.left_out == {}
-
-
-@given(st.lists(ROW, max_size=30))
-def test_every_row_is_kept_or_counted_once(rows):
-    selection = select(rows)
-    assert len(selection.rows) + sum(selection.left_out.values()) == len(rows)
 
 
 @pytest.mark.slow

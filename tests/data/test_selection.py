@@ -1,6 +1,6 @@
 import pytest
 
-from srs_eval.data.selection import listed, select_users, wanted_users
+from srs_eval.data.selection import Choice, KnownUsers, listed, wanted_users
 from srs_eval.errors import ConfigError, ReviewLogError
 
 
@@ -32,21 +32,52 @@ def test_empty_selections_are_refused(users, match):
 
 
 def test_users_come_in_the_order_they_were_asked_for():
-    assert select_users("d", [1, 2, 3], (3, 1)) == (3, 1)
-    assert select_users("d", [1, 2, 3], None) == (1, 2, 3)
-    assert select_users("d", ["36"], (36,)) == ("36",)
+    known = KnownUsers("d", (1, 2, 3))
+    assert Choice([3, 1]).among(known) == (3, 1)
+    assert Choice().among(known) == (1, 2, 3)
+    assert KnownUsers("d", ("36",)).find(36) == "36"
 
 
 def test_missing_users_are_all_named_beside_those_there_are():
     with pytest.raises(ReviewLogError) as caught:
-        select_users("data", [8, 36], range(7, 37))
+        KnownUsers("data", (8, 36)).select(range(7, 37))
     assert "there are no users 7, 9-35" in str(caught.value)
     assert "It has 2 users: 8, 36." in str(caught.value)
 
 
 def test_a_misspelt_user_gets_a_suggestion():
     with pytest.raises(ReviewLogError, match=r"Did you mean anna\?"):
-        select_users("data", ["anna", "ben"], ("ana",))
+        KnownUsers("data", ("anna", "ben")).find("ana")
+
+
+def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
+    users = tuple(range(1000))
+    sample = Choice(sample=100).among(KnownUsers("d", users))
+    assert len(sample) == 100
+    assert sample == tuple(sorted(sample))
+    shuffled = Choice(sample=100).among(KnownUsers("d", users[::-1]))
+    assert shuffled == sample[::-1]
+    more = Choice(sample=100).among(KnownUsers("d", (*users, *range(1000, 1100))))
+    assert len(set(more) & set(sample)) > 80
+    assert set(more) <= set(sample) | set(range(1000, 1100))
+    # spread evenly: hypergeometric, standard deviation 4.7
+    assert abs(sum(user < 500 for user in sample) - 50) < 20
+
+
+def test_a_sample_is_of_the_users_asked_for():
+    known = KnownUsers("d", tuple(range(1000)))
+    choice = Choice("1-50", sample=10)
+    assert set(choice.among(known)) <= set(range(1, 51))
+    assert len(choice.among(known)) == 10
+    assert choice.remarks(known)[0].startswith("a sample of 10 of 50 users")
+    assert len(Choice("1-50", sample=60).among(known)) == 50
+    assert Choice("1-50").remarks(known) == ()
+
+
+@pytest.mark.parametrize("sample", [0, -1, True])
+def test_a_sample_of_nobody_is_refused(sample):
+    with pytest.raises(ConfigError):
+        Choice(sample=sample)
 
 
 def test_long_lists_are_cut_short():

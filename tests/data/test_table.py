@@ -71,6 +71,7 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
         "path",
         "columns",
         "users",
+        "sample",
         "time_unit",
         "time_zone",
         "day_start_hour",

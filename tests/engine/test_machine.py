@@ -32,6 +32,7 @@ def fitted_predictions():
     return p.ravel()[tested.places_of(fold.test)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
 @pytest.mark.parametrize("processor", rest_slow(["haswell", "x86-64"]))
 def test_older_processors_predict_the_same(monkeypatch, processor):

@@ -76,16 +76,6 @@ def test_newton_finds_the_minimum_that_scipy_finds(space, seed):
     assert all(found.parameters[low] <= found.parameters[high] for low, high in space.ordered)
 
 
-def test_these_problems_do_end_at_bounds():
-    for name in ("within narrow bounds", "within lopsided bounds", "in order and within bounds"):
-        space = SPACES[name]
-        w = newton(logistic_objective(0), np.zeros(4), space).parameters
-        assert ((w == space.lower) | (w == space.upper)).any()
-    space = SPACES["in order"]
-    w = newton(logistic_objective(0), np.zeros(4), space).parameters
-    assert any(w[low] == pytest.approx(w[high], abs=1e-9) for low, high in space.ordered)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_lbfgs_agrees_with_newton(seed):
     objective = logistic_objective(seed)
@@ -96,23 +86,6 @@ def test_lbfgs_agrees_with_newton(seed):
         assert slow.converged
         assert slow.value == pytest.approx(fast.value, rel=1e-6)
         np.testing.assert_allclose(slow.parameters, fast.parameters, atol=2e-3)
-
-
-def test_lbfgs_refuses_ordered_parameters():
-    with pytest.raises(ValueError, match="use newton for ordered parameters"):
-        lbfgs(logistic_objective(0), np.zeros(4), SPACES["in order"])
-
-
-@pytest.mark.parametrize("fitter", [newton, lbfgs])
-def test_two_fits_are_the_same_bit_for_bit(fitter):
-    first, second = (
-        fitter(logistic_objective(1, dtype=np.float32), np.zeros(4), SPACES["free"])
-        for _ in range(2)
-    )
-    assert first.parameters.tobytes() == second.parameters.tobytes()
-    assert first.value == second.value
-    assert first.information.tobytes() == second.information.tobytes()
-    assert first.steps == second.steps
 
 
 def test_single_precision_finds_the_same_minimum():

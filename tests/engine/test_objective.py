@@ -7,9 +7,8 @@ import pytest
 from random_logs import further_rows, log_of, random_log
 from small_models import small_model, space_of
 
-from srs_eval.engine.objective import Objective, feasible, penalty_matrix, standard_errors
+from srs_eval.engine.objective import Objective, feasible, standard_errors
 from srs_eval.engine.packing import pack
-from srs_eval.engine.parameters import ParameterSpace
 
 MODEL = small_model(
     curve_of=lambda m, w, s, t: m.exp(-m.exp(w[0]) * t / 30) * (0.5 + 0.5 / (1 + w[1] ** 2)),
@@ -38,11 +37,6 @@ def test_the_gradient_is_the_slope_of_the_value():
         above, below = (OBJECTIVE.gradient(w + sign * step * direction).loss for sign in (1, -1))
         slope = OBJECTIVE.gradient(w).gradient[index]
         assert (above - below) / (2 * step) == pytest.approx(slope, rel=1e-6)
-
-
-def test_the_penalty_is_zero_where_nothing_is_known():
-    space = ParameterSpace((0.0, 0.0), (-1.0, -1.0), (1.0, 1.0), spread=(0.5, math.inf))
-    assert penalty_matrix(space, 3.0).tolist() == [[12.0, 0.0], [0.0, 0.0]]
 
 
 def test_feasible_keeps_what_is_and_moves_what_is_not():

@@ -109,14 +109,6 @@ def test_places_of_rows_are_where_the_rows_are(log, seed):
     )
 
 
-def test_fillers_are_reviews_like_any_other():
-    packed = pack(log_of([1, 1, 2], [1, 2, 4], [0, 9, 0]))
-    is_filler = np.ones(2 * LANES, bool)
-    is_filler[packed.places] = False
-    filler = packed.reviews.transpose(0, 2, 1).reshape(-1, FACTS)[is_filler]
-    assert filler.tolist() == [[0.0, 3.0, 0.0]] * (2 * LANES - 3)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_reviews_start_where_the_widest_loads_want_them(dtype):
     for seed in range(20):
@@ -137,17 +129,3 @@ def test_of_nothing_nothing_is_packed(reviews, until):
     assert packed.reviews.shape == (0, FACTS, LANES)
     assert len(packed.starts) == len(packed.lengths) == len(packed.rows) == packed.longest == 0
     assert packed.places_of(NOTHING).tolist() == []
-
-
-def test_one_card_of_5000_reviews_is_one_lane():
-    n = 5000
-    packed = pack(log_of(np.ones(n, int), np.full(n, 3), np.arange(n)))
-    assert packed.longest == n
-    assert packed.places.tolist() == list(range(0, n * LANES, LANES))
-    assert packed.reviews[:, 0, 0].tolist() == list(range(n))
-
-
-def test_cards_of_equal_length_share_blocks_in_the_order_of_their_numbers():
-    packed = pack(log_of(np.arange(20)[::-1], np.full(20, 3), np.zeros(20)))
-    assert packed.lengths.tolist() == [1, 1]
-    assert packed.rows[np.argsort(packed.places)].tolist() == list(range(20))[::-1]

@@ -8,14 +8,6 @@ from srs_eval.errors import ConfigError
 SPACE = ParameterSpace(defaults=(1.0, 2.0), lower=(0.0, 1.0), upper=(5.0, 5.0))
 
 
-def test_defaults_stand_in_for_nothing():
-    assert SPACE.checked(None, "example") == (1.0, 2.0)
-
-
-def test_given_numbers_become_floats():
-    assert SPACE.checked([0, 5], "example") == (0.0, 5.0)
-
-
 def test_every_problem_is_reported_at_once():
     with pytest.raises(ConfigError) as caught:
         SPACE.checked([math.nan, 0.5, 3.0], "example")

@@ -13,10 +13,6 @@ def test_weights_rise_towards_the_present_and_end_at_1(recency, count):
     assert ((weight > 0) & (weight <= 1)).all()
 
 
-def test_none_counts_all_reviews_alike():
-    assert recency_weights(3, "none", 0.5).tolist() == [1.0, 1.0, 1.0]
-
-
 def test_published_curves_pass_through_their_points():
     mild = recency_weights(101, "mild", 0.5)
     assert mild[[0, 50, 100]].tolist() == [0.25, 0.25 + 0.75 / 8, 1.0]

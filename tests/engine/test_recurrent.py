@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from random_logs import log_of
 
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.engine.recurrent import RecurrentModel, states_before
+from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import FitError
-from srs_eval.nouns import Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +33,12 @@ class Doubling:
         return half_life * m.where(rating > 1, 2.0 - p, 0.5), count + 1
 
 
-def log(card, rating, elapsed):
-    elapsed = np.asarray(elapsed, float)
-    n = len(elapsed)
-    return Reviews(
-        user=1,
-        card=np.asarray(card),
-        day=np.arange(n),
-        rating=np.asarray(rating),
-        elapsed_days=elapsed.astype(int),
-        elapsed=elapsed,
-        row=np.arange(n),
-    )
-
-
 def random_log(n=200, cards=15):
     rng = np.random.default_rng(3)
     card = rng.integers(0, cards, n)
     seen = [row in np.unique(card, return_index=True)[1] for row in range(n)]
     elapsed = np.where(seen, 0, rng.integers(0, 9, n))
-    return log(card, rng.integers(1, 5, n), elapsed)
+    return log_of(card, rng.integers(1, 5, n), elapsed)
 
 
 def one_card_after_another(reviews, first_half_life):
@@ -102,38 +88,6 @@ def test_rows_are_answered_in_the_order_they_are_asked_and_one_by_one():
         np.testing.assert_array_equal(asked, everything[rows])
 
 
-def test_the_state_before_a_review_is_the_state_after_the_one_before():
-    reviews = log(card=[7, 9, 7, 7], rating=[3, 1, 1, 4], elapsed=[0, 0, 2, 4])
-    half_life, count = states_before(Doubling(), (2.0,), reviews, np.array([3, 2, 1]))
-    np.testing.assert_allclose(half_life, [1.0, 2.0, np.nan])
-    np.testing.assert_allclose(count, [2.0, 1.0, np.nan])
-
-
-def test_curves_pass_through_the_prediction_and_fall():
-    reviews = random_log()
-    rows = np.flatnonzero(reviews.elapsed > 0)[::7]
-    elapsed = reviews.elapsed[rows, None] + np.array([-0.5, 0.0, 1.0, 50.0])
-    p = MODEL.predict_at(reviews, rows, elapsed)
-    assert p.shape == elapsed.shape
-    np.testing.assert_allclose(p[:, 1], MODEL.predict(reviews, rows), rtol=1e-14)
-    assert (np.diff(p, axis=1) < 0).all()
-
-
-def test_no_rows_give_no_predictions():
-    reviews = random_log()
-    nothing = np.array([], np.int64)
-    assert MODEL.predict(reviews, nothing).shape == (0,)
-    assert MODEL.predict_at(reviews, nothing, np.empty((0, 3))).shape == (0, 3)
-
-
-@pytest.mark.parametrize(("elapsed", "certain"), [(0.0, 1.0), (1e9, 0.0)])
-def test_no_prediction_is_certain(elapsed, certain):
-    reviews = log(card=[7, 7], rating=[3, 3], elapsed=[0, elapsed])
-    p = MODEL.predict(reviews, np.array([1]))
-    assert 0 < p[0] < 1
-    assert abs(p[0] - certain) < 1e-15
-
-
 @dataclass(frozen=True)
 class Constant:
     """A model whose curve depends on nothing."""
@@ -177,8 +131,3 @@ class WithSlots:
 def test_equations_that_cannot_be_told_apart_are_refused(equations):
     with pytest.raises(TypeError, match="make it a frozen dataclass"):
         compiled(equations)
-
-
-def test_equal_equations_are_compiled_once():
-    assert compiled(Constant(0.7)) is compiled(Constant(0.7))
-    assert compiled(Constant(0.7)) is not compiled(Constant(0.6))

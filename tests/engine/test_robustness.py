@@ -82,24 +82,6 @@ def test_predictions_are_probabilities_and_states_are_finite(name, history):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_histories_of_one_review_cost_nothing_and_disturb_nobody(dtype):
-    model = compiled(PUBLISHED["fsrs6"])
-    w = np.array(PUBLISHED["fsrs6"].parameters.defaults)
-    single = log_of([1, 2, 3], [1, 2, 4], [0, 0, 0])
-    packed = pack(single, np.arange(3), weight=np.ones(3), dtype=dtype)
-    assert model.fisher(w, packed).loss == 0.0
-    assert not model.fisher(w, packed).information.any()
-    mixed = log_of([1, 2, 2, 3], [1, 3, 3, 4], [0, 0, 5, 0])
-    alone = log_of([2, 2], [3, 3], [0, 5])
-    together, apart = (
-        model.gradient(w, pack(log, row, weight=np.ones(1), dtype=dtype))
-        for log, row in ((mixed, np.array([2])), (alone, np.array([1])))
-    )
-    assert together.loss == apart.loss
-    np.testing.assert_array_equal(together.gradient, apart.gradient)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", rest_slow(sorted(PUBLISHED, key=lambda name: name != "fsrs6")))
 def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
     reviews = HISTORIES["all sorts"]
@@ -134,6 +116,7 @@ def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
         model.walk(w, pack(reviews))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_cards_of_one_review_beside_one_of_5000_change_nothing(dtype):
     # The short ones are filled up with 4999 reviews that must not count.

@@ -119,16 +119,6 @@ def test_weights_multiply_and_leave_out():
         )
 
 
-def test_nothing_to_learn_from_costs_nothing():
-    model = small_model()
-    empty = np.array([], np.int64)
-    packed = pack(REVIEWS, empty, weight=np.array([]))
-    loss, gradient, information = model.fisher(np.array([0.5]), packed)
-    assert (loss, gradient.tolist(), information.tolist()) == (0.0, [0.0], [[0.0]])
-    assert model.gradient(np.array([0.5]), packed).loss == 0.0
-    assert model.walk(np.array([0.5]), pack(log_of([], [], [])))[0].size == 0
-
-
 def test_loss_ends_where_single_precision_does():
     certain = small_model(curve_of=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
     reviews = log_of([1, 1, 2, 2], [3, 1, 3, 3], [0, 5, 0, 0])
@@ -143,15 +133,3 @@ def test_equal_equations_share_their_functions():
     given = {"curve_of": HONEST["a constant"]["curve_of"]}
     assert compiled(SmallEquations(**given)) is compiled(SmallEquations(**given))
     assert compiled(SmallEquations(**given)) is not compiled(SmallEquations())
-
-
-def test_functions_work_on_when_others_are_forgotten():
-    # The compiler's objects belong to each other in ways that have crashed.
-    packed = pack(REVIEWS, ROWS, weight=np.ones(len(ROWS)))
-    kept = small_model(curve_of=lambda m, w, s, t: m.exp(-w[0] * t))
-    before = kept.gradient(np.array([0.5]), packed).loss
-    for speed in range(1, 9):
-        forgotten = small_model(curve_of=lambda m, w, s, t, k=speed: m.exp(-w[0] * t / k))
-        forgotten.gradient(np.array([0.5]), packed)
-        del forgotten
-    assert kept.gradient(np.array([0.5]), packed).loss == before

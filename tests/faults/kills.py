@@ -101,11 +101,11 @@ def kill_while_the_store_is_created(
 def wait_for_users(random: Random, run: Run, words: Sequence[str]) -> None:
     """Wait until some of the users, none or all, are finished."""
     (users,) = (int(word.removeprefix("data.users=")) for word in words if "data.users=" in word)
-    kept, target = run.folder / "out" / "users", random.randint(0, users)
+    kept, target = run.folder / "out" / "parts" / "users", random.randint(0, users)
     # Of a run before this one there may be users too: a job writes its outcome when it begins.
     outcome, now = run.folder / "out" / "job.json", time.time()
     run.wait_until(lambda: outcome.is_file() and outcome.stat().st_mtime >= now - 0.1)
-    run.wait_until(lambda: kept.is_dir() and len(list(kept.glob("*/user.json"))) >= target)
+    run.wait_until(lambda: kept.is_dir() and len(list(kept.glob("*.parquet"))) >= target)
     time.sleep(random.choice((0, random.uniform(0, 0.3))))
 
 

@@ -147,8 +147,8 @@ def different(found: Path, reference: Path) -> list[str]:
     rows = pq.read_metadata(found / "predictions.parquet").num_rows
     if rows != contents[0]["reviews"]:
         problems.append(f"{rows} predictions of {contents[0]['reviews']} scored reviews")
-    if (found / "users").exists():
-        problems.append("users/ is left over")
+    if (found / "parts").exists():
+        problems.append("parts/ is left over")
     return problems
 
 

@@ -72,7 +72,7 @@ def the_database_is_locked(random: Random, folder: Path, references: References)
     held = random.uniform(1, _LONGEST_LOCK)
     run = start(folder, full)
     if random.random() < 0.5:
-        run.wait_until((folder / "out" / "users").is_dir)
+        run.wait_until((folder / "out" / "parts").is_dir)
     time.sleep(random.uniform(0, undisturbed.seconds))
     with closing(sqlite3.connect(folder / "mlflow.db", timeout=30)) as connection:
         connection.execute("begin immediate")

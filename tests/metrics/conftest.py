@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairs import predicted
 
 from srs_eval.nouns import Curves, Predictions
 
@@ -44,14 +45,11 @@ def one_user() -> Callable[..., Predictions]:
         times = np.tile([1.0, 3.0, 10.0, 40.0], (curves, 1))
         sampled = np.sort(rng.choice(n, curves, replace=False))
         strength = rng.exponential(30, curves)[:, None]
-        return Predictions(
-            users=("someone",),
-            user=zeros,
-            fold=zeros,
-            row=np.arange(n),
-            card=rng.integers(0, cards, n),
-            p=p,
-            recalled=rng.random(n) < p,
+        card = rng.integers(0, cards, n)
+        return predicted(
+            p,
+            rng.random(n) < p,
+            card=card,
             elapsed_days=rng.integers(1, 300, n).astype(float),
             nth_review=rng.integers(2, 20, n),
             lapses=rng.integers(0, 5, n),

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, vstack
 
 from srs_eval.metrics import sums as sums_module
 from srs_eval.metrics.bins import RmseBins
@@ -39,16 +38,6 @@ def clustered(panel, predictions, cluster, clusters, cells=None, **options):
 
 def cells_for(predictions):
     return PredictionCells.for_predictions(tally(predictions.p, predictions.recalled))
-
-
-def table_of(made):
-    """All sums of all clusters; with its zeros it would not fit in memory."""
-    parts = []
-    for block in made.blocks:
-        sums = csr_array(block.sums)
-        shape = (sums.shape[0], made.places[-1].end)
-        parts.append(csr_array((sums.data, block.columns[sums.indices], sums.indptr), shape=shape))
-    return vstack(parts, format="csr")
 
 
 def assert_alike(table, other):
@@ -106,7 +95,7 @@ def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chun
         alone = replace(alone, curves=replace(curves, weight=curves.weight[kept], **taken))
         one = clustered(PANEL, alone, np.zeros(rows.sum(), np.int64), 1, made.cells)
         assert one.curves[0] == pytest.approx(made.curves[number])
-        assert_alike(table_of(made)[[number]], table_of(one))
+        assert_alike(made.table[[number]], one.table)
 
 
 def test_stacked_clusters_are_as_if_they_had_been_added_up_together(one_user):
@@ -117,7 +106,7 @@ def test_stacked_clusters_are_as_if_they_had_been_added_up_together(one_user):
     assert len(both) == 3
     whole = concatenate([replace(user, curves=None) for user in users])
     cluster = np.repeat([0, 1, 2], [300, 40, 7])
-    assert_alike(table_of(both), table_of(clustered(PANEL, whole, cluster, 3, cells)))
+    assert_alike(both.table, clustered(PANEL, whole, cluster, 3, cells).table)
     assert both.curves.tolist() == np.concatenate([part.curves for part in parts]).tolist()
     _, curves = both.together()
     assert curves == pytest.approx(sum(part.curves[0] for part in parts))
@@ -137,9 +126,9 @@ def test_blocks_of_clusters_that_hold_other_cells_fit_together(one_user, block):
     predictions = one_user(n=50)
     cluster = np.sort(predictions.card) // 20
     made = clustered(PANEL, predictions, cluster, 5, block=block)  # the last are empty
-    assert table_of(made).shape[0] == len(made) == 5
+    assert made.table.shape[0] == len(made) == 5
     expected = clustered(PANEL, predictions, cluster, 5, made.cells)
-    assert_alike(table_of(made), table_of(expected))
+    assert_alike(made.table, expected.table)
 
 
 @pytest.mark.parametrize("dense", [0.0, 1.0])
@@ -162,6 +151,7 @@ def test_panels_with_and_without_metrics_of_curves_are_resampled(one_user, panel
     assert list(made.resampled([draws])) == [pytest.approx(scores, rel=1e-5)] * 2
 
 
+@pytest.mark.slow
 def test_many_users_of_few_reviews_take_little_memory_and_time():
     """A table of all cells of all users would be 20,000 x 2,626 numbers: 420 megabytes."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from srs_eval.metrics.corp import (
     corp,
     corp_consistency_band,
 )
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import tally
 
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 
@@ -93,30 +93,12 @@ def test_it_agrees_with_model_diagnostics(weyl, decimals):
         )
 
 
-def test_equal_predictions_have_no_discrimination():
-    found = corp(counted([0.9] * 10, [1] * 7 + [0] * 3))
-    assert found.brier.discrimination == 0
-    assert found.brier.miscalibration == pytest.approx(0.2**2)
-    divergence = 0.7 * math.log(0.7 / 0.9) + 0.3 * math.log(0.3 / 0.1)
-    assert found.log.discrimination == 0
-    assert found.log.miscalibration == pytest.approx(divergence)
-
-
 @pytest.mark.parametrize("outcome", [True, False])
 def test_one_outcome_leaves_nothing_uncertain(outcome):
     found = corp(counted([0.2, 1.0, 0.7], [outcome] * 3))
     for parts in (found.brier, found.log):
         assert (parts.discrimination, parts.uncertainty) == (0, 0)
         assert parts.miscalibration == pytest.approx(parts.score)
-
-
-def test_weights_count_as_reviews():
-    rng = np.random.default_rng(0)
-    p, recalled = rng.random(200).round(2), rng.random(200) < 0.7
-    once = tally(p, recalled)
-    halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
-    assert corp(halved).log.discrimination == pytest.approx(corp(once).log.discrimination)
-    assert corp(halved).brier.miscalibration == pytest.approx(corp(once).brier.miscalibration)
 
 
 def test_the_band_holds_the_curve_of_true_predictions_and_not_of_others():
@@ -156,9 +138,3 @@ def test_the_metrics_are_the_parts(one_user):
     assert [CorpPart(part).better for part in PARTS] == ["lower", "higher", "neither"]
     with pytest.raises(ConfigError, match="'resolution' of 'brier'"):
         CorpPart("resolution")
-
-
-def test_nothing_is_nan():
-    found = corp(counted([], []))
-    assert math.isnan(found.brier.miscalibration)
-    assert len(found.recalibrated) == 0

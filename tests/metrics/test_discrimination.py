@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from metric_functions import auc
-from pairs import confusion, counted
+from pairs import counted
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from srs_eval.errors import ConfigError
@@ -18,16 +18,6 @@ def test_auc_agrees_with_scikit_learn(weyl, decimals):
     p, recalled = weyl(2000, 0.05)
     p = p.round(decimals)
     assert auc(p, recalled) == pytest.approx(roc_auc_score(recalled, p), abs=1e-12)
-
-
-def test_auc_is_undefined_with_one_outcome():
-    assert math.isnan(auc([0.2, 0.4], [1, 1]))
-    assert math.isnan(auc([0.2, 0.4], [0, 0]))
-    assert math.isnan(auc([], []))
-
-
-def test_auc_of_constant_predictions_is_a_half():
-    assert auc([0.9] * 6, [1, 1, 1, 0, 0, 1]) == 0.5
 
 
 def test_the_complete_curve_is_kept_while_it_is_short(weyl):
@@ -64,26 +54,6 @@ def test_a_curve_with_one_outcome_is_empty():
     assert math.isnan(curve.auc)
     assert curve.at[0][2] == 0.5
     assert math.isnan(curve.at[0][1])
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
-def test_on_the_threshold_counts_as_predicted_recall(dtype, threshold):
-    counts = confusion(np.array([threshold], dtype), [True], threshold)
-    assert counts["tp"] == 1
-
-
-def test_statistics_come_in_pairs_that_sum_to_one(weyl):
-    counts = confusion(*weyl(500, 0.05), 0.8)
-    pairs = (("tpr", "fnr"), ("fpr", "tnr"), ("ppv", "fdr"), ("for", "npv"))
-    for one, other in pairs:
-        assert counts[one] + counts[other] == pytest.approx(1)
-
-
-def test_an_empty_condition_is_undefined():
-    counts = confusion([0.5, 0.6], [1, 0], 0.9)
-    assert math.isnan(counts["ppv"])
-    assert math.isnan(counts["fdr"])
 
 
 def test_names_say_statistic_and_threshold():

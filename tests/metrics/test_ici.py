@@ -6,13 +6,12 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from metric_functions import mbe
 from pairs import columns, counted, quick, reviews
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, lowess
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.tally import Tally
 
 
 def shared(p, recalled):
@@ -96,31 +95,6 @@ def test_numbers_are_finite_and_in_order(pairs):
     assert 0 <= Ici().of_outcomes(p, recalled) <= all_of_them + 1e-12
 
 
-@quick
-@given(reviews, st.randoms())
-def test_the_order_of_reviews_does_not_matter(pairs, random):
-    shuffled = random.sample(pairs, len(pairs))
-    assert Ici().of_outcomes(*columns(pairs)) == Ici().of_outcomes(*columns(shuffled))
-
-
-def test_weights_count_as_reviews():
-    rng = np.random.default_rng(0)
-    p = rng.random(600).round(2)
-    once = tally(p, rng.random(600) < p)
-    halved = Tally(once.p, once.forgotten / 2, once.recalled / 2)
-    assert gaps_of(halved).mean == pytest.approx(gaps_of(once).mean, abs=1e-9)
-    uneven = Tally(once.p, once.forgotten * 1.37, once.recalled * 1.37)
-    assert gaps_of(uneven).mean == pytest.approx(gaps_of(once).mean, abs=2e-3)
-    assert gaps_of(uneven).quantile(0.5) == pytest.approx(gaps_of(once).quantile(0.5), abs=2e-3)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_very_few_reviews_have_a_number(n):
-    p = np.linspace(0.2, 0.9, n)
-    assert 0 <= Ici().of_outcomes(p, [True] * n) <= 1
-    assert np.isfinite(quantiles_of(p, [True] * n)).all()
-
-
 def test_the_metrics_are_the_numbers(one_user):
     predictions = one_user()
     p, recalled = predictions.p, predictions.recalled
@@ -134,8 +108,3 @@ def test_the_metrics_are_the_numbers(one_user):
 def test_a_quantile_is_at_a_share():
     with pytest.raises(ConfigError, match="not 90"):
         IciQuantile(90)
-
-
-def test_nothing_is_nan():
-    assert math.isnan(Ici().of_outcomes([], []))
-    assert np.isnan(quantiles_of([], [])).all()

@@ -143,6 +143,7 @@ def intervals():
     return level, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", CALIBRATED, ids=lambda metric: metric.name)
 def test_the_interval_of_a_calibrated_models_error_holds_what_chance_gives(intervals, metric):
     """The floor to compare with is the mean error of calibrated models of so many reviews."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pairs
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
@@ -38,7 +39,6 @@ from srs_eval.metrics.sketch import SketchMetric
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import STATISTICS
-from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import concatenate, select
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -92,15 +92,10 @@ def predicted(histories, user="someone"):
 
 
 def predictions_of(p, recalled, days, nth, lapses, user="someone"):
-    zeros = np.zeros(len(p), np.int64)
-    return Predictions(
+    return pairs.predicted(
+        p,
+        recalled,
         users=(user,),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(len(p)),
-        card=zeros,
-        p=p,
-        recalled=recalled,
         elapsed_days=days.astype(float),
         nth_review=nth,
         lapses=lapses,

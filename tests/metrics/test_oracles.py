@@ -118,6 +118,7 @@ def test_users_pooled_score_as_scikit_learn_scores_all_rows(data):
     assert scores["auc"] == pytest.approx(roc_auc_score(recalled, p), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_are_about_as_wide_as_those_from_resampling_rows(data):
     """Of users, by scipy's bootstrap of the area under the curve itself."""
     from scipy import stats

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import rest_slow
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
-from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.threshold import confusion_statistics
@@ -63,7 +64,7 @@ def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
 
 
-@pytest.mark.parametrize("option", sorted(path.stem for path in (CONF / "panel").glob("*.yaml")))
+@pytest.mark.parametrize("option", rest_slow(["quick", "default", "full"], 2))
 def test_every_option_scores(option, one_user):
     panel = build(option)
     scores = panel.score(one_user())
@@ -75,13 +76,6 @@ def test_every_metric_says_its_direction_and_section():
     for metric in full_panel():
         assert metric.better in {"lower", "higher", "zero", "neither"}
         assert metric.section in SECTIONS
-
-
-def test_scores_lie_within_the_bounds_their_metrics_state(one_user):
-    scores = default_panel().score(one_user())
-    for metric in default_panel():
-        lowest, highest = metric.bounds
-        assert lowest <= scores[metric.name] <= highest
 
 
 def test_families_are_opened_up():
@@ -129,16 +123,3 @@ def test_one_outcome_leaves_finite_what_can_be_told(one_user):
     undefined = {name for name, value in scores.items() if math.isnan(value)}
     assert {"normalized_entropy", "brier_skill", "auc", "confusion_fpr_at_0_9"} <= undefined
     assert not undefined & {"log_loss", "brier", "smece", "smece_exact", "ece", "rmse_bins", "mbe"}
-
-
-def test_columns_of_other_lengths_are_refused(one_user):
-    predictions = replace(one_user(), lapses=np.zeros(3, np.int64))
-    with pytest.raises(ScoreError, match="lapses has shape \\(3,\\), but p has \\(600,\\)"):
-        default_panel().score(predictions)
-
-
-def test_predictions_that_are_no_probabilities_are_refused(one_user):
-    predictions = one_user()
-    predictions.p[7] = np.nan
-    with pytest.raises(ScoreError, match="p is NaN at position 7"):
-        default_panel().score(predictions)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pairs import predicted
 
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import summarise
-from srs_eval.nouns import Curves, Predictions
-from srs_eval.nouns.predictions import select
+from srs_eval.nouns import Curves
 
 N = 6000
 PANEL = default_panel()
@@ -143,10 +143,9 @@ def test_a_biased_model_is_biased_at_every_threshold_in_its_direction(world, shi
 
 def user_of(n, seed, recalled=None, name="someone"):
     rng = np.random.default_rng(seed)
-    zeros = np.zeros(n, np.int64)
     p = rng.beta(9, 1.2, n)
     outcome = rng.random(n) < p if recalled is None else np.full(n, recalled)
-    return Predictions((name,), zeros, zeros, np.arange(n), zeros, p, outcome)
+    return predicted(p, outcome, users=(name,))
 
 
 def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
@@ -166,11 +165,6 @@ def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
     assert rows["log_loss"].n_users == 7
 
 
-def test_no_predictions_are_no_score_rather_than_a_perfect_one():
-    nobody = select(user_of(3, 0), slice(0, 0))
-    assert all(math.isnan(value) for value in PANEL.score(nobody).values())
-
-
 def test_a_fold_without_reviews_changes_nothing():
     one = user_of(60, 0)
     folded = replace(one, fold=np.repeat([0, 2], 30))
@@ -186,14 +180,9 @@ def with_curves(*, knows_time):
     times = np.tile([1.0, 5.0, 25.0, 125.0], (n, 1))
     rate = np.full(n, chance.mean())
     zeros, each = np.zeros(n, np.int64), np.arange(n)
-    return Predictions(
-        users=("someone",),
-        user=zeros,
-        fold=zeros,
-        row=each,
-        card=zeros,
-        p=chance if knows_time else rate,
-        recalled=rng.random(n) < chance,
+    return predicted(
+        chance if knows_time else rate,
+        rng.random(n) < chance,
         elapsed_days=elapsed,
         curves=Curves(
             user=zeros,

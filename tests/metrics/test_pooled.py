@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics import pooled as pooled_module
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.pooled import pool
+from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import SmeceExact
 from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import concatenate, select
+from srs_eval.stats import resample
 
 PANEL = default_panel()
 
@@ -131,8 +133,7 @@ def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
     assert max(alive) == most
 
 
-def test_users_are_gone_over_twice(users):
-    """First for the cells, then for the sums in them: neither needs all users at once."""
+def test_predictions_are_read_once(users):
     passes = []
 
     def each():
@@ -140,7 +141,54 @@ def test_users_are_gone_over_twice(users):
         yield from users
 
     pool(Panel([LogLoss(), Auc()]), each)
-    assert len(passes) == 2
+    assert len(passes) == 1
+
+
+def chunked(users, size, panel=PANEL):
+    """Sums of chunks of users, each computed elsewhere."""
+    sums = PooledSums(panel)
+    for begin in range(0, len(users), size):
+        sums.extend(PooledSums(panel, users[begin : begin + size]).arrays())
+    return sums
+
+
+@pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
+def test_sums_give_equal_bits_with_any_chunk_size(users, monkeypatch, groups):
+    for module in (pooled_module, resample):
+        monkeypatch.setattr(module, "GROUPS", groups)
+
+    def unread():
+        raise AssertionError("the sums are enough")
+
+    found = [pool(PANEL, unread, chunked(users, size), resamples=10) for size in (1, 4)]
+    expected = briefly(users)
+    assert [repr(each) for each in found] == [repr(expected)] * 2
+    assert expected.are_grouped == (groups == 4)
+    if groups == 4:
+        with pytest.raises(ScoreError):
+            PooledSums(PANEL, users).arrays()
+
+
+@pytest.mark.slow
+def test_groups_have_the_scores_and_about_the_intervals_of_users(monkeypatch):
+    """400 users in up to 100 groups: the skewness is that of users, for their sums add up."""
+    panel = Panel([LogLoss(), Auc()])
+    each = as_users(*simulated(np.random.default_rng(0), users=400))
+    single = pool(panel, lambda: each, resamples=1000)
+    for module in (pooled_module, resample):
+        monkeypatch.setattr(module, "GROUPS", 100)
+    grouped = pool(panel, lambda: each, resamples=1000)
+    assert grouped.scores == pytest.approx(single.scores, rel=1e-12)
+    for name in panel.names:
+        widths = [np.ptp(found.intervals[name]) for found in (grouped, single)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.2)
+        assert widths[0] != widths[1]
+
+
+def test_the_group_of_a_user_depends_on_the_name_alone():
+    assert resample.group_of(7) == resample.group_of("7") == 3230
+    sizes = np.bincount([resample.group_of(user) for user in range(20_000)], minlength=10_000)
+    assert (len(sizes), sizes.max()) == (10_000, pytest.approx(9, abs=3))
 
 
 def test_thresholds_are_told_of_all_users_together(users):
@@ -179,16 +227,17 @@ def as_users(p, recalled):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", [LogLoss(), Brier(), Auc(), SmeceExact()], ids=lambda m: m.name)
-def test_intervals_hold_the_truth_about_as_often_as_they_say(metric):
-    """200 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    """100 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
     rng = np.random.default_rng(0)
     p, recalled = simulated(rng, users=20_000)
-    truth = metric(concatenate(as_users(p.reshape(20, -1) ** 0.5, recalled.reshape(20, -1))))
+    whole = concatenate(as_users(p.reshape(20, -1) ** 0.5, recalled.reshape(20, -1)))
+    metrics = [LogLoss(), Brier(), Auc(), SmeceExact()]
+    truth = {metric.name: metric(whole) for metric in metrics}
     held = []
-    for _ in range(200):
+    for _ in range(100):
         p, recalled = simulated(rng)
-        each = partial(as_users, p**0.5, recalled)
-        lo, hi = pool(Panel([metric]), each).intervals[metric.name]
-        held.append(lo <= truth <= hi)
-    assert np.mean(held) >= 0.95
+        intervals = pool(Panel(metrics), partial(as_users, p**0.5, recalled)).intervals
+        held.append([lo <= truth[name] <= hi for name, (lo, hi) in intervals.items()])
+    assert np.shape(held) == (100, 4)
+    assert (np.mean(held, axis=0) >= 0.95).all()

@@ -4,23 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import predicted
 
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
 from srs_eval.metrics.sums import add_up
-from srs_eval.nouns import Predictions
 
 
 def reviews(days, p=None, recalled=None):
     n = len(days)
-    zeros = np.zeros(n, np.int64)
-    return Predictions(
-        users=("ada",),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=np.full(n, 0.9) if p is None else np.asarray(p),
-        recalled=np.ones(n, np.bool_) if recalled is None else np.asarray(recalled, np.bool_),
+    return predicted(
+        np.full(n, 0.9) if p is None else p,
+        np.ones(n) if recalled is None else recalled,
         elapsed_days=None if days[:1] == [None] else np.asarray(days, np.float64),
     )
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_functions import smece_exact
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.smece_floor import SmeceFloor, floor_of
 from srs_eval.metrics.tally import Tally, tally
 
@@ -92,16 +91,3 @@ def test_cells_of_predictions_do_as_well_as_each():
     assert floor_of(counted.at_most(1000)) == pytest.approx(floor_of(counted), rel=2e-3)
     halved = Tally(counted.p, counted.forgotten / 2, counted.recalled / 2)
     assert floor_of(halved) == pytest.approx(2 ** (1 / 3) * floor_of(counted), rel=0.05)
-
-
-def test_the_metric_does_not_look_at_outcomes(one_user):
-    predictions = one_user()
-    assert SmeceFloor()(predictions) == pytest.approx(smece_floor(predictions.p))
-
-
-def test_nothing_is_nan_and_what_is_no_probability_is_refused():
-    assert math.isnan(smece_floor([]))
-    with pytest.raises(ScoreError, match="outside"):
-        smece_floor([0.5, 1.5])
-    with pytest.raises(ScoreError, match="expected one dimension"):
-        smece_floor([[0.5]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import predicted
 
 from srs_eval.metrics.bins import FactSums, LogBinSums
 from srs_eval.metrics.calibration import EqualBinSums
@@ -14,7 +15,6 @@ from srs_eval.metrics.proper import ScoreSums, TrainRateSums
 from srs_eval.metrics.recall_over_time import ElapsedSums
 from srs_eval.metrics.sums import Totals, add_up, codes_of, stacked
 from srs_eval.metrics.threshold import ThresholdSums
-from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import select
 
 quick = settings(max_examples=25, deadline=None)
@@ -64,15 +64,11 @@ OURS = (
 def invented(n, seed, dtype="float64"):
     """Predictions in sixty-fourths, which add up without rounding in any order."""
     rng = np.random.default_rng(seed)
-    zeros = np.zeros(n, np.int64)
-    return Predictions(
-        users=("someone",),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(n),
-        card=rng.choice([0, 3, 49], n),
-        p=(rng.integers(0, 65, n) / 64).astype(dtype),
-        recalled=rng.random(n) < 0.8,
+    card = rng.choice([0, 3, 49], n)
+    return predicted(
+        (rng.integers(0, 65, n) / 64).astype(dtype),
+        rng.random(n) < 0.8,
+        card=card,
         elapsed_days=rng.integers(0, 300, n).astype(float),
         nth_review=rng.integers(1, 20, n),
         lapses=rng.integers(0, 5, n),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srs_eval.metrics import tally as tally_module
-from srs_eval.metrics.tally import Tally, from_sums, tally
+from srs_eval.metrics.tally import from_sums, tally
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
@@ -111,13 +111,6 @@ def test_joining_neighbours_keeps_outcomes_and_means(pairs, size, piece):
         assert few.p == pytest.approx(means, abs=1e-14)
 
 
-def test_few_predictions_are_not_joined():
-    counted = tally(np.array([0.1, 0.1000001, 0.9]), np.array([True, False, True]))
-    assert counted.at_most(3) is counted
-    assert len(counted.at_most(2)) == 2
-    assert counted.compact is counted
-
-
 @pytest.mark.parametrize("value", [0.9, 0.1, 0.7, 1.0, 0.0])
 def test_equal_predictions_keep_their_value_when_they_are_added_up(value):
     """0.9 + 0.9 + 0.9 is not 2.7, but its mean is 0.9 nevertheless."""
@@ -135,12 +128,6 @@ def test_cells_without_reviews_are_left_out_and_means_stay_in_order_and_in_range
     assert made.p[2] == 1
 
 
-def test_weights_need_not_be_whole():
-    made = from_sums(np.array([0.5, 0.25]), np.array([0.0, 1.5]), np.array([0.1, 1.4]))
-    assert made.p == pytest.approx([0.2, 0.8])
-    assert made.n == pytest.approx(2.25)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
 def test_a_threshold_is_rounded_as_the_predictions_are(dtype, threshold):
@@ -155,9 +142,3 @@ def test_what_rounding_puts_below_a_threshold_is_on_it(threshold):
     """Means of equal doubles are off by their last digits; no model predicts 1e-12 less."""
     p = threshold + np.array([-1e-11, -1e-14, 0, 1e-14])
     assert tally(p, np.zeros(4, bool)).first_at_least(threshold) == 1
-
-
-def test_thresholds_at_the_ends_count_everything_or_only_certainty():
-    counted = tally(np.array([0.0, 0.5, 1.0]), np.zeros(3, bool))
-    assert [counted.first_at_least(threshold) for threshold in (0, 1)] == [0, 2]
-    assert isinstance(counted, Tally)

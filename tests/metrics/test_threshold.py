@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.sketch import bare_predictions, exact_sketch
 from srs_eval.metrics.threshold import (
     DEFAULT_THRESHOLDS,
@@ -68,13 +66,6 @@ def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
     }
 
 
-def test_rows_are_in_order_and_once_per_threshold():
-    p, recalled = np.array([0.75, 0.8]), np.array([True, False])
-    assert [row["threshold"] for row in rows(p, recalled, (0.9, 0.5, 0.7))] == [0.5, 0.7, 0.9]
-    panel = Panel([LogLoss()])
-    assert threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel) == ()
-
-
 def test_nobody_near_a_threshold_leaves_its_bias_undefined():
     (row,) = rows(np.array([0.1, 0.2]), np.array([True, False]))
     assert math.isnan(row["bias"])
@@ -112,34 +103,11 @@ def test_the_bias_nearby_is_taken_in_double_precision():
     assert single["nearby"] == double["nearby"]
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
-def test_rows_have_wilsons_intervals_at_the_level(level):
-    p, recalled = np.array([0.95, 0.91, 0.9, 0.5]), np.array([True, True, False, False])
-    panel = Panel([confusion_statistics((0.9,))])
-    (row,) = threshold_rows(exact_sketch(bare_predictions(p, recalled), panel), panel, level=level)
-    assert (row["ppv_low"], row["ppv_high"]) == ConfusionCounts(2, 1, 0, 1).interval(
-        "ppv", level=level
-    )
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_exactly_on_the_threshold_is_a_predicted_recall_and_near_in_every_precision(dtype):
     (row,) = rows(np.full(7, 0.9, dtype), np.arange(7) > 0)
     assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
     assert row["bias"] == pytest.approx(0.9 - 6 / 7, abs=1e-3)
-
-
-def test_thresholds_at_the_ends_predict_recall_always_or_of_the_certain_only():
-    p, recalled = np.array([0.0, 0.5, 1.0]), np.array([False, True, True])
-    lowest, highest = rows(p, recalled, (0.0, 1.0))
-    assert (lowest["tp"], lowest["fp"], lowest["tn"]) == (2, 1, 0)
-    assert (highest["tp"], highest["fn"], highest["tn"]) == (1, 1, 1)
-
-
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan])
-def test_what_is_no_probability_is_refused(threshold):
-    with pytest.raises(ConfigError, match="not in"):
-        ThresholdBias(threshold)
 
 
 def test_names_of_biases_say_their_threshold():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import revision_known, stores_from_template
 
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.quiet import quiet_mlflow
@@ -13,18 +14,22 @@ from srs_eval.tracking.tracker import RunInfo
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One sqlite store for all tests that only add runs to it: migrations take seconds."""
     database = tmp_path_factory.mktemp("store") / "mlflow.db"
     tracker = MlflowTracker(uri=f"sqlite:///{database}")
-    tracker.start(RunInfo("first"))
-    tracker.finish("finished")
+    import srs_eval.tracking.sqlite_file  # noqa: F401 - what the template is for
+
+    with stores_from_template():
+        tracker.start(RunInfo("first"))
+        tracker.finish("finished")
     with warnings.catch_warnings(), quiet_mlflow():
         # MLflow's own classes warn when they are first imported
         warnings.simplefilter("ignore")
         import mlflow.pyfunc
         import mlflow.sklearn  # noqa: F401
-    return database
+    with revision_known():
+        yield database
 
 
 @pytest.fixture

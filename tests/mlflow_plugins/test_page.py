@@ -39,6 +39,7 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
     code = block("class Spreadsheet")
     definition = code[code.index("class Spreadsheet") :]

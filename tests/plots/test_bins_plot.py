@@ -7,6 +7,7 @@ import pytest
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from metric_functions import rmse_bins
+from pairs import predicted
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
@@ -17,16 +18,10 @@ from srs_eval.plots.bins_plot import bin_gaps, bins_figure, plot_bins
 
 def reviews(n=3000, seed=0) -> Predictions:
     rng = np.random.default_rng(seed)
-    zeros = np.zeros(n, np.int64)
     p = rng.beta(9, 1.2, n)
-    return Predictions(
-        users=("ada",),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=p,
-        recalled=rng.uniform(size=n) < p - 0.1 * (rng.uniform(size=n) < 0.5),
+    return predicted(
+        p,
+        rng.uniform(size=n) < p - 0.1 * (rng.uniform(size=n) < 0.5),
         elapsed_days=np.round(np.exp(rng.normal(2, 1.5, n))),
         nth_review=rng.integers(1, 30, n),
         lapses=rng.poisson(0.6, n),
@@ -91,11 +86,6 @@ def test_empty_bins_are_blank_and_others_are_written():
 def test_missing_facts_leave_nothing_to_draw(lost):
     figure = bins_figure(replace(reviews(5), **{lost: None}))
     assert "no reviews whose days" in words(figure.axes[0])[0]
-
-
-def test_nothing_leaves_nothing_to_draw():
-    axes = Figure().add_subplot()
-    assert plot_bins(axes, [], [], [], [], []) is None
 
 
 def test_facts_of_other_reviews_are_refused():

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.tally import Tally, tally
-from srs_eval.plots.calibration_plot import calibration_figure, plot_calibration, smece_text
+from srs_eval.metrics.tally import tally
+from srs_eval.plots.calibration_plot import plot_calibration, smece_text
 
 
 def drawn(p, recalled, **options):
@@ -130,21 +130,9 @@ def test_predictions_that_cannot_be_scored_are_refused():
         drawn([0.5, 1.5], [True, False])
 
 
-def test_without_predictions_the_axes_say_so():
-    axes, curve = drawn([], [])
-    assert curve is None
-    assert axes.texts[0].get_text() == "no predictions"
-
-
 def test_the_level_by_chance_stands_beside_the_number():
     p, recalled = beta(3000)
     axes, curve = drawn(p, recalled)
     word, number = key_of(axes).splitlines()[1].rsplit(" ", 1)
     assert word == "by chance if calibrated:"
     assert float(number) == pytest.approx(curve.smece_floor, abs=6e-4)
-
-
-def test_the_figure_takes_a_tally_of_weights():
-    p = np.linspace(0.01, 0.99, 50)
-    figure = calibration_figure(Tally(p, np.full(50, 0.7), np.full(50, 2.2)))
-    assert "n = 145 reviews" in key_of(figure.axes[0])

@@ -1,14 +1,11 @@
 """The CORP reliability diagram."""
 
 import numpy as np
-import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.corp import CorpParts
-from srs_eval.metrics.tally import Tally
-from srs_eval.plots.corp_plot import corp_figure, parts_text, plot_corp
+from srs_eval.plots.corp_plot import parts_text, plot_corp
 
 
 def drawn(p, recalled, **options):
@@ -69,20 +66,3 @@ def test_a_model_of_few_predictions_gets_one_dot_for_each():
     axes, _ = drawn(p, recalled)
     (dots,) = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
     np.testing.assert_allclose(dots.get_xydata(), [(0.6, 0.5), (0.8, 0.5), (0.9, 0.5)])
-
-
-def test_without_predictions_the_axes_say_so():
-    axes, found = drawn([], [])
-    assert found is None
-    assert axes.texts[0].get_text() == "no predictions"
-
-
-def test_predictions_that_cannot_be_scored_are_refused():
-    with pytest.raises(ScoreError, match="outside"):
-        drawn([0.5, 1.5], [True, False])
-
-
-def test_the_figure_takes_a_tally_of_weights():
-    p = np.linspace(0.01, 0.99, 50)
-    figure = corp_figure(Tally(p, np.full(50, 0.7), np.full(50, 2.2)), title="weights")
-    assert "calibration (CORP): weights" in figure.axes[0].get_title(loc="left")

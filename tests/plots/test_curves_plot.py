@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from pairs import predicted
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
 from srs_eval.metrics.sums import add_up
 from srs_eval.nouns import Curves, Predictions
@@ -29,16 +29,9 @@ def curves_of(halves, times=(1.0, 10.0, 100.0)) -> Curves:
 
 
 def predictions_of(days, p, recalled, *, curves=None, nth=None) -> Predictions:
-    n = len(days)
-    zeros = np.zeros(n, np.int64)
-    return Predictions(
-        users=("ada",),
-        user=zeros,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=np.asarray(p, np.float64),
-        recalled=np.asarray(recalled, np.bool_),
+    return predicted(
+        p,
+        recalled,
         elapsed_days=np.asarray(days, np.float64),
         nth_review=None if nth is None else np.asarray(nth),
         curves=curves,
@@ -101,12 +94,6 @@ def test_curves_are_coloured_by_the_review_they_belong_to():
     assert "nth review" in figure.axes[-1].get_ylabel()
 
 
-def test_curves_of_reviews_that_were_not_scored_are_refused():
-    strange = replace(curves_of([2.0]), row=np.array([77]))
-    with pytest.raises(ScoreError, match="not scored"):
-        figure_of(three(curves=strange, nth=[9, 1, 9]))
-
-
 def test_curves_whose_reviews_are_not_told_have_no_colour_key():
     figure = forgetting_figure(totals_of(three()), curves_of([2.0]))
     assert len(figure.axes) == 2
@@ -119,12 +106,6 @@ def test_words_say_how_often_recall_does_not_fall():
     assert violation_text(flat) == "not falling: 100 % of pairs\n(rising 0 %, flat 100 %)"
     assert violation_text(rising) == "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"
     assert violation_text(curves_of([2.0], (3.0,))) == "one elapsed time only: no pair to compare"
-
-
-def test_a_fan_of_nothing_says_so():
-    axes = Figure().add_subplot()
-    assert plot_temporal(axes, curves_of([])) is None
-    assert axes.texts[0].get_text() == "no forgetting curves"
 
 
 def test_many_curves_are_sampled_and_counted():

@@ -6,27 +6,13 @@ import pytest
 from cases import rest_slow
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from pairs import predicted
 
 from srs_eval import plots
 from srs_eval.metrics.recall_over_time import ELAPSED
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
 from srs_eval.nouns import Contribution, Curves, Predictions
-
-
-def made(p, recalled, **facts) -> Predictions:
-    n = len(p)
-    nothing = np.zeros(n, np.int64)
-    return Predictions(
-        users=("ada",),
-        user=nothing,
-        fold=nothing,
-        row=np.arange(n),
-        card=nothing,
-        p=np.asarray(p),
-        recalled=np.asarray(recalled, np.bool_),
-        **facts,
-    )
 
 
 def simulated(n: int, *, users: int = 1, curves: int = 40) -> Predictions:
@@ -39,14 +25,11 @@ def simulated(n: int, *, users: int = 1, curves: int = 40) -> Predictions:
     times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
     user = np.arange(n) % users
     zeros = np.zeros(n, np.int64)
-    return Predictions(
+    return predicted(
+        p.astype(np.float32),
+        rng.uniform(size=n) < p,
         users=tuple(range(users)),
         user=user,
-        fold=zeros,
-        row=np.arange(n),
-        card=zeros,
-        p=p.astype(np.float32),
-        recalled=rng.uniform(size=n) < p,
         elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
         nth_review=rng.integers(1, 20, n),
         lapses=zeros,
@@ -66,20 +49,20 @@ def ugly() -> dict[str, Predictions]:
     p = rng.beta(9, 1.2, 1000)
     recalled = rng.uniform(size=1000) < p
     return {
-        "none": made(np.zeros(0), []),
-        "one": made([0.9], [True]),
-        "two": made([0.9, 0.2], [True, False]),
-        "thirty": made(p[:30], recalled[:30]),
-        "constant": made(np.full(1000, 0.88), recalled),
-        "five levels": made(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
-        "all recalled": made(p, np.ones(1000)),
-        "all forgotten": made(p, np.zeros(1000)),
-        "certain and wrong": made(1.0 - recalled, recalled),
-        "certain and right": made(1.0 * recalled, recalled),
-        "some exactly 0 and 1": made(np.round(p, 1) * (p > 0.5), recalled),
-        "single precision": made(p.astype(np.float32), recalled),
-        "all low": made(rng.beta(1, 20, 1000), recalled),
-        "crowded at one": made(1 - 1e-9 * p, recalled),
+        "none": predicted(np.zeros(0), []),
+        "one": predicted([0.9], [True]),
+        "two": predicted([0.9, 0.2], [True, False]),
+        "thirty": predicted(p[:30], recalled[:30]),
+        "constant": predicted(np.full(1000, 0.88), recalled),
+        "five levels": predicted(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
+        "all recalled": predicted(p, np.ones(1000)),
+        "all forgotten": predicted(p, np.zeros(1000)),
+        "certain and wrong": predicted(1.0 - recalled, recalled),
+        "certain and right": predicted(1.0 * recalled, recalled),
+        "some exactly 0 and 1": predicted(np.round(p, 1) * (p > 0.5), recalled),
+        "single precision": predicted(p.astype(np.float32), recalled),
+        "all low": predicted(rng.beta(1, 20, 1000), recalled),
+        "crowded at one": predicted(1 - 1e-9 * p, recalled),
     }
 
 
@@ -114,6 +97,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
@@ -153,7 +137,7 @@ def test_titles_are_taken_literally_and_cut_to_fit():
     assert title.get_window_extent().x1 < figure.bbox.x1
 
 
-@pytest.mark.parametrize("name", [name for name in plots.__all__ if name.startswith("plot_")])
+@pytest.mark.parametrize("name", [name for name in vars(plots) if name.startswith("plot_")])
 def test_functions_on_axes_touch_nothing_else(name):
     some = simulated(300)
     scores = user_scores()["log_loss"]
@@ -175,7 +159,8 @@ def test_functions_on_axes_touch_nothing_else(name):
     assert matplotlib._pylab_helpers.Gcf.figs == {}
 
 
-@pytest.mark.parametrize("name", rest_slow(["calibration", "corp", "roc"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["calibration", "corp", "roc"])
 def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     some = simulated(300)
     files = [
@@ -185,6 +170,7 @@ def test_a_tally_is_as_good_as_predictions(name, tmp_path):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     predictions = simulated(300)
     (plain,) = plots.save_figure(plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"])
@@ -196,7 +182,8 @@ def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
     assert plain.read_bytes() == styled.read_bytes()
 
 
-@pytest.mark.parametrize("name", rest_slow(FIGURES))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
     before = dict(matplotlib.rcParams)

@@ -49,8 +49,3 @@ def test_one_outcome_only_leaves_the_area_undefined_and_says_why(outcome, missin
     axes, curve = drawn([0.8, 0.9], [outcome, outcome])
     assert np.isnan(curve.auc)
     assert f"no review was {missing}" in labels(axes)[0]
-
-
-def test_no_threshold_is_no_mark():
-    axes, _ = drawn([0.9, 0.8], [True, False], thresholds=())
-    assert len(operating_points(axes)) == 0

@@ -66,7 +66,3 @@ def test_the_direction_is_written():
     assert drawn([0.5], name="auc", better="higher").get_title(loc="left") == (
         "auc (higher is better)"
     )
-
-
-def test_without_metrics_the_figure_says_so():
-    assert users_figure({}).axes[0].texts[0].get_text() == "no scores"

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from cases import rest_slow
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from srs_eval.errors import ScoreError
-from srs_eval.plots.style import save_figure
-from srs_eval.plots.versus_plot import plot_versus, versus_figure
+from srs_eval.plots.versus_plot import plot_versus
 from srs_eval.stats.paired import paired_mean, paired_signs
 
 
@@ -61,22 +59,6 @@ def test_few_users_are_dots_and_many_hexagons():
     axes, _ = drawn(first, first + rng.normal(size=3000))
     (hexagons,) = [c for c in axes.collections if isinstance(c, PolyCollection)]
     assert hexagons.get_array().sum() > 2900
-
-
-@pytest.mark.parametrize("users", rest_slow([10_000, 0, 1, 2, 1000], 2))
-def test_files_are_small_for_any_number_of_users(users, tmp_path):
-    rng = np.random.default_rng(users)
-    first = np.exp(rng.normal(-1, 0.4, users))
-    second = first * np.exp(rng.normal(0, 0.1, users))
-    figure = versus_figure(first, second, metric="log_loss", better="lower")
-    (path,) = save_figure(figure, tmp_path, "versus", formats=["svg"])
-    assert path.stat().st_size < 300_000
-
-
-def test_equal_scores_are_a_tie():
-    _, found = drawn(np.full(9, 0.3), np.full(9, 0.3), better="lower")
-    assert found.users == (0, 0, 9)
-    assert found.difference.is_zero
 
 
 def test_scores_of_other_users_are_refused():

@@ -124,3 +124,25 @@ def folds(rows):
     for k in range(5):
         begin = n - 5 * m + k * m
         yield rows[:begin], rows[begin : begin + m]
+
+
+def assert_same(task, folds):
+    """Compare a task with the folds that loops made of the same log."""
+    expected_history = {}
+    for fold, (train, test) in zip(task.folds, folds, strict=True):
+        for row in (*train, *test):
+            expected_history[row["review_th"] - 1] = row["history"]
+        for found, expected in ((fold.train, train), (fold.test, test)):
+            assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
+            assert task.nth_review[found].tolist() == [row["i"] for row in expected]
+            intervals = [row["interval"] for row in expected]
+            assert task.reviews.elapsed[found].tolist() == intervals
+        assert task.lapses[fold.test].tolist() == [row["lapses"] for row in test]
+    history = {}
+    columns = (task.log_row, task.reviews.card, task.reviews.elapsed, task.reviews.rating)
+    for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
+        earlier = history.setdefault(card, [])
+        if row in expected_history:
+            assert earlier == expected_history.pop(row)
+        earlier.append((elapsed, rating))
+    assert not expected_history

@@ -16,47 +16,14 @@ def removed(groups, rating=3):
     return sorted(set(intervals[gone].tolist()))
 
 
-def test_below_twenty_reviews_small_groups_go_until_the_twentieth():
-    assert removed({1: 100, 2: 10, 3: 8, 4: 7}) == [3, 4]
-    assert removed({1: 100, 2: 10, 3: 8, 4: 12}) == [2, 3]
-
-
-def test_exactly_twenty_reviews_are_one_too_many():
-    assert removed({1: 100, 2: 10, 3: 10}) == [3]
-    assert removed({1: 100, 2: 10, 3: 9}) == [2, 3]
-
-
 def test_in_a_large_log_five_percent_go_instead():
     assert removed({1: 1000, 2: 30, 3: 25}) == [3]
     assert removed({1: 1000, 2: 30, 3: 20}) == [2, 3]
 
 
-def test_of_equal_groups_the_longest_interval_goes_first():
-    assert removed({1: 100, 5: 12, 9: 12}) == [9]
-
-
-@pytest.mark.parametrize(("rating", "interval", "goes"), [(3, 101, True), (3, 100, False)])
-def test_large_groups_of_long_intervals_go(rating, interval, goes):
-    assert (interval in removed({1: 100, interval: 50}, rating)) is goes
-
-
 @pytest.mark.parametrize(("interval", "goes"), [(365, False), (366, True)])
 def test_after_easy_an_interval_is_long_only_beyond_a_year(interval, goes):
     assert (interval in removed({1: 100, interval: 50}, 4)) is goes
-
-
-def test_groups_below_six_go_even_when_the_quota_is_used_up():
-    groups = dict.fromkeys(range(10, 20), 5)
-    assert removed({1: 100, **groups}) == sorted(groups)
-
-
-def test_a_log_of_few_cards_can_lose_all_of_them():
-    assert removed({1: 3, 2: 2}) == [1, 2]
-
-
-def test_no_second_reviews_is_no_outliers():
-    nothing = np.array([], np.int64)
-    assert unusual_first_intervals(nothing, nothing).tolist() == []
 
 
 GROUPS = st.dictionaries(

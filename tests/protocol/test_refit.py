@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.split import expanding_folds, expanding_refits
@@ -65,11 +65,6 @@ def test_the_name_tells_how_often_and_from_where_models_are_fitted(make_log):
 def test_fewer_refits_than_the_public_protocol_has_are_refused(refits):
     with pytest.raises(ConfigError, match=rf"refits={refits}, expected a whole number, 5 or more"):
         SrsBenchmarkRefit(refits=refits)
-
-
-def test_too_few_reviews_are_a_reason_to_skip_the_user(make_log):
-    with pytest.raises(FitSkipped, match="6 are needed"):
-        SrsBenchmarkRefit()(make_log(cards=1), same_day=True)
 
 
 def test_five_refits_start_from_nothing_as_the_public_ones_do(make_log):

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srs_eval.algorithms.baselines import Average
-from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
@@ -31,27 +29,6 @@ HISTORIES = {
     "a single review is never scored": ([(-1, 4)], []),
     "the second review is number two": ([(-1, 3), (10, 2)], [(10, 2, 0, True)]),
 }
-
-
-def assert_same(task, log, *, same_day):
-    """Compare a task with what the loops make of the same log."""
-    rows = plain_protocol.scored_rows(log, short=same_day)
-    reviews = task.reviews
-    for fold, (train, test) in zip(task.folds, plain_protocol.folds(rows), strict=True):
-        for found, expected in ((fold.train, train), (fold.test, test)):
-            assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
-            assert task.nth_review[found].tolist() == [row["i"] for row in expected]
-            assert task.lapses[found].tolist() == [row["lapses"] for row in expected]
-            assert reviews.elapsed[found].tolist() == [row["interval"] for row in expected]
-    history = {}
-    expected = {row["review_th"] - 1: row["history"] for row in rows}
-    columns = (task.log_row, reviews.card, reviews.elapsed, reviews.rating)
-    for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
-        earlier = history.setdefault(card, [])
-        if row in expected:
-            assert earlier == expected.pop(row)
-        earlier.append((elapsed, rating))
-    assert not expected
 
 
 @settings(deadline=None, max_examples=30)
@@ -78,22 +55,8 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
     except FitSkipped:
         assert len(plain_protocol.scored_rows(log, short=keep_same_day)) < 6
     else:
-        assert_same(task, log, same_day=keep_same_day)
-
-
-def test_large_groups_of_first_intervals_after_easy_go_beyond_a_year():
-    """Random logs hardly have groups this large."""
-    cards = np.repeat(np.arange(90), 3)
-    day = np.r_[[(0, gap, gap + 5) for gap in [365] * 30 + [366] * 30 + [9] * 30]].ravel()
-    order = np.argsort(day, kind="stable")
-    rating = np.full(len(cards), 4)
-    log = reviews_from_columns(
-        user=1, source="log", card=cards[order], rating=rating, day=day[order]
-    )
-    task = PROTOCOL(log, same_day=False)
-    assert_same(task, log, same_day=False)
-    scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
-    assert set(np.unique(task.reviews.elapsed[scored])) == {5.0, 9.0, 365.0}
+        rows = plain_protocol.scored_rows(log, short=keep_same_day)
+        plain_protocol.assert_same(task, plain_protocol.folds(rows))
 
 
 @settings(deadline=None, max_examples=20)
@@ -155,15 +118,6 @@ def test_a_card_is_heard_128_times():
     assert task.nth_review.max() == 128
 
 
-@pytest.mark.parametrize("reviews", [1, 2, 6])
-def test_a_user_with_too_few_reviews_is_skipped_with_the_numbers(reviews):
-    log = reviews_from_columns(
-        user="ann", source="log", card=[1] * reviews, rating=[3] * reviews, day=range(reviews)
-    )
-    with pytest.raises(FitSkipped, match=rf"user ann: only 0 of {reviews} reviews.*6 are needed"):
-        PROTOCOL(log, same_day=False)
-
-
 def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     # Fourteen cards: no interval is common enough. One review on the first day, 130 on one card.
     card = [*range(14), 0, *range(14), *([99] * 130)]
@@ -204,21 +158,6 @@ def test_six_scored_reviews_are_enough_and_five_are_not():
         PROTOCOL(log(19), same_day=False)
 
 
-@pytest.mark.parametrize("same_day", [False, True])
-def test_every_training_row_precedes_every_test_row(make_log, same_day):
-    task = PROTOCOL(make_log(seed=3, cards=60), same_day=same_day)
-    for fold in task.folds:
-        assert fold.train.max() < fold.test.min()
-        assert (np.diff(task.log_row[fold.test]) > 0).all()
-
-
-def test_models_read_whole_days(make_log):
-    task = PROTOCOL(make_log(cards=60), same_day=True)
-    first = task.reviews.elapsed_days == -1
-    assert (task.reviews.elapsed[first] == 0).all()
-    assert (task.reviews.elapsed[~first] == task.reviews.elapsed_days[~first]).all()
-
-
 def test_models_see_nothing_finer_and_no_gaps(make_log):
     log = make_log(cards=60)
     log = replace(log, elapsed_seconds=np.full(len(log), 3.0))
@@ -249,16 +188,5 @@ def test_a_real_log_has_the_published_counts(josh, same_day):
     assert len(tested) == 5020
     assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
     assert task.log_row[tested[0]] + 1 == 3330
-    assert_same(task, josh, same_day=same_day)
-
-
-@pytest.mark.parametrize("user", [8, 36])
-def test_real_users_of_the_public_layout_run(real_logs, user):
-    source = RevlogsFolder(path=real_logs / "anki-mit", users=[user])
-    log = source.read(user)
-    for same_day in (False, True):
-        task = PROTOCOL(log, same_day=same_day)
-        assert_same(task, log, same_day=same_day)
-        for fold in task.folds:
-            model = Average().fit(task.reviews, fold.train, np.random.default_rng(0))
-            assert len(model.predict(task.reviews, fold.test)) == len(fold.test)
+    rows = plain_protocol.scored_rows(josh, short=same_day)
+    plain_protocol.assert_same(task, plain_protocol.folds(rows))

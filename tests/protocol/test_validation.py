@@ -5,7 +5,7 @@ import pytest
 from timed import timed
 
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.prequential import Prequential
@@ -103,9 +103,3 @@ def test_a_share_that_leaves_nothing_is_refused(share):
 def test_a_validation_of_a_validation_is_refused():
     with pytest.raises(ConfigError, match="base is a validation itself"):
         Validation(Validation())
-
-
-def test_too_few_rows_are_a_reason_to_skip_the_user(make_log):
-    log = timed(make_log(cards=80))
-    with pytest.raises(FitSkipped, match="too few to validate on"):
-        Validation(Prequential(first=1, every=5))(log, same_day=True)

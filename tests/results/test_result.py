@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields, replace
 import numpy as np
 import pytest
 from same import assert_same
-from saved import load_predictions
+from saved import InMemory, load_predictions
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -19,7 +19,6 @@ from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Summary, files, load, save
-from srs_eval.results.predicted import InMemory
 
 FSRS6 = Fsrs6(fit="default")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -63,8 +64,11 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_pictures_of_every_page_are_made_by_the_script(
-    tmp_path: Path, screenshots: ModuleType
+    tmp_path: Path, screenshots: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A page is at rest soon where there are two runs.
+    sleep = time.sleep
+    monkeypatch.setattr(screenshots.time, "sleep", lambda seconds: sleep(min(seconds, 1)))
     words = ["-m", "algo=avg,fsrs6", *SMALL, "tracking.model=true", "hydra.sweep.dir=out"]
     assert apart(tmp_path, *words).status == 0
     screenshots.take_pictures(f"sqlite:///{tmp_path / 'mlflow.db'}", "srs_eval", tmp_path / "made")

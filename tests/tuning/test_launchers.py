@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import optuna
@@ -18,6 +22,7 @@ BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
 HLR = ("-m", "algo=hlr", "sweep=optuna_fsrs", *BRIEF, "tracking=none", "hydra.sweeper.n_trials=2")
 SUBMITIT = pytest.param("submitit_local", marks=pytest.mark.slow)
 AUC = ("hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize")
+PAIRS = ("hydra.sweeper.workers=2", "hydra.sweeper.n_trials=3")
 # An algorithm whose process may end in the middle of a fit, as one that runs out of memory does.
 MORTAL = """
     import os
@@ -58,19 +63,19 @@ def study_in(folder: Path) -> optuna.Study:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", SUBMITIT])
-@pytest.mark.parametrize("objective", [AUC, ()], ids=["auc", "log_loss"])
+@pytest.mark.parametrize("objective", [(*AUC, *PAIRS), ()], ids=["auc in pairs", "log_loss"])
 def test_a_search_finds_the_same_with_every_launcher(
     here: Here, launcher: str, objective: tuple[str, ...]
 ) -> None:
     require(launcher)
-    metric = "auc" if objective else "log_loss"
+    metric, n_trials = ("auc", 3) if objective else ("log_loss", 2)
     found = {}
     for name in ("basic", launcher):
         out = here.folder / name
         done = here(*HLR, *objective, f"hydra/launcher={name}", f"hydra.sweep.dir={out}")
         assert done.status == 0, done.err
         trials = study_in(out).trials
-        summaries = [summary_of(out / f"{number}_hlr") for number in range(2)]
+        summaries = [summary_of(out / f"{number}_hlr") for number in range(n_trials)]
         reported = [summary["metrics"][metric]["mean_users"] for summary in summaries]
         assert [trial.value for trial in trials] == reported
         best = max(reported) if metric == "auc" else min(reported)
@@ -78,7 +83,8 @@ def test_a_search_finds_the_same_with_every_launcher(
         assert f"best {best:.4f}, trial {reported.index(best)}" in done.out
         protocols = {summary["protocol"] for summary in summaries}
         assert protocols == {"validation80_of_srs_benchmark"}
-        assert [summary["tags"]["trial"] for summary in summaries] == ["0", "1"]
+        tags = [summary["tags"]["trial"] for summary in summaries]
+        assert tags == [str(number) for number in range(n_trials)]
         overlay = OmegaConf.load(out / "experiment" / "best.yaml")
         rows = [summary["rows_fingerprint"] for summary in summaries]
         found[name] = ([t.params for t in trials], reported, rows, overlay)
@@ -101,6 +107,31 @@ def test_pruning_across_processes_is_refused_before_the_first_trial(here: Here) 
     assert "hydra.sweeper.pruner=median" in done.err
     assert "hydra/launcher=basic" in done.err
     assert not (here.folder / "out" / "optuna.db").exists()
+
+
+@pytest.mark.slow
+def test_a_search_killed_within_a_batch_ends_as_with_the_basic_launcher(tmp_path: Path) -> None:
+    app = Path(__file__).parents[2] / "examples" / "other_app" / "train.py"
+    words = ["-m", *PAIRS, "hydra.sweeper.n_trials=6", "hydra.sweeper.pruner=none"]
+
+    def start(folder: str, launcher: str) -> subprocess.Popen[bytes]:
+        place = [f"hydra.sweep.dir={tmp_path / folder}", f"hydra/launcher={launcher}"]
+        command = [sys.executable, str(app), *words, *place]
+        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+
+    whole, killed = start("whole", "basic"), start("killed", "joblib")
+    while not (tmp_path / "killed" / "2").exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert [whole.wait(300), start("killed", "joblib").wait(300)] == [0, 0]
+    one, other = (
+        [(trial.params, trial.value) for trial in study_in(tmp_path / folder).trials]
+        for folder in ("whole", "killed")
+    )
+    assert len(one) == 6
+    assert one == other
 
 
 @pytest.mark.slow
@@ -162,7 +193,7 @@ def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
     assert grid.status == 1
     assert "Traceback" not in grid.text
     assert outcome_of(tmp_path / "grid" / "1_mortal")["status"] == "interrupted"
-    words = ["hydra/sweeper=srs_eval_optuna", "protocol=validation", "hydra.sweeper.n_trials=3"]
+    words = ["hydra/sweeper=srs_eval_optuna", "protocol=validation", *PAIRS]
     space = ["algo.dies=false,true", "hydra.sweeper.start_from_config=true"]
     search = run(*words, *space, "hydra.sweep.dir=search")
     assert search.status == 1

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import rest_slow
+from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
+from srs_eval.nouns.when import IN_WORDS
+from srs_eval.tuning.ending import times_told
 from srs_eval.tuning.options import SearchOptions
+from srs_eval.tuning.search import search
 from srs_eval.tuning.space import Space, SweepError, read_space
 from srs_eval.tuning.study import SearchStudy
 
@@ -26,11 +32,10 @@ def value_of(params: dict[str, Any]) -> float:
 
 
 def run(folder: Path, *, until: int, options: SearchOptions = OPTIONS) -> list[dict[str, Any]]:
-    study = SearchStudy(folder, SPACE, options)
-    while len(study.finished()) < until:
-        proposal = study.propose()
-        assert proposal is not None
-        study.end(proposal, value_of(dict(proposal.params)))
+    study = SearchStudy(folder, SPACE, replace(options, n_trials=until))
+    while batch := study.propose():
+        for proposal in batch:
+            study.end(proposal, value_of(dict(proposal.params)))
     return [trial.params for trial in study.finished()]
 
 
@@ -40,15 +45,73 @@ def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
     assert len({str(params) for params in whole}) == 25
     for begun in (2, 13):
         run(tmp_path / "parts", until=begun)
-        left = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
-        assert left is not None  # and now its process dies
-        again = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
-        assert again is not None
+        # and now its process dies
+        (left,) = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
+        (again,) = SearchStudy(tmp_path / "parts", SPACE, OPTIONS).propose()
         assert again.repeated
         assert not left.repeated
         assert (again.number, dict(again.params)) == (left.number, dict(left.params))
     assert run(tmp_path / "parts", until=25) == whole
     assert SearchStudy(tmp_path / "parts", SPACE, OPTIONS).study.trials[-1].number == 24
+
+
+def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) -> None:
+    options = replace(OPTIONS, startup_trials=2, workers=3)
+    whole = run(tmp_path / "whole", until=8, options=options)
+    run(tmp_path / "parts", until=4, options=options)  # which ends within a batch
+    study = SearchStudy(tmp_path / "parts", SPACE, options)
+    rest = study.propose()
+    assert [proposal.number for proposal in rest] == [4, 5]
+    study.end(rest[1], value_of(dict(rest[1].params)))  # and now its process dies
+    study = SearchStudy(tmp_path / "parts", SPACE, options)
+    (left,) = study.propose()
+    assert (left.number, left.repeated) == (4, True)
+    study.end(left, value_of(dict(left.params)))
+    assert run(tmp_path / "parts", until=8, options=options) == whole
+    assert len({str(params) for params in whole}) == 8
+    with pytest.raises(SweepError):
+        SearchStudy(tmp_path / "parts", SPACE, OPTIONS)
+
+
+def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
+    launched: list[tuple[int, int]] = []
+
+    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+        launched.append((number, len(words)))
+        if any("number:1," in word for job in words for word in job):
+            raise RuntimeError("a worker died")
+        assert len(launched) == 1 or "repeated:true" in words[0][-1] or number == 3
+        ended = [JobReturn(status=JobStatus.COMPLETED) for _ in words]
+        for job in ended:
+            job.return_value = 1.0
+        return ended
+
+    options = replace(OPTIONS, n_trials=5, workers=3)
+    study = SearchStudy(tmp_path, SPACE, options)
+    study.propose()  # and now its process dies
+    found = search(tmp_path, SPACE, options, launch)
+    assert launched == [(0, 3), (0, 1), (1, 1), (2, 1), (3, 2)]
+    states = [trial.state.name for trial in found.trials]
+    assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
+
+
+def test_the_best_of_each_time_of_prediction_is_told(tmp_path: Path) -> None:
+    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+        job = JobReturn(status=JobStatus.COMPLETED)
+        job.return_value = float(number)
+        (tmp_path / f"{number}_blend").mkdir()
+        when = "at_review" if number % 2 else times[0]
+        (tmp_path / f"{number}_blend" / "summary.json").write_text(json.dumps({"when": when}))
+        return [job]
+
+    times = ["at_review"]
+    assert times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=1), launch)) == ""
+    times = ["previous_review"]
+    told = times_told(search(tmp_path, SPACE, replace(OPTIONS, n_trials=4), launch))
+    assert told.splitlines()[1:] == [
+        f"{IN_WORDS['at_review']}: 0, trial 0",
+        f"{IN_WORDS['previous_review']}: 2.0000, trial 2",
+    ]
 
 
 @pytest.mark.slow
@@ -102,8 +165,7 @@ def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Pa
 
 def test_a_search_without_a_result_can_be_replaced(tmp_path: Path) -> None:
     study = SearchStudy(tmp_path, SPACE, OPTIONS)
-    proposal = study.propose()
-    assert proposal is not None
+    (proposal,) = study.propose()
     study.end(proposal, None)
     other = SearchStudy(tmp_path, SPACE, SearchOptions(seed=3))
     assert other.finished() == []
@@ -113,23 +175,21 @@ def test_a_small_space_is_gone_through_once(tmp_path: Path) -> None:
     space = read_space(["n=range(1,4)", "kind=red,green"])
     study = SearchStudy(tmp_path, space, SearchOptions(n_trials=50))
     seen = []
-    while (proposal := study.propose()) is not None:
-        seen.append((proposal.params["n"], proposal.params["kind"]))
-        study.end(proposal, 1.0)
+    while batch := study.propose():
+        seen.append((batch[0].params["n"], batch[0].params["kind"]))
+        study.end(batch[0], 1.0)
     assert sorted(seen) == [(n, kind) for n in (1, 2, 3) for kind in ("green", "red")]
 
 
 def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     study = SearchStudy(tmp_path, SPACE, SearchOptions(pruner="median"))
     for number in range(5):
-        proposal = study.propose()
-        assert proposal is not None
+        (proposal,) = study.propose()
         for step in range(4):
             proposal.report(step, float(number))
         proposal.report(3, math.nan)  # not defined there, and no reason for anything
         study.end(proposal, float(number))
-    bad = study.propose()
-    assert bad is not None
+    (bad,) = study.propose()
     with pytest.raises(Pruned, match="at step 0, with 50"):
         bad.report(0, 50.0)
     study.end(bad, None)
@@ -139,15 +199,15 @@ def test_what_is_worse_than_half_is_pruned(tmp_path: Path) -> None:
     assert best.number == 0
 
 
-@pytest.mark.parametrize("pruner", rest_slow(["median", "hyperband"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pruner: str) -> None:
     last = {}
     for prune_from in (0, 3):
         options = SearchOptions(pruner=pruner, prune_from=prune_from)
         study = SearchStudy(tmp_path / str(prune_from), SPACE, options)
         for number in range(8):
-            proposal = study.propose()
-            assert proposal is not None
+            (proposal,) = study.propose()
             try:
                 for step in range(1, 6):
                     proposal.report(step, float(number))
@@ -160,6 +220,7 @@ def test_before_the_step_that_was_asked_for_nothing_is_pruned(tmp_path: Path, pr
     assert last[0] < 3 <= last[3]
 
 
+@pytest.mark.slow
 def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: Path) -> None:
     run(tmp_path, until=1)
     kept = SearchStudy(tmp_path, SPACE, OPTIONS).study.user_attrs["identity"]["settings"]
@@ -170,44 +231,40 @@ def test_a_search_from_before_there_was_a_first_step_is_gone_on_with(tmp_path: P
         SearchStudy(tmp_path / "pruned", SPACE, replace(OPTIONS, pruner="median", prune_from=5))
 
 
+@pytest.mark.slow
 def test_a_trial_that_went_on_after_a_step_goes_on_when_it_is_repeated(tmp_path: Path) -> None:
     options = SearchOptions(pruner="median")
     study = SearchStudy(tmp_path, SPACE, options)
     for number in range(5):
-        proposal = study.propose()
-        assert proposal is not None
+        (proposal,) = study.propose()
         for step in (1, 2):
             proposal.report(step, float(number))
         study.end(proposal, float(number))
-    killed = study.propose()
-    assert killed is not None
+    (killed,) = study.propose()
     killed.report(1, 0.0)
     killed.trial.report(9.0, 2)  # and before the answer its process died
-    again = SearchStudy(tmp_path, SPACE, options).propose()
-    assert again is not None
+    (again,) = SearchStudy(tmp_path, SPACE, options).propose()
     again.report(1, 0.0)
     again.report(2, 9.0)
 
 
 def test_a_repeated_trial_may_say_again_what_it_has_said(tmp_path: Path) -> None:
     options = SearchOptions(pruner="median")
-    proposal = SearchStudy(tmp_path, SPACE, options).propose()
-    assert proposal is not None
+    (proposal,) = SearchStudy(tmp_path, SPACE, options).propose()
     proposal.report(0, 1.0)
-    again = SearchStudy(tmp_path, SPACE, options).propose()
-    assert again is not None
+    (again,) = SearchStudy(tmp_path, SPACE, options).propose()
     again.report(0, 1.0)
     again.report(1, 0.5)
     assert again.trial.study.trials[0].intermediate_values == {0: 1.0, 1: 0.5}
 
 
+@pytest.mark.slow
 def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("srs_eval.tuning.study._PATIENCE", 0.1)
     study = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median"))
-    proposal = study.propose()
-    assert proposal is not None
+    (proposal,) = study.propose()
     with sqlite3.connect(tmp_path / "optuna.db") as other:
         other.execute("BEGIN EXCLUSIVE")
         proposal.report(1, 0.5)
@@ -215,7 +272,6 @@ def test_a_locked_file_neither_ends_a_trial_nor_loses_one(
             study.end(proposal, 0.5)
         other.rollback()
     other.close()
-    again = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median")).propose()
-    assert again is not None
+    (again,) = SearchStudy(tmp_path, SPACE, replace(OPTIONS, pruner="median")).propose()
     assert again.repeated
     assert dict(again.params) == dict(proposal.params)

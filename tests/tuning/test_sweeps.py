@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
     assert not (here.folder / "out" / "experiment").exists()
 
 
+@pytest.mark.slow
 def test_two_commands_do_not_search_in_one_folder(here: Here) -> None:
     (here.folder / "out").mkdir()
     with FileLock(here.folder / "out" / "optuna.db.lock"):
@@ -220,8 +221,8 @@ def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
 
 @pytest.mark.slow
 def test_a_search_on_one_user_prunes_within_the_fit_and_changes_no_score(here: Here) -> None:
-    space = ["algo.learning_rate=tag(log,interval(0.001,0.3))", "algo.epochs=range(8,13)"]
-    words = ["-m", *ONE_FIT, *space, "hydra/sweeper=srs_eval_optuna", "hydra.sweeper.n_trials=14"]
+    space = ["algo.learning_rate=tag(log,interval(0.001,0.3))", "algo.epochs=range(5,9)"]
+    words = ["-m", *ONE_FIT, *space, "hydra/sweeper=srs_eval_optuna", "hydra.sweeper.n_trials=10"]
     words += ["hydra.sweeper.metric=log_loss", "hydra.sweeper.sampler=random"]
     studies = {}
     for folder, more in (("none", []), ("median", ["hydra.sweeper.prune_from=3"])):
@@ -275,7 +276,7 @@ def test_few_trials_tell_nothing_of_importance() -> None:
 # ---- killed
 
 
-def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
+def kill_in_trial(folder: Path, number: int, words: Sequence[str]) -> None:
     """Run a command, and kill it with everything it has started once a trial has begun."""
     with (folder / "killed.log").open("w") as log:
         process = subprocess.Popen(
@@ -285,7 +286,7 @@ def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
             stderr=log,
             start_new_session=True,
         )
-        while not (folder / "out" / f"{number}_lstm_published" / "job.json").exists():
+        while not list((folder / "out").glob(f"{number}_*/job.json")):
             assert process.poll() is None, (folder / "killed.log").read_text()
             time.sleep(0.005)
         time.sleep(0.02 * (number % 5))
@@ -293,20 +294,26 @@ def kill_in_trial(folder: Path, number: int, words: list[str]) -> None:
         process.wait()
 
 
+# Pruned after users, and within the fit of the one user there is.
+AFTER_USERS = (*HLR, "algo.recency=choice(none,mild)", "hydra.sweeper.n_trials=14")
+WITHIN_FITS = (
+    *("-m", "algo=gru", "hydra/sweeper=srs_eval_optuna", "protocol=validation", *BRIEF),
+    *("data.users=1", "algo.epochs=range(1,4)", "hydra.sweep.dir=out"),
+    *("algo.learning_rate=tag(log,interval(0.001,0.3))", "hydra.sweeper.n_trials=14"),
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("users", [2, 1])
+@pytest.mark.parametrize("words", [AFTER_USERS, WITHIN_FITS], ids=["2 users", "1 user"])
 def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
-    tmp_path: Path, users: int
+    tmp_path: Path, words: Sequence[str]
 ) -> None:
-    words = ["-m", "algo=lstm_published", "hydra/sweeper=srs_eval_optuna", "protocol=validation"]
-    words += [*BRIEF, "algo.hidden=range(2,5)", "algo.epochs=range(1,4)", "tracking=none"]
-    words += ["algo.learning_rate=tag(log,interval(0.001,0.3))", "hydra.sweeper.n_trials=14"]
-    words += [f"data.users={users}", "hydra.sweeper.pruner=median", "hydra.sweep.dir=out"]
+    words = [*words, "hydra.sweeper.pruner=median", "tracking=none"]
     for place in ("killed", "whole"):
         (tmp_path / place).mkdir()
     whole = apart(tmp_path / "whole", *words, timeout=600)
     assert whole.status == 0, whole.text
-    for number in (2, 6, 13):
+    for number in (6, 13):
         kill_in_trial(tmp_path / "killed", number, words)
     killed = apart(tmp_path / "killed", *words, timeout=600)
     assert killed.status == 0, killed.text

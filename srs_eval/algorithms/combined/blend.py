@@ -9,7 +9,6 @@ from typing import Literal
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.algorithms.combined.wrapping import (
@@ -31,16 +30,15 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
+    Matrix,
     MemoryModel,
     Part,
     Reviews,
+    Vector,
     When,
     latest,
     when_of,
 )
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 # Tried where the half-life is chosen by evidence, and kept where there is none.
 _HALF_LIVES, _USUAL = (50.0, 200.0, 1000.0), 1000.0
@@ -94,44 +92,22 @@ _followed: _Sequential = numba.njit()(_follow)
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """How log-odds are moved, and how that follows answers.
+    """How log-odds are moved, and how that follows answers."""
 
-    Attributes
-    ----------
-    half_life : float
-        Answers after which an answer counts half.
-    prior : float
-        Strength of the pull towards leaving log-odds alone.
-    every : {"day", "review"}
-        Whether answers count from the day after, or from the next review.
-    state : tuple of float
-        Bias and slope, and the three entries of the information that answers brought.
-    """
-
-    half_life: float
-    prior: float
+    half_life: float  # Answers after which an answer counts half
+    prior: float  # Strength of the pull towards leaving log-odds alone
+    # {"day", "review"}: Whether answers count from the day after, or from the next review
     every: Literal["day", "review"]
+    # Bias and slope, and the three entries of the information that answers brought
     state: tuple[float, ...] = _UNTOUCHED
 
     def follow(
         self, p: FloatArray, recalled: BoolArray, answered: BoolArray, day: IntArray
     ) -> tuple[Matrix, Recalibration]:
-        """Go through reviews in time order.
+        """Go through reviews in time order, learning from those marked in `answered`.
 
-        Parameters
-        ----------
-        p : float [n]
-            What is to be recalibrated.
-        recalled, answered : bool [n]
-            Outcomes, and which of them are learned from.
-        day : int64 [n]
-
-        Returns
-        -------
-        shown : float64 [n, 2]
-            Bias and slope at each review, before its answer.
-        after : Recalibration
-            Where it stands after the last one.
+        Returns bias and slope at each review, before its answer [n, 2], and where it stands in the
+        end.
         """
         moment = day if self.every == "day" else np.arange(len(day))
         outcome = recalled.astype(np.float64)
@@ -145,23 +121,12 @@ class Recalibration:
 
 @dataclass(frozen=True, slots=True)
 class BlendModel:
-    """A fitted model and where its recalibration stands after the training reviews.
+    """A fitted model and where its recalibration stands after the training reviews."""
 
-    Attributes
-    ----------
-    model : MemoryModel
-        What is recalibrated.
-    recalibration : Recalibration
-    until : int
-        Last row that was trained on, -1 if none.
-    learned : Learned
-        Record of the fit of the model.
-    """
-
-    model: MemoryModel
+    model: MemoryModel  # What is recalibrated
     recalibration: Recalibration
-    until: int
-    learned: Learned = field(default_factory=Learned)
+    until: int  # Last row that was trained on, -1 if none
+    learned: Learned = field(default_factory=Learned)  # Record of the fit of the model
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -233,11 +198,6 @@ class Blend(Wrapper):
         answers (training rows of that day apart), or from the next review.
     held_out : float
         Share of the training reviews with which recalibration begins; 0: it begins with the test.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm, or an option is out of range.
     """
 
     base: Algorithm
@@ -247,7 +207,6 @@ class Blend(Wrapper):
     held_out: float = 0.25
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("blend", "base", self.base)
         if self.half_life is not None:
             require_above_zero("blend", "half_life", self.half_life)

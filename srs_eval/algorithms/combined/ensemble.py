@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from srs_eval.algorithms.combined.wrapping import (
+    Combined,
     as_part,
     as_seen_by,
     curve_of,
@@ -29,16 +29,12 @@ from srs_eval.nouns import (
     FloatArray,
     IntArray,
     Learned,
+    Matrix,
     MemoryModel,
     Part,
     Reviews,
-    When,
-    latest,
-    when_of,
+    Vector,
 )
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 # Of the training reviews, in time order, what decides the weights, and at least how many.
 _LATEST = 0.25
@@ -50,23 +46,13 @@ _TO_SHARES, _TO_EQUAL = 300.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class EnsembleModel:
-    """The weighted mean of the log-odds of several fitted models.
+    """The weighted mean of the log-odds of several fitted models."""
 
-    Attributes
-    ----------
-    algorithms : tuple of Algorithm
-        What the models were learned by, which says what each may see.
-    models : tuple of MemoryModel
-    parameters : tuple of float
-        Weights, which sum to 1.
-    learned : Learned
-        Records of the fits of the models.
-    """
-
+    # What the models were learned by, which says what each may see
     algorithms: tuple[Algorithm, ...]
     models: tuple[MemoryModel, ...]
-    parameters: tuple[float, ...]
-    learned: Learned = field(default_factory=Learned)
+    parameters: tuple[float, ...]  # Weights, which sum to 1
+    learned: Learned = field(default_factory=Learned)  # Records of the fits of the models
 
     def predict(self, reviews: Reviews, rows: IntArray) -> Vector:
         """Predict recall at each of `rows` by all models, and average their log-odds."""
@@ -82,7 +68,6 @@ class EnsembleCurves(EnsembleModel):
     """The same of models that all have a forgetting curve."""
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is."""
         given = [
             log_odds(curve_of(model, *as_seen_by(algorithm, reviews, rows), elapsed))
             for algorithm, model in zip(self.algorithms, self.models, strict=True)
@@ -91,7 +76,7 @@ class EnsembleCurves(EnsembleModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Ensemble:
+class Ensemble(Combined):
     """The mean of several algorithms' log-odds of recall, weighted by fixed or fitted shares.
 
     A logarithmic opinion pool: Genest & Zidek (1986), *Combining Probability Distributions: A
@@ -112,11 +97,6 @@ class Ensemble:
         reviews to learn them from they are the shares.
     shares : mapping of str to float
         Share of each member, above 0; they are scaled to a sum of 1. Empty: equal parts.
-
-    Raises
-    ------
-    ConfigError
-        If a member is no algorithm, or there is none, or shares do not belong to the members.
     """
 
     members: Mapping[str, Algorithm]
@@ -124,7 +104,6 @@ class Ensemble:
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_choice("ensemble", "weights", self.weights, ("fitted", "fixed", "equal"))
         if not isinstance(self.members, Mapping) or not self.members:
             raise ConfigError("ensemble: members must be named algorithms, at least one")
@@ -142,24 +121,8 @@ class Ensemble:
             require_above_zero("ensemble", f"shares.{name}", share)
 
     @property
-    def same_day(self) -> bool:
-        """Whether any algorithm's histories keep same-day reviews."""
-        return any(member.same_day for member in self.members.values())
-
-    @property
-    def when(self) -> When:
-        """When the latest of the predictions is made."""
-        return latest(*(when_of(member) for member in self.members.values()))
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
-        return any(getattr(member, "pretrained", False) for member in self.members.values())
-
-    @property
-    def sees_truth(self) -> bool:
-        """Whether any algorithm reads the truth."""
-        return any(member.sees_truth for member in self.members.values())
+    def combined(self) -> tuple[Algorithm, ...]:
+        return tuple(self.members.values())
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EnsembleModel:
         """Fit the weights, then all algorithms, to `rows`."""
@@ -179,7 +142,7 @@ class Ensemble:
         previous: tuple[MemoryModel, ...] | None,
     ) -> EnsembleModel:
         weights, note = self._weights(reviews, rows, rng)
-        members = tuple(self.members.values())
+        members = self.combined
         earlier = previous or (None,) * len(members)
         models = tuple(
             fitted(member, *as_seen_by(member, reviews, rows), rng, model)
@@ -218,7 +181,7 @@ class Ensemble:
             if all(isinstance(model, CurveModel) for model in models)
             else EnsembleModel
         )
-        return kind(tuple(self.members.values()), models, weights, learned or Learned())
+        return kind(self.combined, models, weights, learned or Learned())
 
     def _weights(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
@@ -245,24 +208,9 @@ class Ensemble:
 
 
 def best_weights(given: Matrix, recalled: BoolArray, shares: Vector, pull: float) -> Vector:
-    """Find the weights of which the mean of log-odds has the lowest log loss.
+    """Find the weights of which the mean of log-odds [reviews, members] has the lowest log loss.
 
     To the summed loss, half the pull times the squared distance to the shares is added.
-
-    Parameters
-    ----------
-    given : float64 [reviews, members]
-        Log-odds.
-    recalled : bool [reviews]
-        Outcomes.
-    shares : float64 [members]
-        What weights are pulled to, above 0.
-    pull : float
-
-    Returns
-    -------
-    float64 [members]
-        Above 0; they sum to 1.
     """
 
     def loss(free: Vector) -> tuple[float, Vector]:

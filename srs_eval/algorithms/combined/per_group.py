@@ -49,22 +49,12 @@ def groups_of(reviews: Reviews, group: Group) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class PerGroupModel:
-    """A model of all reviews, and those of the groups that have enough of them.
+    """A model of all reviews, and those of the groups that have enough of them."""
 
-    Attributes
-    ----------
-    group : {"deck", "preset", "note_type", "template"}
-    whole : MemoryModel
-        Fitted to everything.
-    models : mapping of int to MemoryModel
-        By group.
-    learned : Learned
-        Whether groups differ, and the parameters of all models.
-    """
-
-    group: Group
-    whole: MemoryModel
-    models: Mapping[int, MemoryModel]
+    group: Group  # {"deck", "preset", "note_type", "template"}
+    whole: MemoryModel  # Fitted to everything
+    models: Mapping[int, MemoryModel]  # By group
+    # Whether groups differ, and the parameters of all models
     learned: Learned = field(default_factory=Learned)
 
     @property
@@ -93,7 +83,6 @@ class PerGroupCurves(PerGroupModel):
     """The same of models with forgetting curves."""
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, the history staying as it is."""
         p = np.empty(np.shape(elapsed))
         for model, some in self._parts(reviews, rows):
             p[some] = curve_of(model, reviews, rows[some], elapsed[some])
@@ -133,11 +122,6 @@ class PerGroup(Wrapper):
     fewest : int, optional
         Training reviews that a group needs for a fit of its own, 1 or more. By default 50 with
         partial pooling, 400 without.
-
-    Raises
-    ------
-    ConfigError
-        If `base` is no algorithm or cannot be pooled, or an option is none of its choices.
     """
 
     base: Algorithm
@@ -146,7 +130,6 @@ class PerGroup(Wrapper):
     fewest: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("per_group", "base", self.base)
         require_choice("per_group", "group", self.group, GROUPS)
         require_choice("per_group", "pooling", self.pooling, tuple(_FEWEST))

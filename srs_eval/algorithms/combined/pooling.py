@@ -41,21 +41,11 @@ class FitsNear(Algorithm, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """How much better groups are predicted by fits of their own, on held-out training reviews.
+    """How much better groups are predicted by fits of their own, on held-out training reviews."""
 
-    Attributes
-    ----------
-    weight : float
-        Strength of the pull with the lowest loss among those tried.
-    gain : float
-        Mean log loss of the pooled fit, less that of the groups' fits.
-    standard_error : float
-        Of the gain, with cards as independent units.
-    """
-
-    weight: float
-    gain: float
-    standard_error: float
+    weight: float  # Strength of the pull with the lowest loss among those tried
+    gain: float  # Mean log loss of the pooled fit, less that of the groups' fits
+    standard_error: float  # Of the gain, with cards as independent units
 
     @property
     def helps(self) -> bool:
@@ -91,19 +81,8 @@ def choose_pooling(
 
     The cards of the training rows are split into four parts of equal share of each group; each is
     predicted by the fits to the others. Weights are tried from strong to weak, while the loss
-    falls.
-
-    Parameters
-    ----------
-    rows, groups : int [n]
-        Training rows and the group of each.
-    names : sequence of int
-        Groups that are fitted by themselves.
-
-    Returns
-    -------
-    Pooling or None
-        None if there are too few cards.
+    falls. `groups` has the group of each row, and `names` those fitted by themselves. None if there
+    are too few cards.
     """
     part = _parts(reviews.card[rows], groups, rng)
     if len(np.unique(part)) < _PARTS:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.combined.wrapping import Vector, as_seen_by, curve_of, fitted, log_odds
+from srs_eval.algorithms.combined.wrapping import as_seen_by, curve_of, fitted, log_odds
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, MemoryModel, Reviews, Vector
 
 _SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 _FEWEST = 20
@@ -16,21 +16,11 @@ _FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews.
+    """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews."""
 
-    Attributes
-    ----------
-    algorithm : Algorithm
-        What was fitted, which says what its models may see.
-    models : tuple of MemoryModel
-        The fits, each from the one before if the algorithm can.
-    begins : tuple of int
-        First row after the training reviews of each.
-    """
-
-    algorithm: Algorithm
-    models: tuple[MemoryModel, ...]
-    begins: tuple[int, ...]
+    algorithm: Algorithm  # What was fitted, which says what its models may see
+    models: tuple[MemoryModel, ...]  # The fits, each from the one before if the algorithm can
+    begins: tuple[int, ...]  # First row after the training reviews of each
 
     def segments(self, reviews: Reviews) -> tuple[tuple[MemoryModel, int, int], ...]:
         """Return each model with the first row it predicts and the row after the last one.
@@ -45,11 +35,6 @@ class Stages:
 
         Each is predicted by the latest fit to reviews before it, and from the log up to the end
         of its segment.
-
-        Raises
-        ------
-        FitError
-            If a prediction is no probability.
         """
         z = np.zeros(len(reviews))
         for model, begin, end in self.segments(reviews):
@@ -84,18 +69,7 @@ def _checked(p: FloatArray) -> FloatArray:
 def fitted_in_stages(
     algorithm: Algorithm, reviews: Reviews, rows: IntArray, rng: np.random.Generator
 ) -> Stages:
-    """Fit an algorithm to growing parts of the training rows.
-
-    Parameters
-    ----------
-    rows : int64 [n]
-        Training rows in time order.
-
-    Raises
-    ------
-    FitSkipped
-        If it cannot be fitted to all of them.
-    """
+    """Fit an algorithm to growing parts of the training rows, which are in time order."""
     models: list[MemoryModel] = []
     begins: list[int] = []
     sizes = [int(len(rows) * share) for share in _SHARES]

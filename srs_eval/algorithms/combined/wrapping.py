@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from srs_eval.errors import ConfigError
@@ -18,53 +18,59 @@ from srs_eval.nouns import (
     MemoryModel,
     Part,
     Reviews,
+    Vector,
     WarmStarting,
     When,
+    latest,
     when_of,
 )
 from srs_eval.nouns.capabilities import undeclared
-
-Vector = NDArray[np.float64]
 
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
 _MOST = 20.0
 
 
-class Wrapper:
+class Combined(ABC):
+    """Base of algorithms made of others, which declares what these declare."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def combined(self) -> tuple[Algorithm, ...]:
+        """The other algorithms."""
+
+    @property
+    def same_day(self) -> bool:
+        return any(algorithm.same_day for algorithm in self.combined)
+
+    @property
+    def when(self) -> When:
+        return latest(*map(when_of, self.combined))
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether any starts from weights that were learned from other users."""
+        return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
+
+    @property
+    def sees_truth(self) -> bool:
+        return any(algorithm.sees_truth for algorithm in self.combined)
+
+
+class Wrapper(Combined):
     """Base of algorithms made of one other, `base`."""
 
     __slots__ = ()
     base: Algorithm
 
     @property
-    def same_day(self) -> bool:
-        """Whether the other algorithm's histories keep same-day reviews."""
-        return self.base.same_day
-
-    @property
-    def when(self) -> When:
-        """When the other algorithm's predictions are made."""
-        return when_of(self.base)
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether it starts from weights that were learned from other users."""
-        return bool(getattr(self.base, "pretrained", False))
-
-    @property
-    def sees_truth(self) -> bool:
-        """Whether the other algorithm reads the truth."""
-        return self.base.sees_truth
+    def combined(self) -> tuple[Algorithm, ...]:
+        return (self.base,)
 
 
 def require_algorithm(owner: str, option: str, value: object) -> None:
-    """Raise unless `value` is an algorithm.
-
-    Raises
-    ------
-    ConfigError
-        Saying how to write one.
-    """
+    """Raise unless `value` is an algorithm."""
     if undeclared(value) or not callable(getattr(value, "fit", None)):
         raise ConfigError(
             f"{owner}: {option}={value} is no algorithm; write "
@@ -107,10 +113,7 @@ def learned_by(model: MemoryModel) -> Learned:
 def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
     """Describe a fitted model as a part of another one, followed by the parts it has itself.
 
-    Parameters
-    ----------
-    part : Part
-        Everything but the learned numbers.
+    `part` has everything but the learned numbers.
     """
     learned = learned_by(model)
     own = replace(

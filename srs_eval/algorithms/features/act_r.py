@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Slopes
-from srs_eval.algorithms.history import HELD, History, Vector
+from srs_eval.algorithms.history import HELD, History
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Matrix, Vector
 
 _SECONDS = 86400.0
 # Derivatives by the parameters that strength depends on: a, c and h.
 _A, _C, _H = range(3)
-
-Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +56,17 @@ class ActivationEquations:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """Activation at each of `rows`, as a function of the parameters.
-
-    Attributes
-    ----------
-    begins, lengths : int64 [cards]
-        Where each card begins, and how many of its reviews come before one of `rows`; by
-        falling length.
-    """
+    """Activation at each of `rows`, as a function of the parameters."""
 
     history: History
     rows: IntArray
     elapsed: FloatArray
+    # [cards]: Where each card begins, and how many of its reviews come before one of `rows`; by
+    # falling length
     begins: IntArray
     lengths: IntArray
 
     def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
-        """Return the log-odds and their derivatives."""
         noise, threshold = w[2], w[3]
         strength, by = self._last_strengths(w, *self._strengths(w))
         activation = np.log(strength)
@@ -85,7 +76,7 @@ class Activation:
         slopes[:, 3] = -1 / noise
         return (activation - threshold) / noise, slopes
 
-    def _strengths(self, w: Vector) -> tuple[Vector, Table]:
+    def _strengths(self, w: Vector) -> tuple[Vector, Matrix]:
         """Strength at every earlier review by its place, and derivatives [3, places]."""
         size = len(self.history.clock)
         strength, by = np.zeros(size), np.zeros((3, size))
@@ -104,7 +95,7 @@ class Activation:
             first = some.stop
         return strength, by
 
-    def _last_strengths(self, w: Vector, strength: Vector, by: Table) -> tuple[Vector, Table]:
+    def _last_strengths(self, w: Vector, strength: Vector, by: Matrix) -> tuple[Vector, Matrix]:
         """Strength at each of `rows` from those before, and derivatives [3, rows]."""
         last, last_by = np.ones(len(self.rows)), np.zeros((3, len(self.rows)))
         for pairs in self.history.pairs(self.rows, self.elapsed):
@@ -116,7 +107,7 @@ class Activation:
         return last, last_by
 
 
-def _card_by_card(w: Vector, clock: Table, lengths: IntArray) -> tuple[Table, Table]:
+def _card_by_card(w: Vector, clock: Matrix, lengths: IntArray) -> tuple[Matrix, Matrix]:
     """Strengths [cards, reviews] and derivatives [3, cards, reviews] of cards side by side."""
     strength, by = np.zeros(clock.shape), np.zeros((3, *clock.shape))
     for nth in range(1, clock.shape[1]):
@@ -128,7 +119,7 @@ def _card_by_card(w: Vector, clock: Table, lengths: IntArray) -> tuple[Table, Ta
     return strength, by
 
 
-def _left(w: Vector, age: Table, strength: Table, by: Table) -> tuple[Table, Table]:
+def _left(w: Vector, age: Matrix, strength: Matrix, by: Matrix) -> tuple[Matrix, Matrix]:
     """Return what earlier reviews add to the strength now, with its derivatives by a, c, h."""
     a, c, _, _, h = w
     seconds = _SECONDS * h * age
@@ -156,7 +147,4 @@ class ActR(FittedLogOdds):
     """
 
     name = "act_r"
-
-    def log_odds(self, *, whole_days: bool) -> ActivationEquations:
-        """Return the model as mathematics."""
-        return ActivationEquations()
+    mathematics = ActivationEquations

@@ -16,13 +16,18 @@ from srs_eval.algorithms.baselines import FlatModel
 from srs_eval.algorithms.features.logistic_features import counted_before, on_same_day
 from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.algorithms.options import require_above_zero, require_bool, require_whole
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Learned, MemoryModel, Reviews
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import (
+    Algorithm,
+    FloatArray,
+    IntArray,
+    Learned,
+    Matrix,
+    MemoryModel,
+    Reviews,
+    Vector,
+)
 
 # The first two columns are all that depends on the interval of the predicted review.
 _FALLS_WITH_TIME = (-1, 1)
@@ -32,14 +37,10 @@ _FEWEST = 50
 
 
 def facts(history: History, rows: IntArray, elapsed: FloatArray) -> Matrix:
-    """Gather what the features of the logistic regression are made of.
+    """Gather what the features of the logistic regression are made of, [len(rows), 15].
 
     Trees put facts together by themselves, so there are no products and no indicators, and trees
     see only the order of numbers, so there are no logarithms.
-
-    Returns
-    -------
-    float64 [len(rows), 15]
     """
     known = counted_before(history, rows)
     columns = [
@@ -70,18 +71,12 @@ def _threads() -> ThreadpoolController:
 
 @dataclass(frozen=True, slots=True)
 class BoostedTreesModel(HistoryModel):
-    """Trees grown on one user's reviews.
-
-    Attributes
-    ----------
-    trees : HistGradientBoostingClassifier
-    """
+    """Trees grown on one user's reviews."""
 
     trees: Any
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Nothing: there are hundreds of thresholds, but no numbers with a meaning."""
         return ()
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
@@ -94,7 +89,7 @@ class BoostedTreesModel(HistoryModel):
 
 
 @dataclass(frozen=True, slots=True)
-class BoostedTrees(Traits):
+class BoostedTrees(Algorithm):
     """Gradient-boosted decision trees, grown to lower the log loss of one user's reviews.
 
     Friedman (2001), *Greedy Function Approximation: A Gradient Boosting Machine*, The Annals of
@@ -122,11 +117,6 @@ class BoostedTrees(Traits):
         Training reviews in a leaf, at least.
     l2 : float
         What draws the values of leaves to 0.
-
-    Raises
-    ------
-    ConfigError
-        If an option is out of range.
     """
 
     monotone: bool = False
@@ -137,7 +127,6 @@ class BoostedTrees(Traits):
     l2: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_bool("boosted_trees", "monotone", self.monotone)
         require_above_zero("boosted_trees", "learning_rate", self.learning_rate)
         require_above_zero("boosted_trees", "l2", self.l2, or_zero=True)
@@ -145,13 +134,7 @@ class BoostedTrees(Traits):
             require_whole("boosted_trees", option, getattr(self, option), least=least)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`; with too few to split, from their mean alone.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        """
+        """Learn from the outcomes of `rows`; with too few to split, from their mean alone."""
         if len(rows) == 0:
             raise FitSkipped("boosted_trees: there are no training reviews to learn from")
         rows = np.sort(rows)

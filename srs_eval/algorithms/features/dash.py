@@ -10,10 +10,10 @@ import numpy as np
 
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Linear
-from srs_eval.algorithms.history import History, Vector
+from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Vector
 
 _WINDOWS = (1.0, 7.0, 30.0, math.inf)
 # Of the traces of MCM, one for each window, in days.
@@ -26,18 +26,12 @@ _WITH_SAME_DAY = (-0.1766, 0.4483, -0.3618, 0.5953, -0.5104, 0.8609, -0.3643, 0.
 
 @dataclass(frozen=True, slots=True)
 class WindowCounts:
-    """Log-odds that are linear in logarithms of how often a card was seen, and recalled.
+    """Log-odds that are linear in logarithms of how often a card was seen, and recalled."""
 
-    Attributes
-    ----------
-    defaults : tuple of float
-        Weights of reviews and of passes in the last day, week, month and ever, and the bias.
-    time_constants : tuple of float
-        In days: in each window a review counts exp(-age / time constant). Infinite where
-        all count alike.
-    """
-
+    # Weights of reviews and of passes in the last day, week, month and ever, and the bias
     defaults: tuple[float, ...] = _DASH
+    # In days: in each window a review counts exp(-age / time constant). Infinite where all count
+    # alike
     time_constants: tuple[float, ...] = (math.inf,) * len(_WINDOWS)
 
     @property
@@ -49,12 +43,7 @@ class WindowCounts:
         )
 
     def counts(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Count the earlier reviews of each row's card, and passes among them, by window.
-
-        Returns
-        -------
-        float64 [len(rows), 8]
-        """
+        """Count the earlier reviews of each row's card, and passes, by window: [len(rows), 8]."""
         counts = np.empty((len(rows), 2 * len(_WINDOWS)))
         recalled = history.of_places(history.reviews.recalled)
         for pairs in history.pairs(rows, elapsed):
@@ -89,7 +78,6 @@ class Dash(FittedLogOdds):
     recipe: ClassVar[Recipe] = Recipe(sort=False, longest_history=None, decimals=None)
 
     def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        """Return the model as mathematics."""
         same_day = self.same_day or not whole_days
         return WindowCounts(_WITH_SAME_DAY if same_day else _DASH)
 
@@ -109,6 +97,5 @@ class DashMcm(Dash):
     name = "dash_mcm"
 
     def log_odds(self, *, whole_days: bool) -> WindowCounts:
-        """Return the model as mathematics."""
         same_day = self.same_day or not whole_days
         return WindowCounts(_WITH_SAME_DAY if same_day else _MCM, _TIME_CONSTANTS)

@@ -10,10 +10,10 @@ import numpy as np
 
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Slopes
-from srs_eval.algorithms.history import History, Vector
+from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Vector
 
 _INF = math.inf
 # In days: of younger reviews the power law would make too much.
@@ -50,7 +50,6 @@ class Traces:
     elapsed: FloatArray
 
     def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
-        """Return the log-odds and their derivatives."""
         slope, exponent, failed, passed, bias = w
         left = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
         recalled = self.history.of_places(self.history.reviews.recalled)
@@ -85,8 +84,5 @@ class DashActR(FittedLogOdds):
     """
 
     name = "dash_act_r"
+    mathematics = FadingTraces
     recipe = Recipe()
-
-    def log_odds(self, *, whole_days: bool) -> FadingTraces:
-        """Return the model as mathematics."""
-        return FadingTraces()

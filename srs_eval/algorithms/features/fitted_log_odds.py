@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from srs_eval.algorithms.features.log_odds import LogLoss, LogOdds, LogOddsModel, log_loss_of
 from srs_eval.algorithms.fit_options import NOT_CONVERGED, FitOptions
-from srs_eval.algorithms.history import History, Vector, history_of
+from srs_eval.algorithms.history import History, history_of
 from srs_eval.engine.lbfgs import lbfgs
 from srs_eval.engine.newton import newton
 from srs_eval.engine.objective import penalty_matrix, standard_errors
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import descend
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews
+from srs_eval.nouns import IntArray, Learned, MemoryModel, Reviews, Vector
 
 # In double precision a fit can end nearer to the minimum than in single precision; where
 # parameters stand in for each other, steps with little gain can still add up.
@@ -25,30 +25,22 @@ _TOLERANCE = 1e-7
 class FittedLogOdds(FitOptions):
     """Base of algorithms whose log-odds of recall look back at whole histories."""
 
-    @abstractmethod
+    mathematics: ClassVar[type[Any]]
+
     def log_odds(self, *, whole_days: bool) -> LogOdds:
         """Return the model as mathematics, for a log in whole or in fractional days."""
+        log_odds: LogOdds = self.mathematics()
+        return log_odds
 
     def widest_space(self) -> ParameterSpace:
-        """Return the bounds that given parameters must keep."""
         return self.log_odds(whole_days=False).parameters
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the loss is not finite, naming the user.
-        """
         return self._learn(reviews, rows, None)
 
     def refit(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
     ) -> MemoryModel:
-        """Learn from the outcomes of `rows`, starting at the parameters of an earlier fit."""
         return self._learn(reviews, rows, np.asarray(previous.parameters))
 
     def _learn(self, reviews: Reviews, rows: IntArray, previous: Vector | None) -> LogOddsModel:
@@ -103,7 +95,6 @@ class FittedLogOdds(FitOptions):
     def trained(
         self, log_odds: LogOdds, history: History, rows: IntArray, weight: Vector, start: Vector
     ) -> Vector:
-        """Train as the public benchmark does."""
         recipe, space = self.recipe, log_odds.parameters
         free = np.zeros((len(space), len(space)))
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from srs_eval.algorithms.history import History, HistoryModel, Vector
+from srs_eval.algorithms.history import History, HistoryModel
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import FloatArray, IntArray, Learned
+from srs_eval.nouns import FloatArray, IntArray, Learned, Vector
 
 Slopes = NDArray[np.float64]
 # From the parameters to log-odds [rows] and their derivatives [rows, parameters].
@@ -31,24 +31,16 @@ class LogOdds(Protocol):
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Gather what the history before each of `rows` says, whatever the parameters are.
 
-        Parameters
-        ----------
-        elapsed : float [len(rows)]
-            Days since the card's previous review at each of them; for history it is the
-            log's own that counts.
+        `elapsed` are days since the card's previous review; for history it is the log's own that
+        counts.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Log-odds that are a weighted sum of features.
+    """Log-odds that are a weighted sum of features."""
 
-    Attributes
-    ----------
-    features : float64 [rows, parameters]
-    """
-
-    features: Slopes
+    features: Slopes  # [rows, parameters]
 
     def __call__(self, w: Vector) -> tuple[Vector, Slopes]:
         """Return the log-odds and, as their derivatives, the features."""
@@ -57,21 +49,11 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class LogOddsModel(HistoryModel):
-    """A function with numbers in it: a memory model with a forgetting curve.
+    """A function with numbers in it: a memory model with a forgetting curve."""
 
-    Attributes
-    ----------
-    log_odds : LogOdds
-        The model as mathematics.
-    parameters : tuple of float
-        Its numbers.
-    learned : Learned
-        How they were found.
-    """
-
-    log_odds: LogOdds
-    parameters: tuple[float, ...]
-    learned: Learned = field(default_factory=Learned)
+    log_odds: LogOdds  # The model as mathematics
+    parameters: tuple[float, ...]  # Its numbers
+    learned: Learned = field(default_factory=Learned)  # How they were found
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> Vector:
         """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
@@ -82,33 +64,20 @@ class LogOddsModel(HistoryModel):
 
 @dataclass(frozen=True, slots=True)
 class LogLoss:
-    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w.
+    """Sum of weight * log loss + (w - centre)' penalty_matrix (w - centre), as a function of w."""
 
-    Attributes
-    ----------
-    log_odds : function of w
-        Log-odds of the training reviews and their derivatives.
-    recalled, weight : float64 [rows]
-        Outcomes, and what each counts.
-    centre : float64 [parameters]
-        Where the penalty is 0.
-    penalty_matrix : float64 [parameters, parameters]
-        Half the precision of a normal prior.
-    """
-
-    log_odds: LogOddsOf
+    log_odds: LogOddsOf  # Log-odds of the training reviews and their derivatives
+    # [rows]: Outcomes, and what each counts
     recalled: Vector
     weight: Vector
-    centre: Vector
-    penalty_matrix: Vector
+    centre: Vector  # [parameters]: Where the penalty is 0
+    penalty_matrix: Vector  # [parameters, parameters]: Half the precision of a normal prior
 
     def gradient(self, w: Vector) -> Gradient:
-        """Return the value and its gradient."""
         with _allow_non_finite():
             return self._gradient(w, *self.log_odds(w))
 
     def fisher(self, w: Vector) -> Fisher:
-        """Return the value, its gradient, and its curvature in the sense of Fisher."""
         with _allow_non_finite():
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)

@@ -12,11 +12,11 @@ import numpy as np
 from srs_eval.algorithms.features.fitted_log_odds import FittedLogOdds
 from srs_eval.algorithms.features.log_odds import Linear, LogLoss, LogOdds
 from srs_eval.algorithms.features.logistic_features import features
-from srs_eval.algorithms.history import History, Vector
+from srs_eval.algorithms.history import History
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Adam, Recipe, shuffles
 from srs_eval.errors import FitError
-from srs_eval.nouns import FloatArray, IntArray
+from srs_eval.nouns import FloatArray, IntArray, Vector
 
 # fmt: off
 _MEAN = (
@@ -43,7 +43,6 @@ class LogisticEquations:
     )
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Linear:
-        """Compute the features."""
         return Linear(features(history, rows, elapsed))
 
 
@@ -63,6 +62,7 @@ class Logistic(FittedLogOdds):
     """
 
     name = "logistic"
+    mathematics = LogisticEquations
     same_day = True
     own_recency = "quartic"
     published_recency = "quartic"
@@ -77,10 +77,6 @@ class Logistic(FittedLogOdds):
         longest_history=None,
         decimals=None,
     )
-
-    def log_odds(self, *, whole_days: bool) -> LogisticEquations:
-        """Return the model as mathematics."""
-        return LogisticEquations()
 
     def trained(
         self, log_odds: LogOdds, history: History, rows: IntArray, weight: Vector, start: Vector

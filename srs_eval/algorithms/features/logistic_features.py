@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.history import History, Vector
-from srs_eval.nouns import BoolArray, FloatArray, IntArray
+from srs_eval.algorithms.history import History
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Vector
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 
@@ -20,38 +20,26 @@ class Counted:
     A review is *counted* if it came at a later time than the one before it on its card. Each
     counted review stands for the rating of the review just before it, and for the interval of the
     counted review before it.
-
-    Attributes
-    ----------
-    rating, first_rating : int64 [rows]
-        Of the card's last review, counted or not, and of its first.
-    first : bool [rows]
-        Whether no earlier review of the card is counted.
-    elapsed : float64 [rows]
-        Interval of the card's last counted review, in days; 0 if there is none.
-    failed_same_day, passed_same_day, failed_later, passed_later : float64 [rows]
-        How often the rating before was Again or not, by whether that interval was of the same
-        day or longer. The card's first counted review does not count as the same day.
-    same_day, later_day : float64 [rows]
-        How many intervals were of the same day (the first counts) or longer.
-    ever_passed : bool [rows]
-        Whether any rating before was a pass.
-    total, since_failure : float64 [rows]
-        Days from the card's first review to its last counted one, and what of them came after
-        the last review that was failed.
     """
 
+    # [rows]: Of the card's last review, counted or not, and of its first
     rating: IntArray
     first_rating: IntArray
-    first: BoolArray
+    first: BoolArray  # [rows]: Whether no earlier review of the card is counted
+    # [rows]: Interval of the card's last counted review, in days; 0 if there is none
     elapsed: Vector
+    # [rows]: How often the rating before was Again or not, by whether that interval was of the same
+    # day or longer. The card's first counted review does not count as the same day
     failed_same_day: Vector
     passed_same_day: Vector
     failed_later: Vector
     passed_later: Vector
+    # [rows]: How many intervals were of the same day (the first counts) or longer
     same_day: Vector
     later_day: Vector
-    ever_passed: BoolArray
+    ever_passed: BoolArray  # [rows]: Whether any rating before was a pass
+    # [rows]: Days from the card's first review to its last counted one, and what of them came after
+    # the last review that was failed
     total: Vector
     since_failure: Vector
 
@@ -121,12 +109,9 @@ def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolAr
 
 
 def features(history: History, rows: IntArray, elapsed: FloatArray) -> NDArray[np.float64]:
-    """Compute the features of reviews that come `elapsed` days after the one before.
+    """Compute the published 34 features of reviews that come `elapsed` days after the one before.
 
-    Returns
-    -------
-    float64 [len(rows), 34]
-        In the published order. What is said of a card's first review means nothing.
+    What is said of a card's first review means nothing.
     """
     known = counted_before(history, rows)
     same_day = on_same_day(history, rows, elapsed)

@@ -117,7 +117,6 @@ class DampedDifficulty(ABC):
         """Stability after a review on the day of the one before."""
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
 
     def step(

@@ -7,15 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.fitted import Fitted, Vector
+from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, Vector
 
-_FRACTIONAL_SHORTEST_STABILITY = 0.0001
+# The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
+SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
 _NO_SECOND_REVIEWS = "no card has a first later-day review among the training reviews"
 
 
@@ -100,8 +101,3 @@ class FsrsWithFirstStabilities(FsrsFitted):
         if found is None:
             return start, _NO_SECOND_REVIEWS
         return np.r_[found, start[4:]], ""
-
-
-def shortest_stability(*, whole_days: bool) -> float:
-    """Return the shortest stability of FSRS v1 to 5, in days."""
-    return 0.01 if whole_days else _FRACTIONAL_SHORTEST_STABILITY

@@ -11,7 +11,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -25,11 +25,6 @@ class Fsrs1Equations(ExponentialForgetting):
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022; after Ye, Su & Cao (2022), KDD. Reads elapsed
     time and ratings; 7 parameters. Difficulty has no upper end in this version.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty", "lapses")
@@ -41,7 +36,7 @@ class Fsrs1Equations(ExponentialForgetting):
         spread=quarter_widths(_LOWER, _UPPER),
     )
 
-    shortest_stability: float = 0.01
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability, difficulty and failures after the first review, which may be one."""
@@ -81,7 +76,5 @@ class Fsrs1(Fitted):
     """
 
     name = "fsrs1"
-
-    def equations(self, *, whole_days: bool) -> Fsrs1Equations:
-        """Return the model as mathematics."""
-        return Fsrs1Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs1Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -28,11 +28,6 @@ class Fsrs2Equations(ExponentialForgetting):
     """FSRS v2: exponential forgetting, and a difficulty that is drawn back to a mean.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 14 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
@@ -44,10 +39,9 @@ class Fsrs2Equations(ExponentialForgetting):
         spread=quarter_widths(_LOWER, _UPPER),
     )
 
-    shortest_stability: float = 0.01
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         difficulty = w[2] * (w[3] * (rating - EASY) + 1)
         return w[0] * (w[1] * (rating - 1) + 1), m.clip(difficulty, EASIEST, HARDEST)
 
@@ -83,7 +77,5 @@ class Fsrs2(Fitted):
     """
 
     name = "fsrs2"
-
-    def equations(self, *, whole_days: bool) -> Fsrs2Equations:
-        """Return the model as mathematics."""
-        return Fsrs2Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs2Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -14,7 +14,7 @@ from srs_eval.algorithms.fsrs.family import (
     next_stability,
     quarter_widths,
 )
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -27,11 +27,6 @@ class Fsrs3Equations(ExponentialForgetting):
     """FSRS v3: the last version with exponential forgetting.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2022. Reads elapsed time and ratings; 13 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
@@ -48,10 +43,9 @@ class Fsrs3Equations(ExponentialForgetting):
     )
     # fmt: on
 
-    shortest_stability: float = 0.01
+    shortest_stability: float = 0.01  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         difficulty = w[2] + w[3] * (rating - GOOD)
         return w[0] + w[1] * (rating - 1), m.clip(difficulty, EASIEST, HARDEST)
 
@@ -84,7 +78,5 @@ class Fsrs3(Fitted):
     """
 
     name = "fsrs3"
-
-    def equations(self, *, whole_days: bool) -> Fsrs3Equations:
-        """Return the model as mathematics."""
-        return Fsrs3Equations(shortest_stability(whole_days=whole_days))
+    mathematics = Fsrs3Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS

@@ -17,7 +17,7 @@ from srs_eval.algorithms.fsrs.family import (
     stability_after_failure,
     stability_after_pass,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
@@ -41,11 +41,6 @@ class Fsrs4Equations:
     """FSRS v4: power-law forgetting, and a first stability for each rating.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     decay: ClassVar[float] = 1.0
@@ -62,15 +57,14 @@ class Fsrs4Equations:
     )
     # fmt: on
 
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
     shortest_stability: float = _SHORTEST_STABILITY
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         stability = first_stability(m, w, rating)
         return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, self.decay)
 
     def step(
@@ -103,10 +97,8 @@ class Fsrs4(FsrsWithFirstStabilities):
     """
 
     name = "fsrs4"
+    mathematics = Fsrs4Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = Fsrs4Equations.decay
     later_prior = (0.5, 0.25)
-
-    def equations(self, *, whole_days: bool) -> Fsrs4Equations:
-        """Return the model as mathematics."""
-        return Fsrs4Equations(shortest_stability(whole_days=whole_days))

@@ -10,7 +10,7 @@ from srs_eval.algorithms.fsrs.family import (
     spread_like_fsrs5,
     stability_after_failure,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.algorithms.fsrs.fsrs4 import Fsrs4Equations
 from srs_eval.engine.equations import Maths, Value
 from srs_eval.engine.parameters import ParameterSpace
@@ -41,11 +41,6 @@ class Fsrs45Equations(Fsrs4Equations):
     """FSRS-4.5: FSRS v4 with a flatter forgetting curve, and failures that never help.
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2023. Reads elapsed time and ratings; 17 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     decay: ClassVar[float] = 0.5
@@ -80,13 +75,11 @@ class Fsrs45(FsrsWithFirstStabilities):
     """
 
     name = "fsrs45"
+    mathematics = Fsrs45Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     recipe = Recipe(later_only=True, frozen=(0, 1, 2, 3))
     first_decay = Fsrs45Equations.decay
     later_prior = (0.5, 1.0)
-
-    def equations(self, *, whole_days: bool) -> Fsrs45Equations:
-        """Return the model as mathematics."""
-        return Fsrs45Equations(shortest_stability(whole_days=whole_days))
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters, which fractional days have their own of."""

@@ -12,7 +12,7 @@ from srs_eval.algorithms.fsrs.family import (
     DampedDifficulty,
     power_forgetting,
 )
-from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities, shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS, FsrsWithFirstStabilities
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
@@ -27,11 +27,6 @@ class Fsrs5Equations(DampedDifficulty):
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2024. Reads elapsed time and ratings, those of
     same-day reviews included; 19 parameters.
-
-    Attributes
-    ----------
-    shortest_stability : float
-        In days; 0.01 with whole days, 0.0001 with fractional ones.
     """
 
     # fmt: off
@@ -52,14 +47,13 @@ class Fsrs5Equations(DampedDifficulty):
     )
     # fmt: on
 
+    # In days; 0.01 with whole days, 0.0001 with fractional ones
     shortest_stability: float = _SHORTEST_STABILITY
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, _DECAY)
 
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        """Stability after a review on the day of the one before."""
         return stability * m.exp(w[17] * (rating - GOOD + w[18]))
 
 
@@ -75,10 +69,8 @@ class Fsrs5(FsrsWithFirstStabilities):
     """
 
     name = "fsrs5"
+    mathematics = Fsrs5Equations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     same_day = True
     recipe = Recipe(penalty=1.0)
     first_decay = _DECAY
-
-    def equations(self, *, whole_days: bool) -> Fsrs5Equations:
-        """Return the model as mathematics."""
-        return Fsrs5Equations(shortest_stability(whole_days=whole_days))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from srs_eval.algorithms.fitted import Vector
 from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
@@ -17,7 +16,7 @@ from srs_eval.algorithms.fsrs.fitting import FsrsWithFirstStabilities
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import IntArray, Reviews, Vector
 
 _SHORTEST_STABILITY = 0.001
 
@@ -28,12 +27,6 @@ class Fsrs6Equations(DampedDifficulty):
 
     Ye, *The Algorithm*, wiki of fsrs4anki, 2025. Reads elapsed time and ratings, those of
     same-day reviews included; 21 parameters.
-
-    Attributes
-    ----------
-    lowest_floored_rating : int
-        Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule
-        of 2026; until late 2025 it was 3 (Good).
     """
 
     # fmt: off
@@ -58,14 +51,14 @@ class Fsrs6Equations(DampedDifficulty):
     # fmt: on
 
     shortest_stability: float = field(default=_SHORTEST_STABILITY, init=False, repr=False)
+    # Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule of 2026;
+    # until late 2025 it was 3 (Good)
     lowest_floored_rating: int = HARD
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        """Power-law forgetting, at 90 % when `elapsed` equals the stability."""
         return power_forgetting(state[0], elapsed, w[20])
 
     def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        """Stability after a review on the day of the one before."""
         growth = m.exp(w[17] * (rating - GOOD + w[18])) * stability ** (-w[19])
         floored = m.where(rating >= self.lowest_floored_rating, m.maximum(growth, 1.0), growth)
         return stability * floored
@@ -84,16 +77,13 @@ class Fsrs6(FsrsWithFirstStabilities):
     """
 
     name = "fsrs6"
+    mathematics = Fsrs6Equations
     same_day = True
     methods = (*FsrsWithFirstStabilities.methods, "one_step")
     recipe = Recipe(penalty=1.0)
     # The published default, whatever the decay will be.
     first_decay = Fsrs6Equations.parameters.defaults[20]
     later_prior = (1.0, 0.25)
-
-    def equations(self, *, whole_days: bool) -> Fsrs6Equations:
-        """Return the model as mathematics."""
-        return Fsrs6Equations()
 
     def trained(
         self,

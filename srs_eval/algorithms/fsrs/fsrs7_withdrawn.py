@@ -52,7 +52,6 @@ class Fsrs7WithdrawnEquations:
     # fmt: on
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Stability and difficulty after the first review."""
         return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -122,9 +121,6 @@ class Fsrs7Withdrawn(Fitted):
     """
 
     name = "fsrs7_withdrawn"
+    mathematics = Fsrs7WithdrawnEquations
     same_day = True
     methods = ("default",)
-
-    def equations(self, *, whole_days: bool) -> Fsrs7WithdrawnEquations:
-        """Return the model as mathematics."""
-        return Fsrs7WithdrawnEquations()

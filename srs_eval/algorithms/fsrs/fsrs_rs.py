@@ -13,10 +13,9 @@ import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews, User
+from srs_eval.nouns import Algorithm, IntArray, Reviews, User
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4
@@ -27,7 +26,7 @@ _MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class FsrsRs(Traits):
+class FsrsRs(Algorithm):
     """FSRS-6 as the package fsrs-rs-python trains it (FSRS-rs).
 
     The optimiser is https://github.com/open-spaced-repetition/fsrs-rs. It is handed one history
@@ -45,11 +44,6 @@ class FsrsRs(Traits):
     card_ids : bool
         Whether the package knows which reviews are of the same card. It then walks each
         card once, which is faster, and its batches are of cards, which gives other numbers.
-
-    Raises
-    ------
-    ConfigError
-        If the package is not installed, or an option is not one of its choices.
     """
 
     same_day: ClassVar[bool] = True
@@ -63,15 +57,7 @@ class FsrsRs(Traits):
             raise ConfigError(_MISSING.format(problem="is not installed"))
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Learn the parameters from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there is nothing that the package can learn initial stabilities from.
-        FitError
-            If the package fails, or returns numbers that are not finite.
-        """
+        """Learn the parameters from the outcomes of `rows`."""
         user = reviews.user
         if len(rows) == 0:
             raise FitSkipped("fsrs_rs: there are no training reviews to learn from")
@@ -96,20 +82,7 @@ class FsrsRs(Traits):
 
 
 def training_items(package: Any, reviews: Reviews, rows: IntArray) -> list[Any]:
-    """Turn training reviews into the package's items: each with the card's reviews before it.
-
-    Parameters
-    ----------
-    package : module
-        ``fsrs_rs_python``.
-    rows : int64 [n]
-        Ascending row numbers.
-
-    Returns
-    -------
-    list of FSRSItem, n
-        In review order.
-    """
+    """Turn training reviews into the package's items, each with the card's reviews before it."""
     seen = int(rows[-1]) + 1
     wanted = np.zeros(seen, np.bool_)
     wanted[rows] = True

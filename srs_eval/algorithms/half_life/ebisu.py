@@ -6,15 +6,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
-from srs_eval.algorithms.traits import CurveOnly, Traits
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import BoolArray, FloatArray, IntArray, Learned, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import Algorithm, BoolArray, FloatArray, IntArray, Learned, Reviews, Vector
 
 # Alpha, beta and half-life before the first review.
 _START = (0.2, 0.2, 512.0)
@@ -27,15 +24,10 @@ _FARTHEST_FROM_HALF = 1e-6
 
 
 def recall(belief: Vector, elapsed: FloatArray) -> Vector:
-    """Return the expected probability of recall.
+    """Return the expected probability of recall `elapsed` days after a review.
 
-    Parameters
-    ----------
-    belief : float64 [3, n]
-        Alpha, beta and half-life in days: one half-life after a review the probability of
-        recall is believed to follow Beta(alpha, beta).
-    elapsed : float [n]
-        Days since that review.
+    A belief is alpha, beta and half-life in days [3, n]: one half-life after a review the
+    probability of recall is believed to follow Beta(alpha, beta).
     """
     alpha, beta, half_life = belief
     p: Vector = np.exp(betaln(alpha + elapsed / half_life, beta) - betaln(alpha, beta))
@@ -45,24 +37,9 @@ def recall(belief: Vector, elapsed: FloatArray) -> Vector:
 def updated(belief: Vector, elapsed: FloatArray, recalled: BoolArray) -> tuple[Vector, BoolArray]:
     """Update beliefs by the outcomes of a review of each card.
 
-    The posterior is taken to the time at which its mean is one half, which is the new
-    half-life, and replaced by the Beta distribution that has its mean and variance there.
-
-    Parameters
-    ----------
-    belief : float64 [3, n]
-        As in `recall`.
-    elapsed : float [n]
-        Days since the review before.
-    recalled : bool [n]
-        Outcome.
-
-    Returns
-    -------
-    belief : float64 [3, n]
-    possible : bool [n]
-        Whether the posterior could be computed. Where an outcome is so surprising that
-        numbers end, the belief stays as it was.
+    The posterior is taken to the time at which its mean is one half, which is the new half-life,
+    and replaced by the Beta distribution that has its mean and variance there. Where an outcome is
+    so surprising that numbers end, the belief stays as it was, and is marked as not possible.
     """
     alpha, beta, half_life = belief
     # What is not finite is not possible, see below.
@@ -128,12 +105,8 @@ def _half(weight: _Weight) -> Vector:
 def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]:
     """Follow the cards of some rows, the k-th reviews of all of them at once.
 
-    Returns
-    -------
-    belief : float64 [3, len(reviews)]
-        Just before each review; NaN at first ones, and where it was not needed for `rows`.
-    surprised : bool [len(reviews)]
-        Whether the belief was left as it was after a review, because it could not be updated.
+    Returns the belief before each review [3, len(reviews)], NaN at first ones and where it was not
+    needed for `rows`, and whether it could not be updated after that review.
     """
     cards = rows_by_card(reviews.card)
     wanted = np.zeros(len(reviews), bool)
@@ -158,19 +131,13 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]
 
 @dataclass(frozen=True, slots=True)
 class EbisuModel(CurveOnly):
-    """Ebisu's beliefs, which follow from each card's own reviews alone.
+    """Ebisu's beliefs, which follow from each card's own reviews alone."""
 
-    Attributes
-    ----------
-    learned : Learned
-        Its note counts the updates that could not be computed up to the last training row.
-    """
-
+    # Its note counts the updates that could not be computed up to the last training row
     learned: Learned = field(default_factory=Learned)
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Nothing: there are no parameters to learn."""
         return ()
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
@@ -181,7 +148,7 @@ class EbisuModel(CurveOnly):
 
 
 @dataclass(frozen=True, slots=True)
-class Ebisu(Traits):
+class Ebisu(Algorithm):
     """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
 
     Fasih, *Ebisu: intelligent quiz scheduling*, https://fasiha.github.io/ebisu/. Reads elapsed

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from srs_eval.algorithms.traits import CurveOnly
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.cards import rows_by_card
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import FloatArray, IntArray, Reviews, Vector
 
-Vector = NDArray[np.float64]
 # Base-2 logarithms of half-lives in days, from counts of right and wrong answers.
 LogHalfLife = Callable[[Vector, Vector], Vector]
 
@@ -43,19 +41,11 @@ def recall(elapsed: FloatArray, days: Vector) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class HalfLifeModel(CurveOnly):
-    """Exponential forgetting with a half-life computed from counts of answers.
-
-    Attributes
-    ----------
-    log_half_life : function of right and wrong answers
-    parameters : tuple of float
-        What was learned for it, empty if nothing was.
-    """
+    """Exponential forgetting with a half-life computed from counts of answers."""
 
     log_half_life: LogHalfLife
-    parameters: tuple[float, ...] = ()
+    parameters: tuple[float, ...] = ()  # What was learned for it, empty if nothing was
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> Vector:
-        """Predict recall at other elapsed times, the history staying as it is."""
         days = half_life(self.log_half_life(*counts_before(reviews, rows)))
         return recall(np.asarray(elapsed, np.float64), days[:, None])

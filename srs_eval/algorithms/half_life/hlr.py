@@ -27,7 +27,6 @@ class HlrEquations:
     )
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """Count the card's first review."""
         return m.where(rating > 1, 1.0, 0.0), m.where(rating > 1, 0.0, 1.0)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -39,7 +38,6 @@ class HlrEquations:
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """Count a further review."""
         passes, failures = state
         return passes + m.where(rating > 1, 1.0, 0.0), failures + m.where(rating > 1, 0.0, 1.0)
 
@@ -57,10 +55,7 @@ class Hlr(Fitted):
     """
 
     name = "hlr"
+    mathematics = HlrEquations
     own_recency = "none"
     # Its inputs are counts, which all have the same length.
     recipe = Recipe(sort=False, longest_history=None, decimals=None)
-
-    def equations(self, *, whole_days: bool) -> HlrEquations:
-        """Return the model as mathematics."""
-        return HlrEquations()

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from srs_eval.algorithms.half_life.half_life import (
@@ -18,30 +17,21 @@ from srs_eval.algorithms.half_life.half_life import (
     MOST,
     SHORTEST,
     HalfLifeModel,
-    Vector,
     counts_before,
     half_life,
     recall,
 )
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.algorithms.traits import Traits
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Matrix, Reviews, Vector
 
 _LN2 = math.log(2)
 _RATE = 0.001
 _FEATURES = 3
 
-Matrix = NDArray[np.float64]
-
 
 def features(right: Vector, wrong: Vector) -> Matrix:
-    """Features of the paper without its words: square roots of counts, and a constant.
-
-    Returns
-    -------
-    float64 [reviews, 3]
-    """
+    """Features [reviews, 3] of the paper without its words: roots of counts, and a constant."""
     return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(right))])
 
 
@@ -59,18 +49,10 @@ class Regression:
 
 @dataclass(frozen=True, slots=True)
 class SquaredLoss:
-    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|².
+    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|²."""
 
-    Attributes
-    ----------
-    inputs : float64 [reviews, 3]
-        Features.
-    elapsed, outcome, days : float64 [reviews]
-        Interval, observed share of recall, and the half-life that would explain it.
-    alpha, penalty : float
-    """
-
-    inputs: Matrix
+    inputs: Matrix  # [reviews, 3]: Features
+    # [reviews]: Interval, observed share of recall, and the half-life that would explain it
     elapsed: Vector
     outcome: Vector
     days: Vector
@@ -118,7 +100,7 @@ _descended: _Sequential = numba.njit()(_descend)
 
 
 @dataclass(frozen=True, slots=True)
-class HlrDuolingo(Traits):
+class HlrDuolingo(Algorithm):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
 
     Settles & Meeder (2016), *A Trainable Spaced Repetition Model for Language Learning*, ACL,
@@ -142,11 +124,6 @@ class HlrDuolingo(Traits):
         Weight of the half-life term, 0 or more.
     penalty : float
         Weight of the squared weights, 0 or more.
-
-    Raises
-    ------
-    ConfigError
-        If an option is none of these.
     """
 
     methods: ClassVar[tuple[str, ...]] = ("lbfgs", "sgd", "default")
@@ -165,15 +142,6 @@ class HlrDuolingo(Traits):
         object.__setattr__(self, "penalty", float(penalty))
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        """Learn from the outcomes of `rows`.
-
-        Raises
-        ------
-        FitSkipped
-            If there are no training reviews.
-        FitError
-            If the descent leaves the numbers.
-        """
         if self.method == "default":
             return _model(np.zeros(_FEATURES))
         if len(rows) == 0:

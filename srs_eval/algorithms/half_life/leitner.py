@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.algorithms.traits import Traits
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.algorithms.half_life.half_life import HalfLifeModel
+from srs_eval.nouns import Algorithm, IntArray, Reviews, Vector
 
 
 def boxes(right: Vector, wrong: Vector) -> Vector:
@@ -17,7 +16,7 @@ def boxes(right: Vector, wrong: Vector) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Leitner(Traits):
+class Leitner(Algorithm):
     """The Leitner system: each right answer doubles the half-life, each wrong one halves it.
 
     Leitner (1972), *So lernt man lernen*, as a baseline of Settles & Meeder (2016), *A Trainable

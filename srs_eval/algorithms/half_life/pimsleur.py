@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.algorithms.half_life.half_life import HalfLifeModel, Vector
-from srs_eval.algorithms.traits import Traits
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.algorithms.half_life.half_life import HalfLifeModel
+from srs_eval.nouns import Algorithm, IntArray, Reviews, Vector
 
 _SLOPE, _START = 2.35, -16.46
 
@@ -19,7 +18,7 @@ def exposures(right: Vector, wrong: Vector) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Pimsleur(Traits):
+class Pimsleur(Algorithm):
     """Pimsleur's schedule: the half-life grows fivefold with each review, whatever its outcome.
 
     Pimsleur (1967), *A Memory Schedule*, The Modern Language Journal 51,

@@ -33,15 +33,14 @@ from srs_eval.algorithms.neural.training import (
     last_of,
 )
 from srs_eval.algorithms.recurrent.weights import Weights
-from srs_eval.algorithms.traits import Traits
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 LONGEST_TRAINED_HISTORY = 64
 
 
 @dataclass(frozen=True)
-class NetworkAlgorithm(Traits):
+class NetworkAlgorithm(Algorithm):
     """Training of a network on each user's own reviews; a subclass says which network.
 
     Cards are dealt to batches at random, each card is read once and predicts all its training

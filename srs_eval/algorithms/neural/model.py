@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.neural.network import Device, Network, Sizes, built, feature_table
 from srs_eval.algorithms.neural.sequences import batch_of, groups_of_entries, histories_before
 from srs_eval.algorithms.neural.training import one_thread
-from srs_eval.algorithms.traits import CurveOnly
 from srs_eval.nouns import FloatArray, IntArray, Reviews
 
 _ENTRIES_AT_A_TIME = 2**17

@@ -14,14 +14,13 @@ from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
 from srs_eval.algorithms.recurrent.pooled_logs import TrainingLog, pooled
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.compiled import CompiledModel, compiled
 from srs_eval.engine.layout import Packed
 from srs_eval.engine.packing import pack
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
-from srs_eval.nouns import FloatArray, IntArray, Reviews
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Reviews
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -33,7 +32,7 @@ _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
 
 @dataclass(frozen=True)
-class Lstm(Traits):
+class Lstm(Algorithm):
     r"""A long short-term memory that reads a card's history and gives its forgetting curve.
 
     For each earlier review of the card, same-day ones included, the network reads

@@ -27,12 +27,6 @@ class AnkiSm2Equations(ExponentialForgetting):
     Parameters, as the deck options call them: `w[0]` graduating interval, `w[1]` easy
     interval, `w[2]` starting ease, `w[3]` easy bonus, `w[4]` hard interval, `w[5]` new
     interval, `w[6]` interval modifier.
-
-    Attributes
-    ----------
-    published_order : bool
-        Whether Good and Easy are exchanged on later reviews. That is a fault of the public
-        benchmark of 2024 to mid-2025, which its published rows come from.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("interval", "ease")
@@ -44,6 +38,8 @@ class AnkiSm2Equations(ExponentialForgetting):
         spread=quarter_widths(_LOWER, _UPPER),
     )
 
+    # Whether Good and Easy are exchanged on later reviews. That is a fault of the public benchmark
+    # of 2024 to mid-2025, which its published rows come from
     published_order: bool = False
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
@@ -118,11 +114,6 @@ class AnkiSm2(Fitted):
         Whether Good and Easy are exchanged, as in the published rows.
 
     Other options: see `Fitted`.
-
-    Raises
-    ------
-    ConfigError
-        If an option is not one of its choices, or parameters are out of bounds.
     """
 
     name = "anki_sm2"
@@ -151,5 +142,4 @@ class AnkiSm2(Fitted):
         )
 
     def equations(self, *, whole_days: bool) -> AnkiSm2Equations:
-        """Return the model as mathematics."""
         return AnkiSm2Equations(self.published_order)

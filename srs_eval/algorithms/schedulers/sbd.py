@@ -104,11 +104,8 @@ class Sbd(Fitted):
     """
 
     name = "sbd"
+    mathematics = SbdEquations
     same_day = True
     methods = ("newton", "lbfgs", "default")
     own_recency = "steep"
     own_prior_weight = 2.0
-
-    def equations(self, *, whole_days: bool) -> SbdEquations:
-        """Return the model as mathematics."""
-        return SbdEquations()

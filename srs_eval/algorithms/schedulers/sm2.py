@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 _LONGEST_INTERVAL = 36500.0
 
@@ -27,7 +26,6 @@ class Sm2Equations:
     parameters: ClassVar[ParameterSpace] = ParameterSpace((), (), ())
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        """State after the card's first review."""
         return self._graded(m, (0.0, 2.5, 0.0), rating)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
@@ -44,7 +42,6 @@ class Sm2Equations:
         rating: Value,
         p: Value,
     ) -> State:
-        """State after a further review."""
         return self._graded(m, state, rating)
 
     def _graded(self, m: Maths, state: State, rating: Value) -> State:
@@ -61,7 +58,7 @@ class Sm2Equations:
 
 
 @dataclass(frozen=True, slots=True)
-class Sm2(Traits):
+class Sm2(Algorithm):
     """SM-2 as published, nothing learned.
 
     Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,
@@ -71,5 +68,4 @@ class Sm2(Traits):
     """
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        """Return the algorithm: it has nothing to learn."""
         return RecurrentModel(Sm2Equations(), ())

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.fsrs.family import ExponentialForgetting
-from srs_eval.algorithms.fsrs.fitting import shortest_stability
+from srs_eval.algorithms.fsrs.fitting import SHORTEST_IN_FRACTIONAL_DAYS
 from srs_eval.engine.equations import Equations, Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -24,11 +24,6 @@ class Sm2TrainableEquations(ExponentialForgetting):
 
     `w[0]` and `w[1]` are the first two intervals, `w[2]` is the first ease; ratings move the
     ease along a parabola of width `w[3]`, summit `w[4]` (as an SM-2 grade) and height `w[5]`.
-
-    Attributes
-    ----------
-    shortest_interval : float
-        In days; 0.01 with whole days.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("interval", "ease", "repetitions")
@@ -41,7 +36,7 @@ class Sm2TrainableEquations(ExponentialForgetting):
         spread=(25.0, 25.0, 2.2, 0.1, 1.0, 0.2),
     )
 
-    shortest_interval: float = _SHORTEST_INTERVAL
+    shortest_interval: float = _SHORTEST_INTERVAL  # In days; 0.01 with whole days
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """State after the card's first review: the first interval, whatever the rating."""
@@ -81,13 +76,11 @@ class Sm2Trainable(Fitted):
     """
 
     name = "sm2_trainable"
+    mathematics = Sm2TrainableEquations
+    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     # From the published intervals alone a fit can get stuck far above the best one, where
     # days have fractions: of 12 simulated users, 3.
     starts = 3
-
-    def equations(self, *, whole_days: bool) -> Sm2TrainableEquations:
-        """Return the model as mathematics."""
-        return Sm2TrainableEquations(shortest_stability(whole_days=whole_days))
 
     def space(self, equations: Equations) -> ParameterSpace:
         """Return the bounds, with both fixed intervals as short as any interval may be."""

@@ -115,10 +115,10 @@ class Forecast(Wrapper):
     https://doi.org/10.1080/01621459.1992.10475232) in which the features of the session are
     nuisances: the filter has them while it learns, because a bad session is not thirty facts
     about cards, and predictions have not. A prediction uses the weights there were when the
-    card's previous review ended, or the training reviews, if these are later. The correction does
+    card's previous review ended, or the training reviews, if these are later. The correction
     begins half a day after that review, and from then on does not depend on elapsed time, so that
-    a curve which falls goes on falling. Reads ratings,
-    elapsed time, days, decks and answer times; 30 parameters and the other's. No published row.
+    a curve which falls goes on falling. Reads ratings, elapsed time, days, decks and answer times;
+    30 parameters and the other's. No published row.
 
     Parameters
     ----------

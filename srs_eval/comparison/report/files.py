@@ -298,6 +298,7 @@ def _strata(verdict: Verdict, found: Strata) -> dict[str, Any]:
     return {
         "score": found.score,
         "intervals_over": found.over,
+        **({"sample": found.sample} if found.sample else {}),
         "facts": {
             fact.name: [
                 {

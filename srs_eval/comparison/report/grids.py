@@ -322,7 +322,8 @@ def strata_grid(verdict: Verdict, found: Strata, fact: Fact, strata: Sequence[St
         title=fact.title,
         caption=f"Mean difference in {found.score} to {base} per review, each user's reviews "
         f"together counting once; 99 % intervals over {found.over}, each of one "
-        "stratum alone; coloured where the interval excludes 0",
+        "stratum alone; coloured where the interval excludes 0"
+        + (f"; from a sample of {found.sample}" if found.sample else ""),
         headers=("run", *(s.label for s in strata)),
         rows=(counts, *rows),
         shade=[[0.0] * (len(strata) + 1), *shade],

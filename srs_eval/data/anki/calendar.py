@@ -19,18 +19,10 @@ _LATEST = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 
 @dataclass(frozen=True, slots=True)
 class DayStart:
-    """Where days begin.
+    """Where days begin."""
 
-    Attributes
-    ----------
-    second : int
-        Second of the UTC day, from 0 to 86,399.
-    reason : str
-        How it was found.
-    """
-
-    second: int
-    reason: str
+    second: int  # Second of the UTC day, from 0 to 86,399
+    reason: str  # How it was found
 
     def __str__(self) -> str:
         """Write it the way it is printed."""
@@ -49,27 +41,10 @@ def day_start(
 ) -> DayStart:
     """Find where the days of a collection begin.
 
-    Version 1 of the scheduler counts days from the creation stamp. Later versions begin them at
-    the rollover hour, in the time zone that the collection records: where it was last used, or
-    else where it was created.
-
-    Parameters
-    ----------
-    source : str
-        Named in errors.
-    created : int
-        Creation stamp in seconds.
-    settings : mapping of str to object
-        Settings of the collection, as stored.
-    version : int
-        Version of the scheduler.
-    rollover_hour, utc_offset_minutes : int, optional
-        Take the place of what is recorded.
-
-    Raises
-    ------
-    ReviewLogError
-        If an hour is given but no time zone is known, or something recorded is impossible.
+    Version 1 of the scheduler counts days from the creation stamp. Later versions begin them at the
+    rollover hour, in the time zone that the collection records: where it was last used, or else
+    where it was created. An hour and an offset that are given take the place of what is recorded;
+    `source` is named in errors.
     """
     west, zone = _west(source, settings, utc_offset_minutes)
     if rollover_hour is not None:

@@ -130,24 +130,11 @@ class AnkiCollection:
         return (self._file.stem if self.user is None else self.user,)
 
     def read(self, user: User) -> Reviews:
-        """Read the log; every row of the review table is kept or counted in `left_out`.
-
-        Raises
-        ------
-        ReviewLogError
-            If the file is missing, no collection, damaged, or without reviews, or if rows
-            have impossible values.
-        """
+        """Read the log; every row of the review table is kept or counted in `left_out`."""
         return self.read_with_schedule(user)[0]
 
     def read_with_schedule(self, user: User) -> tuple[Reviews, IntArray]:
-        """Read the log, and when each review was due: see `scheduled_days`.
-
-        Raises
-        ------
-        ReviewLogError
-            As `read`.
-        """
+        """Read the log, and when each review was due: see `scheduled_days`."""
         if user not in self.users():
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")

@@ -62,33 +62,15 @@ from revlog order by id
 
 @dataclass(frozen=True, slots=True)
 class Revlog:
-    """All rows of Anki's review table, in time order.
+    """All rows of Anki's review table, in time order."""
 
-    Attributes
-    ----------
-    id : int64 [n]
-        Time of the answer, in milliseconds since 1970 (UTC); unique.
-    cid : int64 [n]
-        Card.
-    ease : int64 [n]
-        Button pressed, 1 to 4; 0 if the row is no answer.
-    ivl : int64 [n]
-        Interval given by the answer: days, or seconds where negative.
-    factor : int64 [n]
-        Ease factor in per mille, or difficulty; 0 marks resets and cramming.
-    time : int64 [n]
-        Milliseconds spent answering.
-    type : int64 [n]
-        0 learning, 1 review, 2 relearning, 3 filtered, 4 manual, 5 rescheduled.
-    """
-
-    id: IntArray
-    cid: IntArray
-    ease: IntArray
-    ivl: IntArray
-    factor: IntArray
-    time: IntArray
-    type: IntArray
+    id: IntArray  # [n]: Time of the answer, in milliseconds since 1970 (UTC); unique
+    cid: IntArray  # [n]: Card
+    ease: IntArray  # [n]: Button pressed, 1 to 4; 0 if the row is no answer
+    ivl: IntArray  # [n]: Interval given by the answer: days, or seconds where negative
+    factor: IntArray  # [n]: Ease factor in per mille, or difficulty; 0 marks resets and cramming
+    time: IntArray  # [n]: Milliseconds spent answering
+    type: IntArray  # [n]: 0 learning, 1 review, 2 relearning, 3 filtered, 4 manual, 5 rescheduled
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -97,31 +79,15 @@ class Revlog:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """An open copy of a collection.
+    """An open copy of a collection."""
 
-    Attributes
-    ----------
-    source : str
-        Path of the file.
-    member : str or None
-        Name inside the package; None if the file is no package.
-    has_meta : bool
-        Whether the package says its version, as packages do since Anki 2.1.50.
-    """
-
-    source: str
-    member: str | None
-    has_meta: bool
+    source: str  # Path of the file
+    member: str | None  # Name inside the package; None if the file is no package
+    has_meta: bool  # Whether the package says its version, as packages do since Anki 2.1.50
     connection: sqlite3.Connection
 
     def revlog(self) -> Revlog:
-        """Read the whole review table as it is stored, after checking that it is undamaged.
-
-        Raises
-        ------
-        ReviewLogError
-            If it is damaged, or if ids are no whole numbers or not unique.
-        """
+        """Read the whole review table as it is stored, after checking that it is undamaged."""
         faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
         if faults != ["ok"]:
             raise damaged(self.source, "; ".join(faults[:3]))
@@ -163,11 +129,6 @@ class Collection:
         """Read the deck of each card and the preset of each deck, as far as they are recorded.
 
         A card that is in a filtered deck belongs to the deck it came from.
-
-        Raises
-        ------
-        ReviewLogError
-            If numbers or options are stored as something else.
         """
         if not {"id", "did", "odid"} <= self._columns_of("cards"):
             return {}, {}
@@ -183,13 +144,7 @@ class Collection:
         return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
 
     def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Read the note type and the card template of each card, as far as they are recorded.
-
-        Raises
-        ------
-        ReviewLogError
-            If numbers are stored as something else.
-        """
+        """Read the note type and the card template of each card, as far as they are recorded."""
         notes_missing = not {"id", "mid"} <= self._columns_of("notes")
         if notes_missing or not {"id", "nid", "ord"} <= self._columns_of("cards"):
             return {}, {}
@@ -251,18 +206,7 @@ class Collection:
         return {}
 
     def settings(self) -> tuple[int, Mapping[str, Any]]:
-        """Read the creation stamp in seconds, and the settings about the scheduler and days.
-
-        Returns
-        -------
-        (int, mapping of str to object)
-            Values are as Anki stored them: not checked.
-
-        Raises
-        ------
-        ReviewLogError
-            If they cannot be read.
-        """
+        """Read the creation stamp in seconds, and the settings on days, as Anki stored them."""
         rows = self.connection.execute("select crt, conf from col limit 2").fetchall()
         if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise damaged(self.source, "its table col does not say when it was created")
@@ -349,14 +293,7 @@ class Collection:
 
 @contextmanager
 def open_collection(path: Path) -> Iterator[Collection]:
-    """Open a copy of a collection, leaving the file itself untouched.
-
-    Raises
-    ------
-    ReviewLogError
-        If the file holds no collection, or a damaged one, or one beyond the limits; also for
-        reads within the block.
-    """
+    """Open a copy of a collection, leaving the file itself untouched."""
     source = str(path)
     with (
         collection_copy(path) as copy,
@@ -381,13 +318,7 @@ def _require_anki(source: str, connection: sqlite3.Connection) -> None:
 
 
 def _whole(value: Any) -> int:
-    """Return a whole number of at most 64 bits.
-
-    Raises
-    ------
-    ValueError
-        If the value is anything else.
-    """
+    """Return a whole number of at most 64 bits."""
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 64 bits")
     return value

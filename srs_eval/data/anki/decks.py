@@ -13,14 +13,8 @@ _NUMBER_BITS = 64
 def preset_of_deck(kind: bytes) -> int | None:
     """Find the preset in the column ``kind`` of Anki's table of decks.
 
-    Returns
-    -------
-    int or None
-        None for a filtered deck, which has none, and for what cannot be read.
-
-    References
-    ----------
-    ``proto/anki/decks.proto`` in ankitects/anki: ``KindContainer.normal.config_id``.
+    None for a filtered deck, which has none, and for what cannot be read. It is
+    ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
 
     Examples
     --------

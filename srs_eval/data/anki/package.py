@@ -19,7 +19,7 @@ from typing import IO
 
 import zstandard
 
-from srs_eval.data.files import existing
+from srs_eval.data.files import existing_path
 from srs_eval.data.temporary import temporary_folder
 from srs_eval.errors import ReviewLogError
 
@@ -46,37 +46,19 @@ _FETCH_AGAIN = "Copy or download the file again, or export it again in Anki (Fil
 
 @dataclass(frozen=True, slots=True)
 class CollectionCopy:
-    """A copied collection.
+    """A copied collection."""
 
-    Attributes
-    ----------
-    database : Path
-        Its SQLite file.
-    member : str or None
-        Its name inside the package; None if it was not in a package.
-    has_meta : bool
-        Whether the package says its version, as packages do since Anki 2.1.50.
-    """
-
-    database: Path
-    member: str | None
-    has_meta: bool = False
+    database: Path  # Its SQLite file
+    member: str | None  # Its name inside the package; None if it was not in a package
+    has_meta: bool = False  # Whether the package says its version, as packages do since Anki 2.1.50
 
 
 @contextmanager
 def collection_copy(path: Path) -> Iterator[CollectionCopy]:
     """Copy or unpack a collection into a temporary folder that is removed afterwards.
 
-    Parameters
-    ----------
-    path : Path
-        A collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
-        ``.colpkg``). What counts is what is in the file, not how its name ends.
-
-    Raises
-    ------
-    ReviewLogError
-        If there is no such file, or it holds no collection that can be taken out.
+    `path` is a collection (``.anki2``, ``.anki21``, ``.anki21b``) or package (``.apkg``,
+    ``.colpkg``). What counts is what is in the file, not how its name ends.
     """
     with temporary_folder() as folder:
         try:
@@ -95,7 +77,7 @@ def _cannot_copy(path: Path, error: OSError) -> ReviewLogError:
 
 def _take_out(path: Path, database: Path) -> CollectionCopy:
     """Write the collection in the package `path` to `database`."""
-    if existing(path).is_dir():
+    if existing_path(path).is_dir():
         raise ReviewLogError(str(path), ["is a folder, not an Anki file"], _files_in(path))
     # Beside the file a link points to, because that is where SQLite keeps its logs.
     path = path.resolve()
@@ -174,10 +156,7 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
 def _unpack(path: Path, file: IO[bytes], database: Path) -> tuple[str, bool]:
     """Write the newest collection of a package to `database`.
 
-    Returns
-    -------
-    (str, bool)
-        The name of the member, and whether the package says its version.
+    Returns the name of the member, and whether the package says its version.
     """
     source = str(path)
     try:

@@ -23,43 +23,24 @@ INVALID = "invalid values"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows that are reviews, their states, and how many other rows there are of which kind.
+    """Rows that are reviews, their states, and how many other rows there are of which kind."""
 
-    Attributes
-    ----------
-    rows : int64 [k]
-        Row numbers into the review table, ascending.
-    state : int64 [k]
-        0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
-    left_out : mapping of str to int
-        Reasons that occur; with `rows` they account for every row.
-    """
-
-    rows: IntArray
-    state: IntArray
-    left_out: Mapping[str, int]
+    rows: IntArray  # [k]: Row numbers into the review table, ascending
+    state: IntArray  # [k]: 0 new, 1 learning, 2 review, 3 relearning, 4 filtered
+    left_out: Mapping[str, int]  # Reasons that occur; with `rows` they account for every row
 
 
 def select_reviews(revlog: Revlog, valid: BoolArray) -> Selection:
-    """Choose the rows that are reviews by the rules of the public data set.
+    """Choose the `valid` rows that are reviews by the rules of the public data set.
 
-    Kept are answers that count for scheduling: a button was pressed, and not in a filtered
-    deck that leaves the schedule alone. Of each card only what follows its last learning
-    start is kept: the last learning step whose row before is of another kind. A reset in
-    between begins a card anew even in the middle of its learning steps, as it does in Anki's
-    own optimizer; the data set overlooks it there. Cards that were never in learning have
-    lost their beginning and are left out.
+    Kept are answers that count for scheduling: a button was pressed, and not in a filtered deck
+    that leaves the schedule alone. Of each card only what follows its last learning start is kept:
+    the last learning step whose row before is of another kind. A reset in between begins a card
+    anew even in the middle of its learning steps, as it does in Anki's own optimizer; the data set
+    overlooks it there. Cards that were never in learning have lost their beginning and are left
+    out.
 
-    Parameters
-    ----------
-    revlog : Revlog
-        The whole table, in time order.
-    valid : bool [n]
-        Rows that may be used.
-
-    References
-    ----------
-    ``build_parquet.py`` of open-spaced-repetition/anki-revlogs-dataset-builder and
+    After ``build_parquet.py`` of open-spaced-repetition/anki-revlogs-dataset-builder and
     ``reviews_for_fsrs`` in Anki's ``rslib/src/scheduler/fsrs/params.rs``.
     """
     by_hand = valid & (revlog.type == MANUAL)
@@ -94,11 +75,8 @@ _BEFORE, _NEVER = -1, -2
 def _position(revlog: Revlog, counted: BoolArray, reset: BoolArray) -> IntArray:
     """Rows since the card's last learning start, 0 at the start itself.
 
-    Returns
-    -------
-    int64 [n]
-        _BEFORE for rows before the start, _NEVER for rows of cards without one and for rows
-        that are not counted.
+    _BEFORE for rows before the start, _NEVER for rows of cards without one and for rows that are
+    not counted.
     """
     events = np.flatnonzero(counted | reset)
     events = events[np.argsort(revlog.cid[events], kind="stable")]

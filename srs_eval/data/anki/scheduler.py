@@ -34,18 +34,10 @@ _RELEARNING_OF_1 = "type = 2 and queue in (1, 3)"
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """The version that answers are read as.
+    """The version that answers are read as."""
 
-    Attributes
-    ----------
-    version : {1, 2}
-        2 stands for version 3 too, which has the same buttons.
-    reason : str
-        What it was decided by.
-    """
-
-    version: Version
-    reason: str
+    version: Version  # {1, 2}: 2 stands for version 3 too, which has the same buttons
+    reason: str  # What it was decided by
 
     def __str__(self) -> str:
         """Write it the way it is printed."""
@@ -63,23 +55,7 @@ class Scheduler:
 def decide_scheduler(
     collection: Collection, revlog: Revlog, settings: Mapping[str, Any], option: VersionOption
 ) -> Scheduler:
-    """Decide under which version the answers were given.
-
-    Parameters
-    ----------
-    revlog : Revlog
-        The review table as it is stored.
-    settings : mapping of str to object
-        Settings of the collection.
-    option : {"auto", 1, 2}
-        The version, if the person says so.
-
-    Raises
-    ------
-    ReviewLogError
-        If parts of the file contradict each other and it matters; or if the setting is no known
-        version.
-    """
+    """Decide under which version the answers were given, unless the `option` says so."""
     if option != "auto":
         return Scheduler(option, f"data.scheduler={option}")
     setting = settings.get("schedVer", 1)
@@ -98,27 +74,15 @@ def decide_scheduler(
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What speaks for either version.
+    """What speaks for either version."""
 
-    Attributes
-    ----------
-    stated : {1, 2}
-        The setting ``schedVer``.
-    packed : {1, 2} or None
-        What the packing says: the first exporter wrote ``collection.anki21`` for version 2 only.
-    packing : str
-        How the file is packed, in words.
-    fresh : bool
-        Whether the setting may be that of a fresh collection.
-    rows : mapping of int to list of str
-        What answers and cards say for either version, in words.
-    """
-
-    stated: Version
+    stated: Version  # {1, 2}: The setting ``schedVer``
+    # {1, 2} or None: What the packing says: the first exporter wrote ``collection.anki21`` for
+    # version 2 only
     packed: Version | None
-    packing: str
-    fresh: bool
-    rows: Mapping[Version, list[str]]
+    packing: str  # How the file is packed, in words
+    fresh: bool  # Whether the setting may be that of a fresh collection
+    rows: Mapping[Version, list[str]]  # What answers and cards say for either version, in words
 
     @classmethod
     def gather(
@@ -172,10 +136,7 @@ class _Evidence:
 def _packing(collection: Collection) -> tuple[Version | None, str, bool]:
     """Return the evidence in the format of a package.
 
-    Returns
-    -------
-    ({1, 2} or None, str, bool)
-        The version; how it is packed; whether the settings may be those of a fresh collection.
+    That is the version; how it is packed; whether the settings may be those of a fresh collection.
     """
     suffix = PurePath(collection.source).suffix.lower()
     if collection.member is None:

@@ -25,22 +25,13 @@ _SHORTEST_MS, _LONGEST_MS = 400.0, 60_000.0
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """How well each card is remembered, given all there is to know before its review.
+    """How well each card is remembered, given all there is to know before its review."""
 
-    Attributes
-    ----------
-    truth : float64 [n]
-        Probability of any rating but Again.
-    remembered, odds : float64 [n]
-        Share of the forgetting curve left, without abilities, guesses and slips; its log-odds.
-    ease : float64 [n]
-        Log-odds of recall without what the day, the session and the cohort add.
-    """
-
-    truth: FloatArray
+    truth: FloatArray  # [n]: Probability of any rating but Again
+    # [n]: Share of the forgetting curve left, without abilities, guesses and slips; its log-odds
     remembered: FloatArray
     odds: FloatArray
-    ease: FloatArray
+    ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
 
 
 def recall_of(cards: Cards, moment: Moment, learner: Learner, calendar: Calendar) -> Recall:

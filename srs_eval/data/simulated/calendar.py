@@ -37,40 +37,25 @@ class Calendar:
 
     Cards introduced together, in the first or second half of a day, are a cohort: those of day
     d have the numbers 2 d and 2 d + 1.
-
-    Attributes
-    ----------
-    day_of_slot : int64 [slots]
-        Days with study, ascending.
-    slot_from_day : int64 [days + 1]
-        First slot on or after each day; `slots` where there is none.
-    ability, log_time : float64 [slots, cells]
-        What each moment of a session adds to the log-odds of recall, and to log time.
-    start, session : float64 [days], float
-        Seconds between the user's day change and the beginning of study, and the seconds it
-        takes without the pause.
-    pause : float64 [days]
-        Seconds between the two sittings of a day, 0 if there is one.
-    arrivals : float64 [slots]
-        Share of the new cards that come up to and including each slot.
-    deck_of_cohort : int64 [cohorts]
-    deck_begins, deck_width : float64 [slots, decks]
-        The part of a session in which each deck is studied, as shares of the session.
-    keys : uint64 [3]
-        Of hashed effects: of cohorts on recall, of cohorts on the order, of cards on time.
     """
 
-    day_of_slot: IntArray
+    day_of_slot: IntArray  # [slots]: Days with study, ascending
+    # [days + 1]: First slot on or after each day; `slots` where there is none
     slot_from_day: IntArray
+    # [slots, cells]: What each moment of a session adds to the log-odds of recall, and to log time
     ability: FloatArray
     log_time: FloatArray
+    # [days], float: Seconds between the user's day change and the beginning of study, and the
+    # seconds it takes without the pause
     start: FloatArray
     session: float
-    pause: FloatArray
-    arrivals: FloatArray
-    deck_of_cohort: IntArray
+    pause: FloatArray  # [days]: Seconds between the two sittings of a day, 0 if there is one
+    arrivals: FloatArray  # [slots]: Share of the new cards that come up to and including each slot
+    deck_of_cohort: IntArray  # [cohorts]
+    # [slots, decks]: The part of a session in which each deck is studied, as shares of the session
     deck_begins: FloatArray
     deck_width: FloatArray
+    # [3]: Of hashed effects: of cohorts on recall, of cohorts on the order, of cards on time
     keys: NDArray[np.uint64]
 
     def moment(self, day: IntArray, second: FloatArray) -> Moment:
@@ -181,10 +166,7 @@ def _decks(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Draw the deck of each cohort; a deck's part of a session follows from its cards so far.
 
-    Returns
-    -------
-    deck_of_cohort, deck_begins, deck_width
-        As in `Calendar`.
+    Returns `deck_of_cohort`, `deck_begins` and `deck_width` of `Calendar`.
     """
     change = np.cumsum(rng.random(days) < 1 / _DECK_DAYS)
     in_use = rng.integers(0, decks, change[-1] + 1)[change]

@@ -27,38 +27,28 @@ class Cards:
     """Cards about to be reviewed for the k-th time; every column has one entry per card.
 
     As all are at their k-th review, either all of them are new or none is.
-
-    Attributes
-    ----------
-    card, state, day, second
-        Of the review to come, as in `Answers`.
-    cohort
-        Cards introduced in the same half of a day, numbered as in `Calendar`.
-    last_day, answered
-        Day of the review before (`NEVER` if none), and second its answer was given.
-    steps_left, steps_today, lapses
-        Same-day repetitions still to do and done, and how often it was forgotten.
-    difficulty, growth, slowness, stability
-        The truth: 1 to 10 and fixed, a multiplier of stability gains, what is added to the log
-        time of answers, and days (while new, a multiplier of the person's first stability).
-    believed_stability, believed_difficulty
-        What the app believes.
     """
 
+    # Of the review to come, as in `Answers`
     card: IntArray
-    cohort: IntArray
+    cohort: IntArray  # Cards introduced in the same half of a day, numbered as in `Calendar`
     state: IntArray
     day: IntArray
     second: FloatArray
+    # Day of the review before (`NEVER` if none), and second its answer was given
     last_day: IntArray
     answered: FloatArray
+    # Same-day repetitions still to do and done, and how often it was forgotten
     steps_left: IntArray
     steps_today: IntArray
     lapses: IntArray
+    # The truth: 1 to 10 and fixed, a multiplier of stability gains, what is added to the log time
+    # of answers, and days (while new, a multiplier of the person's first stability)
     difficulty: FloatArray
     growth: FloatArray
     slowness: FloatArray
     stability: FloatArray
+    # What the app believes
     believed_stability: FloatArray
     believed_difficulty: FloatArray
 

@@ -30,82 +30,42 @@ _FIRST_STABILITY = np.array([0.35, 1.3, 2.6, 9.0])
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """One simulated person.
+    """One simulated person."""
 
-    Attributes
-    ----------
-    population : Population
-        What they were drawn from, with the effects that are the same for all.
-    later_reviews : int
-        Reviews made on a later day than the card's review before.
-    life_days : int
-        Days between the first and the last chance to study.
-    app : App
-        What schedules their cards.
-    memory : Memory
-        How they remember.
-    level : float
-        What is added to their log-odds of recall, always.
-    slow_ability, daily_ability, session_ability : float
-        Spread of the log-odds of recall over weeks, from day to day, and within a session.
-    trend : float
-        Change of log-odds of recall over the whole life.
-    card_stability, card_growth, card_difficulty : float
-        Spread of cards: of log stability at first, of log growth, and of difficulty.
-    first_level : float
-        Log-odds of knowing a new card of middling difficulty.
-    hard_habit, easy_habit : float
-        Log-odds of pressing Hard or Easy after a middling recall.
-    learning_steps, relearning_steps : int
-        Repetitions on the same day after a new card, and after forgetting.
-    study_chances : pair of float
-        Chance to study on the day after one with study, and after one without.
-    promptness : float
-        Share of due cards done on a day with study.
-    sitting_share : float
-        Share of days with a second sitting.
-    decks : int
-        How many decks their cards are in.
-    leech_lapses : int
-        A card forgotten this often is given up.
-    answer_ms : float
-        Median time to answer, in milliseconds.
-    """
-
-    population: Population
-    later_reviews: int
-    life_days: int
-    app: App
-    memory: Memory
-    level: float
+    population: Population  # What they were drawn from, with the effects that are the same for all
+    later_reviews: int  # Reviews made on a later day than the card's review before
+    life_days: int  # Days between the first and the last chance to study
+    app: App  # What schedules their cards
+    memory: Memory  # How they remember
+    level: float  # What is added to their log-odds of recall, always
+    # Spread of the log-odds of recall over weeks, from day to day, and within a session
     slow_ability: float
     daily_ability: float
     session_ability: float
-    trend: float
+    trend: float  # Change of log-odds of recall over the whole life
+    # Spread of cards: of log stability at first, of log growth, and of difficulty
     card_stability: float
     card_growth: float
     card_difficulty: float
-    first_level: float
+    first_level: float  # Log-odds of knowing a new card of middling difficulty
+    # Log-odds of pressing Hard or Easy after a middling recall
     hard_habit: float
     easy_habit: float
+    # Repetitions on the same day after a new card, and after forgetting
     learning_steps: int
     relearning_steps: int
-    study_chances: Pair
-    promptness: float
-    sitting_share: float
-    decks: int
-    leech_lapses: int
-    answer_ms: float
+    study_chances: Pair  # Chance to study on the day after one with study, and after one without
+    promptness: float  # Share of due cards done on a day with study
+    sitting_share: float  # Share of days with a second sitting
+    decks: int  # How many decks their cards are in
+    leech_lapses: int  # A card forgotten this often is given up
+    answer_ms: float  # Median time to answer, in milliseconds
 
 
 def published_size(share: FloatArray | float) -> FloatArray:
-    """Return the quantile of scored reviews per user.
+    """Return the quantile of scored reviews per user, at a share in [0, 1].
 
     Interpolates the published percentiles (`_SIZES`) in logarithms.
-
-    Parameters
-    ----------
-    share : float or float64 [n], in [0, 1]
 
     Examples
     --------
@@ -121,12 +81,8 @@ def draw_later_reviews(
 ) -> int:
     """Draw how many reviews on later days a user makes: the first draw of every user.
 
-    Parameters
-    ----------
-    size_scale : float
-        1 for the published sizes, 0.1 for a tenth of them.
-    max_reviews : int, optional
-        Rows wanted of the log; a log so long has about 0.6 times as many such reviews.
+    A `size_scale` of 0.1 is for a tenth of the published sizes. A log of `max_reviews` rows has
+    about 0.6 times as many such reviews.
     """
     scored = size_scale * float(published_size(rng.random()))
     reviews = max(_FEWEST_REVIEWS, round(scored / _SCORED_SHARE / _KEPT_SHARE))

@@ -38,14 +38,10 @@ class Answers:
 def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
     """Simulate one user until they have made their reviews.
 
-    Cards do not influence one another, so they are simulated in groups until there are
-    enough reviews; then the log ends with the last review that was asked for.
-
-    Returns
-    -------
-    Answers
-        In the order the questions were shown, with exactly ``learner.later_reviews``
-        reviews on a later day than the one before. Days and cards count from 0.
+    Cards do not influence one another, so they are simulated in groups until there are enough
+    reviews; then the log ends with the last review that was asked for. Answers are in the order the
+    questions were shown, with exactly ``learner.later_reviews`` reviews on a later day than the one
+    before. Days and cards count from 0.
     """
     calendar = draw_calendar(learner, rng)
     waves: list[Answers] = []

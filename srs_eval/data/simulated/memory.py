@@ -20,63 +20,38 @@ _AGAIN, _HARD, _EASY = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How one person remembers; the same for all of their cards.
+    """How one person remembers; the same for all of their cards."""
 
-    Attributes
-    ----------
-    first_stability : float64 [4]
-        Days until recall falls to 0.9, after a first Again, Hard, Good, Easy.
-    growth, saturation, spacing : float
-        How much a recall lengthens stability, how that falls off as stability grows, and
-        how it gains from waiting.
-    hard_share, easy_share : float
-        Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings.
-    relapse, relapse_power, relapse_spacing : float
-        Size of stability after forgetting, its power of the stability lost, and its gain
-        from waiting.
-    shape : float
-        Exponent of the stretched-exponential forgetting curve, below 1.
-    guess, slip : float
-        Chance to answer without remembering, and to fail although remembering.
-    step_level : float
-        Log-odds of recall ten minutes after an answer, for a stability of three days.
-    """
-
+    # [4]: Days until recall falls to 0.9, after a first Again, Hard, Good, Easy
     first_stability: FloatArray
+    # How much a recall lengthens stability, how that falls off as stability grows, and how it gains
+    # from waiting
     growth: float
     saturation: float
     spacing: float
+    # Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings
     hard_share: float
     easy_share: float
+    # Size of stability after forgetting, its power of the stability lost, and its gain from waiting
     relapse: float
     relapse_power: float
     relapse_spacing: float
-    shape: float
+    shape: float  # Exponent of the stretched-exponential forgetting curve, below 1
+    # Chance to answer without remembering, and to fail although remembering
     guess: float
     slip: float
+    # Log-odds of recall ten minutes after an answer, for a stability of three days
     step_level: float
 
 
 def retrievability(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
-    """Remembered share after some days: a stretched exponential through 0.9 at stability.
-
-    Examples
-    --------
-    >>> retrievability(np.array([0.0, 5.0]), np.array([5.0, 5.0]), 0.7).round(3).tolist()
-    [1.0, 0.9]
-    """
+    """Remembered share after some days: a stretched exponential through 0.9 at stability."""
     result: FloatArray = np.exp(np.log(_TARGET) * (days / stability) ** shape)
     return result
 
 
 def log_odds(probability: FloatArray) -> FloatArray:
-    """Log-odds of a probability, kept finite near 0 and 1.
-
-    Examples
-    --------
-    >>> log_odds(np.array([0.5])).tolist()
-    [0.0]
-    """
+    """Log-odds of a probability, kept finite near 0 and 1."""
     inside = probability.clip(1e-6, 1 - 1e-6)
     result: FloatArray = np.log(inside / (1 - inside))
     return result
@@ -91,12 +66,7 @@ def step_odds(memory: Memory, seconds: FloatArray, stability: FloatArray) -> Flo
 
 
 def answer_probability(memory: Memory, odds: FloatArray) -> FloatArray:
-    """Probability of a right answer: remembering, but for guesses and slips.
-
-    Returns
-    -------
-    float64 [n], in (guess, 1 - slip)
-    """
+    """Probability of a right answer, in (guess, 1 - slip): memory but for guesses and slips."""
     result: FloatArray = memory.guess + (1 - memory.guess - memory.slip) / (1 + np.exp(-odds))
     return result
 
@@ -132,11 +102,5 @@ def after_step(stability: FloatArray, rating: IntArray, effect: tuple[float, flo
 
 
 def bounded(stability: FloatArray) -> FloatArray:
-    """Keep stability between half an hour and a hundred years.
-
-    Examples
-    --------
-    >>> bounded(np.array([0.0, 1e9])).tolist()
-    [0.02, 36500.0]
-    """
+    """Keep stability between half an hour and a hundred years."""
     return stability.clip(_LEAST_STABILITY, _MOST_STABILITY)

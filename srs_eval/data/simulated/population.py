@@ -17,94 +17,53 @@ class Population:
     """Distributions of what differs between people, and effects that are the same for all.
 
     A spread is a pair: median over people, and standard deviation of its logarithm.
-
-    Attributes
-    ----------
-    life_days : float
-        Typical days of a log with 15,000 reviews on later days.
-    study_chances : callable
-        Draw the chances to study on the day after one with study, and after one without.
-    breaks : callable
-        Draw the first days and the lengths of breaks, for a life of so many days.
-    burst : float
-        Spread of the log number of new cards, over days.
-    review_seconds : float, optional
-        Time of study per review; None for one hour per day whatever is due.
-    sitting_share : Pair
-        Bounds of the share of days with a second sitting.
-    decks : float
-        Mean number of decks.
-    deck_order, cohort_order : float
-        Share of reviews made deck by deck, and of those beside their cohort within the deck.
-    level : tuple of 3 float
-        Mean, standard deviation and least value of what is added to the log-odds of recall.
-    first_level : float
-        Mean of the log-odds of knowing a new card.
-    slow, daily, session : Pair
-        Spreads of ability over weeks, from day to day, and within a session.
-    trend, cohort : float
-        Spread of ability over the life, and of a cohort on one day.
-    card_odds : float
-        Log-odds of recall that a card one standard deviation more difficult loses.
-    card_stability : float
-        Spread of the log of cards' first stability.
-    shape, guess : Pair
-        Bounds of the exponent of the forgetting curve, and of the chance to guess.
-    step_effect : Pair
-        Factors of stability at a recall on the same day, and at forgetting.
-    hard, easy, easy_at_first : float
-        Typical log-odds of Hard and Easy, and what a first review adds to those of Easy.
-    learning_steps, relearning_steps : tuple of int
-        Equally likely numbers of repetitions on the same day.
-    answer_ms : Pair
-        Spread of the time of a typical answer.
-    slower : float64 [4]
-        Log time of Again, Hard, Good and Easy, against Good.
-    noise, interrupted : float
-        Spread of log time between answers, and share of answers that take three times as long.
-    card_time : Pair
-        Log time per standard deviation of the difficulty of a card, and of its own.
-    ease_time : float
-        Log time per log-odds of recall.
-    state_time : float64 [4]
-        Log time of reviews by state: new, learning, review and relearning.
-    daily_time, session_time : float
-        Spread of log time from day to day, and within a session.
     """
 
-    life_days: float
+    life_days: float  # Typical days of a log with 15,000 reviews on later days
+    # Draw the chances to study on the day after one with study, and after one without
     study_chances: Callable[[np.random.Generator], Pair]
+    # Draw the first days and the lengths of breaks, for a life of so many days
     breaks: Callable[[int, np.random.Generator], tuple[IntArray, IntArray]]
-    burst: float
+    burst: float  # Spread of the log number of new cards, over days
+    # Time of study per review; None for one hour per day whatever is due
     review_seconds: float | None
-    sitting_share: Pair
-    decks: float
+    sitting_share: Pair  # Bounds of the share of days with a second sitting
+    decks: float  # Mean number of decks
+    # Share of reviews made deck by deck, and of those beside their cohort within the deck
     deck_order: float
     cohort_order: float
+    # Mean, standard deviation and least value of what is added to the log-odds of recall
     level: tuple[float, float, float]
-    first_level: float
+    first_level: float  # Mean of the log-odds of knowing a new card
+    # Spreads of ability over weeks, from day to day, and within a session
     slow: Pair
     daily: Pair
     session: Pair
+    # Spread of ability over the life, and of a cohort on one day
     trend: float
     cohort: float
-    card_odds: float
-    card_stability: float
-    shape: Pair
-    step_effect: Pair
-    guess: Pair
+    card_odds: float  # Log-odds of recall that a card one standard deviation more difficult loses
+    card_stability: float  # Spread of the log of cards' first stability
+    shape: Pair  # Bounds of the exponent of the forgetting curve
+    step_effect: Pair  # Factors of stability at a recall on the same day, and at forgetting
+    guess: Pair  # Bounds of the chance to guess
+    # Typical log-odds of Hard and Easy, and what a first review adds to those of Easy
     hard: float
     easy: float
     easy_at_first: float
+    # Equally likely numbers of repetitions on the same day
     learning_steps: tuple[int, ...]
     relearning_steps: tuple[int, ...]
-    answer_ms: Pair
-    slower: FloatArray
+    answer_ms: Pair  # Spread of the time of a typical answer
+    slower: FloatArray  # [4]: Log time of Again, Hard, Good and Easy, against Good
+    # Spread of log time between answers, and share of answers that take three times as long
     noise: float
     interrupted: float
-    card_time: Pair
-    ease_time: float
+    card_time: Pair  # Log time per standard deviation of the difficulty of a card, and of its own
+    ease_time: float  # Log time per log-odds of recall
+    # [4]: Log time of reviews by state: new, learning, review and relearning
     state_time: FloatArray
+    # Spread of log time from day to day, and within a session
     daily_time: float
     session_time: float
 

@@ -30,20 +30,12 @@ _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """How one person's app is set.
+    """How one person's app is set."""
 
-    Attributes
-    ----------
-    desired_retention : float
-        Recall at which it asks for a card.
-    first_stability : float64 [4]
-        Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy.
-    growth, relapse : float
-        How much it believes a recall adds to stability, and forgetting leaves of it.
-    """
-
-    desired_retention: float
+    desired_retention: float  # Recall at which it asks for a card
+    # [4]: Days it believes recall takes to fall to 0.9, after a first Again, Hard, Good, Easy
     first_stability: FloatArray
+    # How much it believes a recall adds to stability, and forgetting leaves of it
     growth: float
     relapse: float
 
@@ -74,10 +66,8 @@ class App:
     def interval(self, stability: FloatArray, fuzz: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
 
-        Parameters
-        ----------
-        fuzz : float64 [n], in [0, 1)
-            Where in the 10 % around it the interval falls; intervals up to 2 days stay.
+        `fuzz`, in [0, 1), is where in the 10 % around it the interval falls; intervals up to 2 days
+        stay.
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
         spread = np.where(interval > 2.5, interval * (0.95 + 0.1 * fuzz), interval)

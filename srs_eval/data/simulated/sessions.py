@@ -20,10 +20,7 @@ _FIRST, _SECOND, _THIRD = (
 def session_walks(days: int, cells: int, length: float, rng: np.random.Generator) -> FloatArray:
     """Draw an autoregressive process of order 1 for each day, independent from day to day.
 
-    Returns
-    -------
-    float64 [days, cells]
-        Standard normal, with correlation ``exp(-k / length)`` between cells k apart.
+    [days, cells], standard normal, with correlation ``exp(-k / length)`` between cells k apart.
     """
     keep = np.exp(-1 / length)
     walks = rng.standard_normal((cells, days))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import rest_slow
+from golden_logs import log_of_all_histories
 
 from srs_eval.algorithms.neural.fitting import NetworkAlgorithm, recency
 from srs_eval.algorithms.neural.gru import Gru
@@ -65,33 +65,12 @@ def with_sines(algorithm: NetworkAlgorithm) -> NetworkModel:
     return NetworkModel(algorithm.network, sizes, (*first, *sines(n - len(first))))
 
 
-def log_of_all_histories(interval: str) -> Reviews:
-    """One user whose cards are the golden histories, their reviews shuffled into each other."""
-    histories = GOLDEN["histories"]
-    n = [len(history["rating"]) for history in histories]
-    card = np.repeat([history["id"] for history in histories], n)
-    nth = np.concatenate([np.arange(length) for length in n])
-    day = np.concatenate([history["elapsed_days"] for history in histories])
-    seconds = np.concatenate([history["elapsed_seconds"] for history in histories])
-    reviews = Reviews(
-        user=1,
-        card=card,
-        day=np.zeros(len(card), np.int64),
-        rating=np.concatenate([history["rating"] for history in histories]),
-        elapsed_days=np.where(nth == 0, -1, day),
-        elapsed=day.astype(float) if interval == "days" else seconds / 86400,
-        row=np.arange(len(card)),
-        duration_ms=1000.0 + (37 * nth) % 11 * 900,
-    )
-    return reviews.take(np.lexsort((np.random.default_rng(1).random(len(card)), nth)))
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_predictions_equal_the_reference(name: str) -> None:
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == name]
     algorithm = PUBLISHED[name]()
     model = with_sines(algorithm)
-    reviews = log_of_all_histories(golden["interval"])
+    reviews, _ = log_of_all_histories(GOLDEN, golden["interval"])
     p = model.predict(reviews, np.arange(len(reviews)))
     off = differences(golden, reviews, p)
     assert sum(map(len, off.values())) > 300
@@ -131,7 +110,7 @@ class TakesForNew(Nn17Network):
 
 def test_nn17_differs_from_the_reference_by_which_cards_are_new_in_a_batch_of_one() -> None:
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == "NN-17"]
-    reviews = log_of_all_histories(golden["interval"])
+    reviews, _ = log_of_all_histories(GOLDEN, golden["interval"])
     model = with_sines(Nn17())
     off = differences(golden, reviews, model.predict(reviews, np.arange(len(reviews))))
     largest = max(difference.max(initial=0.0) for difference in off.values())
@@ -310,7 +289,8 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm: NetworkAlgori
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", rest_slow(ALGORITHMS), ids=named)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=named)
 def test_a_network_learns_which_cards_are_always_forgotten(algorithm: NetworkAlgorithm) -> None:
     if isinstance(algorithm, Transformer):
         pytest.skip("a width of 2, and dropout")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import rest_slow
 
 from srs_eval.algorithms.neural.gru import Gru
 from srs_eval.algorithms.neural.gru_curves import GruCurves
@@ -63,7 +62,8 @@ def pretrained(algorithm: Any) -> Any:
     return algorithm.pretrain(users, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("algorithm", rest_slow(QUICK), ids=lambda algorithm: algorithm.name)
+@pytest.mark.slow
+@each
 def test_a_user_whom_the_weights_have_seen_is_skipped(algorithm: Any) -> None:
     learned = pretrained(algorithm)
     for reviews, rows in lessons(same_day=algorithm.same_day):

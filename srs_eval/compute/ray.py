@@ -1,0 +1,159 @@
+"""Users evaluated as tasks of a Ray cluster; the one module that knows of Ray."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.text.console import complain
+
+Result = TypeVar("Result")
+
+# Tasks under way or waiting for each core: what the driver has to hold.
+_AHEAD = 2
+_DIED = "its worker process died on every try (killed, out of memory, or its machine was lost)"
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """Evaluate chunks of users as tasks of a Ray cluster, which machines may join and leave.
+
+    All machines need the same code and the folder of the run at the same place.
+
+    Parameters
+    ----------
+    address : str, optional
+        A running cluster, such as ``auto`` or ``ray://head:10001``; None starts one here.
+    chunk : int, optional
+        Users of a chunk; by default a thousandth of all, at most 50.
+    retries : int
+        How often a chunk is evaluated again whose process or machine was lost.
+    cpus, gpus : float
+        What a chunk occupies of a machine.
+    """
+
+    address: str | None = None
+    chunk: int | None = None
+    retries: int = 3
+    cpus: float = 1
+    gpus: float = 0
+
+    def __post_init__(self) -> None:
+        check_chunk(self.chunk)
+        for name, least in (("retries", 0), ("cpus", 0), ("gpus", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"compute.{name}={getattr(self, name)}: at least {least}")
+
+    def map(
+        self, work: Work[Result], items: Sequence[Any], *, on_crash: OnCrash[Result], tick: Tick
+    ) -> Iterator[Result]:
+        """Yield the result of each item as it is done; `tick` is not called.
+
+        Raises
+        ------
+        SrsEvalError
+            If the cluster cannot be reached, or a machine has other code.
+        """
+        del tick
+        if not items:
+            return
+        ray = self._connected()
+        _check_machines(ray)
+        from ray.exceptions import RayError, RayTaskError
+
+        sent = ray.put(work)
+        task = ray.remote(_evaluate).options(
+            num_cpus=self.cpus, num_gpus=self.gpus, max_retries=self.retries
+        )
+        todo, under_way = deque(items), {}
+        try:
+            while todo or under_way:
+                cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go
+                while todo and len(under_way) < max(2, _AHEAD * cores):
+                    item = todo.popleft()
+                    under_way[task.remote(sent, item, str(Path.cwd()))] = item
+                ready, _ = ray.wait(list(under_way), num_returns=1, timeout=1)
+                for reference in ready:
+                    item = under_way.pop(reference)
+                    try:
+                        result = ray.get(reference)
+                    except RayTaskError as error:  # a fault of the program itself
+                        raise error.cause or error from error
+                    except RayError:
+                        result = on_crash(item, _DIED)
+                    del reference  # so that Ray forgets the result
+                    yield result
+        finally:
+            for reference in under_way:
+                ray.cancel(reference, force=True)
+
+    def _connected(self) -> Any:
+        """Connect to the cluster, or start one that only this machine can reach."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError("compute=ray needs Ray: pip install 'srs-eval[ray]'") from error
+        if not ray.is_initialized():
+            local = {} if self.address else {"include_dashboard": False}
+            local |= {} if self.address else {"_node_ip_address": "127.0.0.1"}
+            try:
+                ray.init(self.address, logging_level="ERROR", log_to_driver=False, **local)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                reason = str(error).partition("\n")[0]
+                raise SrsEvalError(f"compute.address={self.address}: {reason}") from error
+        return ray
+
+
+def _evaluate(work: Any, item: Any, folder: str) -> Any:
+    """Do the work for one item on whichever machine this is."""
+    os.chdir(folder)  # paths are relative to it
+    return work(item, lambda *_: None)
+
+
+def _check_machines(ray: Any) -> None:
+    """Refuse machines with other code, and report several kinds of processor."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    about = ray.remote(_machine)
+    told = ray.get(
+        [
+            about.options(
+                num_cpus=0,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
+            ).remote()
+            for node in nodes
+        ]
+    )
+    here, _ = _machine()
+    for node, (code, _) in zip(nodes, told, strict=True):
+        if code != here:
+            raise SrsEvalError(f"compute=ray: {node['NodeManagerAddress']} has other code")
+    processors = sorted({processor for _, processor in told})
+    if len(processors) > 1:
+        complain(f"several kinds of processor, which may differ in the last bit: {processors}")
+
+
+def _machine() -> tuple[str, str]:
+    """Return the digest of the code of srs_eval on a machine, and its processor."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest(), _processor()
+
+
+def _processor() -> str:
+    """Return the name of the processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()

@@ -1,0 +1,216 @@
+"""Review logs of any number of users: parquet files, and an index of whose rows lie where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from srs_eval.data.files import enough_memory, existing, parquet_file, readable_parquet
+from srs_eval.data.segments import SCHEMA, Segments
+from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.table_options import Columns, Duplicates, Reading
+from srs_eval.data.table_rows import read_user
+from srs_eval.data.times import TimeUnit
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import Reviews, User
+from srs_eval.place import Place, patiently
+
+INDEX = "_index.parquet"
+_KEY = b"srs_eval"
+_VERSION = 1
+_FILE = SCHEMA.names.index("file")
+_PREPARE = "Make it with `python -m srs_eval.prepare`, which writes the index last."
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PartitionedLogs:
+    """Review logs that ``python -m srs_eval.prepare`` has put in order.
+
+    A user is read with the row group that their rows lie in, which is kept for the next user.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder with `_index.parquet`; a path, or an address: ``s3://``, ``gs://``, ``abfss://`` or
+        ``hf://``.
+    users : int, str or sequence of either, optional
+        Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
+    sample : int, optional
+        How many of these users at most, chosen by a digest of their names.
+    time_unit, time_zone, day_start_hour, duplicates
+        As in `srs_eval.data.table.ReviewTable`; as they were for ``prepare`` if None.
+
+    Raises
+    ------
+    ConfigError
+        If an option has a value it cannot have.
+    """
+
+    path: str
+    choice: Choice
+    changed: Mapping[str, Any]
+
+    def __init__(
+        self,
+        path: str | Path,
+        users: Selection = None,
+        *,
+        sample: int | None = None,
+        time_unit: TimeUnit | None = None,
+        time_zone: str | None = None,
+        day_start_hour: float | None = None,
+        duplicates: Duplicates | None = None,
+    ) -> None:
+        given: dict[str, Any] = {
+            "time_unit": time_unit,
+            "time_zone": time_zone,
+            "day_start_hour": day_start_hour,
+            "duplicates": duplicates,
+        }
+        changed = {name: value for name, value in given.items() if value is not None}
+        replace(Reading(), **changed)  # which checks them
+        object.__setattr__(self, "path", Place.of(path).address)
+        object.__setattr__(self, "choice", Choice(users, sample))
+        object.__setattr__(self, "changed", changed)
+
+    @property
+    def name(self) -> str:
+        """Name of the folder."""
+        place = Place(self.path)
+        return place.name if place.is_remote else place.local.resolve().name
+
+    @property
+    def location(self) -> str:
+        """Address of the folder."""
+        return self.path
+
+    def users(self) -> Sequence[User]:
+        """Return the users, in the order in which they lie.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no index, or not the users asked for.
+        PlaceError
+            If an object store cannot be used.
+        """
+        _index.cache_clear()  # it may have been made again
+        return self.choice.among(self._index().segments.known)
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users."""
+        return self.choice.remarks(self._index().segments.known)
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user, the log cannot be used, or a file is not that of the index.
+        PlaceError
+            If an object store cannot be used.
+        """
+        with enough_memory(self.path):
+            index = self._index()
+            reading = replace(index.reading, **self.changed)
+            return read_user(user, index.segments, index.columns, reading)
+
+    def _index(self) -> Index:
+        return _index(Place(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The index of a folder of logs.
+
+    Attributes
+    ----------
+    segments : Segments
+        Which rows are whose.
+    columns : Columns
+        Names of the columns.
+    reading : Reading
+        How to read them.
+    """
+
+    segments: Segments
+    columns: Columns
+    reading: Reading
+
+
+def write_index(
+    folder: Place, found: Iterable[pa.Table], columns: Columns, reading: Reading
+) -> None:
+    """Write the index of a folder, with which its logs become readable.
+
+    Parameters
+    ----------
+    found : iterable of Table
+        Segments of each row group, in order.
+    columns : Columns
+        Names of the columns.
+    reading : Reading
+        How to read them.
+    """
+    about = {"version": _VERSION, "columns": asdict(columns), "reading": asdict(reading)}
+    schema = SCHEMA.with_metadata({_KEY: json.dumps(about).encode()})
+    form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+    with (folder / INDEX).writing() as path, pq.ParquetWriter(path, schema, **form) as writer:
+        for table in found:
+            below = [_relative(name, folder) for name in table["file"].to_pylist()]
+            table = table.set_column(_FILE, "file", pa.array(below, pa.string()))
+            writer.write_table(table.cast(schema))
+
+
+def _relative(address: str, folder: Place) -> str:
+    """Return the address of a file relative to its folder."""
+    return address.removeprefix(folder.address).lstrip("/\\").replace("\\", "/")
+
+
+@lru_cache(maxsize=1)
+def _index(folder: Place) -> Index:
+    """Read the index of a folder; the last one is kept in memory."""
+    if existing(folder).kind() != "folder":
+        raise ReviewLogError(str(folder), ["expected a folder of partitioned logs"], _PREPARE)
+    place = folder / INDEX
+    if not place.exists():
+        raise ReviewLogError(str(folder), [f"there is no {INDEX} in it"], _PREPARE)
+
+    def read() -> pa.Table:
+        with parquet_file(place) as file, readable_parquet(place):
+            return file.read()
+
+    table = patiently(read)
+    try:
+        about = json.loads((table.schema.metadata or {})[_KEY])
+        if about["version"] != _VERSION or not _is_plausible(table):
+            raise ValueError
+        columns, reading = Columns(**about["columns"]), Reading(**about["reading"])
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        what = "it is not an index that this release of srs_eval can read"
+        raise ReviewLogError(str(place), [what], _PREPARE) from error
+    addresses = pc.binary_join_element_wise(str(folder), table["file"], "/")
+    table = table.set_column(_FILE, "file", addresses)
+    used = columns.in_use().values()
+    return Index(Segments.arranged(str(folder), str(columns.user), used, table), columns, reading)
+
+
+def _is_plausible(table: pa.Table) -> bool:
+    """Whether an index has the columns of one, and refers to files in its folder."""
+    if not table.schema.remove_metadata().equals(SCHEMA) or not len(table):
+        return False
+    names = table["file"].unique().to_pylist()
+    return (
+        all(column.null_count == 0 for column in table.columns)
+        and all(pc.min(table[name]).as_py() >= 0 for name in ("row_group", "offset", "rows"))
+        and not any(".." in name.split("/") or name.startswith("/") for name in names)
+    )

@@ -1,0 +1,362 @@
+"""Sort the rows of any table of reviews by user, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from srs_eval.data.by_user import coded_users, user_named
+from srs_eval.data.files import check_columns, csv_chunks, existing, parquet_file, readable_parquet
+from srs_eval.data.partitioned import INDEX, write_index
+from srs_eval.data.segments import find_segments
+from srs_eval.data.selection import KnownUsers
+from srs_eval.data.table import ReviewTable, is_pattern, table_files
+from srs_eval.data.table_options import Columns
+from srs_eval.data.table_rows import HINT, columns_needed
+from srs_eval.data.temporary import temporary_folder
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import IntArray, User
+from srs_eval.place import Entry, Place, patiently
+
+_CHUNK_ROWS = 500_000
+_GROUP_ROWS = 100_000
+_PART_ROWS = 5_000_000
+_ORDER = "number"
+_TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What `prepare` has written: how many users, rows and parts."""
+
+    users: int
+    rows: int
+    parts: int
+
+
+def prepare(
+    source: ReviewTable,
+    out: Place,
+    *,
+    renamed: Callable[[User], str] = str,
+    memory: str = "2GB",
+) -> Prepared:
+    """Write the rows of a table in order of users, in the order of the table within a user.
+
+    Parameters
+    ----------
+    source : ReviewTable
+        The table. Where its folder is `out` itself, no row is written, only the index.
+    out : Place
+        Folder for ``bucket=0000/part.parquet`` and so on, and the index, which comes last.
+    renamed : callable
+        Returns the name to write in place of a user's.
+    memory : str
+        What DuckDB may take, such as ``2GB``; beyond that it uses temporary files.
+
+    Raises
+    ------
+    ConfigError
+        If DuckDB is not installed, or does not understand `memory`.
+    ReviewLogError
+        If the table cannot be read, or `out` has other files.
+    PlaceError
+        If an object store cannot be used.
+    """
+    if Place.of(source.path) == out:
+        return _index_only(source, out)
+    _check_empty(out)
+    files = _files(source)
+    names = _nouns(source.columns)
+    with temporary_folder() as folder:
+        connection = _connected(folder, memory)
+        try:
+            _stage(connection, files, source.columns, names)
+            users = _choose(connection, source, renamed)
+            parts = _parts(_in_order(connection, users, list(names)), out)
+            found = [segments for part in parts for segments in part]
+        finally:
+            connection.close()
+    _remove_leftovers(out, {name for table in found for name in table["file"].to_pylist()})
+    nouns: dict[str, Any] = dict.fromkeys(each.name for each in fields(Columns))
+    columns = Columns(**{**nouns, **{noun: noun for noun in names}, "user": "user"})
+    write_index(out, found, columns, source.reading)
+    rows = sum(int(np.sum(table["rows"].to_numpy())) for table in found)
+    return Prepared(len(users), rows, len({table["file"][0].as_py() for table in found}))
+
+
+def _index_only(source: ReviewTable, out: Place) -> Prepared:
+    """Write the index of parquet files that a warehouse has written in order of users."""
+    if source.columns.user is None:
+        raise ConfigError("data.columns.user is missing: the column with the users")
+    files = [
+        entry
+        for entry in out.files(recursive=True)
+        if entry.place.suffix == ".parquet" and entry.place.name != INDEX
+    ]
+    if not files:
+        raise ReviewLogError(str(out), ["there are no parquet files in this folder"])
+    with parquet_file(files[0].place) as file:
+        present = file.schema_arrow.names
+    check_columns(str(files[0].place), present, columns_needed(source.columns), hint=HINT)
+    found = list(find_segments(files, source.columns.user))
+    users = pd.concat([table["user"].to_pandas() for table in found])
+    groups, distinct = len(found), users.nunique()
+    if len(users) > 2 * (distinct + groups):
+        what = f"the rows of the {distinct:,} users are in {len(users):,} places"
+        hint = "Sort the table by user and time, or give another folder as out=FOLDER."
+        raise ReviewLogError(str(out), [what], hint)
+    write_index(out, found, source.columns, source.reading)
+    rows = sum(int(np.sum(table["rows"].to_numpy())) for table in found)
+    return Prepared(distinct, rows, len(files))
+
+
+def _check_empty(out: Place) -> None:
+    """Refuse a folder with files other than those that an interrupted call has left."""
+    names = [entry.place.address.removeprefix(out.address) for entry in out.files(recursive=True)]
+    hint = "Name a new folder, or remove this one."
+    if any(name.endswith(INDEX) for name in names):
+        raise ReviewLogError(str(out), ["the folder has an index already"], hint)
+    other = [name for name in names if not name.endswith("part.parquet")]
+    if other or out.kind() == "file":
+        raise ReviewLogError(
+            str(out), [f"is not an empty folder: {(other or ['a file'])[0]}"], hint
+        )
+
+
+def _remove_leftovers(out: Place, written: set[str]) -> None:
+    for entry in out.files(recursive=True):
+        if entry.place.address not in written:
+            entry.place.remove()
+
+
+def _files(source: ReviewTable) -> Sequence[Place]:
+    place = Place.of(source.path)
+    if not is_pattern(place) and existing(place).kind() == "file":
+        return [place]
+    return [entry.place for entry in table_files(place)]
+
+
+def _nouns(columns: Columns) -> Mapping[str, str]:
+    """Return the name in the table of each column that is written."""
+    used = columns.in_use()
+    return used if columns.user is None else {**used, "user": columns.user}
+
+
+def _connected(folder: Path, memory: str) -> Any:
+    """Open a database in temporary files."""
+    try:
+        duckdb = import_module("duckdb")
+    except ImportError as error:
+        message = "needs the package duckdb: run `pip install 'srs-eval[prepare]'`"
+        raise ConfigError(message) from error
+    config = {
+        "memory_limit": memory,
+        "temp_directory": str(folder / "spilled"),
+        "autoinstall_known_extensions": False,
+    }
+    try:
+        connection = duckdb.connect(str(folder / "rows.duckdb"), config=config)
+    except duckdb.Error as error:
+        raise ConfigError(f"memory={memory}: expected a size such as 2GB ({error})") from error
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _stage(
+    connection: Any, files: Sequence[Place], columns: Columns, names: Mapping[str, str]
+) -> None:
+    """Copy the columns in use into the database, each row with its number."""
+    kinds: dict[str, str] = {}
+    while True:
+        connection.execute("DROP TABLE IF EXISTS staged")
+        try:
+            _stage_as(connection, files, columns, names, kinds)
+        except _WiderColumn as wider:
+            kinds[wider.name] = wider.kind
+        else:
+            return
+
+
+def _stage_as(
+    connection: Any,
+    files: Sequence[Place],
+    columns: Columns,
+    names: Mapping[str, str],
+    kinds: dict[str, str],
+) -> None:
+    seen, schema = 0, None
+    for file in files:
+        before = seen
+        with closing(_chunks(file, columns, names, kinds)) as chunks:
+            for table in chunks:
+                users = _users(table, str(file), columns.user, seen - before, file.stem)
+                rows = pa.array(np.arange(seen, seen + len(table)))
+                table = table.select([noun for noun in names if noun != "user"])
+                table = table.append_column("user", users).append_column("row", rows)
+                connection.register("chunk", _as_before(table, schema or table.schema, str(file)))
+                into = "INSERT INTO staged" if schema else "CREATE TABLE staged AS"
+                connection.execute(f"{into} SELECT * FROM chunk")
+                connection.unregister("chunk")
+                schema, seen = schema or table.schema, seen + len(table)
+    if not seen:
+        raise ReviewLogError(str(files[0]), ["there are no reviews in it"])
+
+
+def _as_before(table: pa.Table, schema: pa.Schema, source: str) -> pa.Table:
+    """Give the columns the types of the first rows."""
+    differing = {}
+    for field, was in zip(table.schema, schema, strict=True):
+        if field.type != was.type:
+            differing[field.name] = (
+                f"column {field.name} is {field.type}, in rows before {was.type}"
+            )
+    try:
+        return table.cast(schema)
+    except pa.ArrowException as error:
+        raise ReviewLogError(source, list(differing.values())) from error
+
+
+def _chunks(
+    file: Place, columns: Columns, names: Mapping[str, str], kinds: dict[str, str]
+) -> Generator[pa.Table, None, None]:
+    """Read the columns in use of a file, named by their nouns."""
+    needed = [*columns_needed(columns), *([(columns.user, "the user")] if columns.user else [])]
+    if file.suffix == ".parquet":
+        with parquet_file(file) as parquet:
+            check_columns(str(file), parquet.schema_arrow.names, needed, hint=HINT)
+            for number in range(parquet.metadata.num_row_groups):
+                read = partial(parquet.read_row_group, number, list(set(names.values())))
+                with readable_parquet(file):
+                    table = patiently(read)
+                    table.validate(full=True)
+                yield pa.table({noun: table[name] for noun, name in names.items()})
+        return
+    text = {columns.card, *(name for name, kind in kinds.items() if kind == _TEXT)}
+    if columns.user is not None:
+        text.add(columns.user)
+    with closing(csv_chunks(file, text, size=_CHUNK_ROWS)) as frames:
+        for frame in frames:
+            check_columns(str(file), list(frame.columns), needed, hint=HINT)
+            yield pa.table({noun: _typed(frame[name], kinds) for noun, name in names.items()})
+
+
+class _WiderColumn(Exception):
+    """A column of a CSV has other values than its first rows, and has to be read again."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, kind)
+        self.name, self.kind = name, kind
+
+
+def _typed(column: pd.Series, kinds: dict[str, str]) -> pa.Array:
+    """Convert a column of a CSV to the type that the column would have if it were read at once.
+
+    Raises
+    ------
+    _WiderColumn
+        If that is not the type of the rows before.
+    """
+    name = str(column.name)
+    kind = str(column.dtype.kind) if column.dtype.kind in "iufb" else _TEXT
+    was = kinds.setdefault(name, kind)
+    if column.dtype == object and len(column):  # mixed: truth values and missing ones
+        raise _WiderColumn(name, _TEXT)
+    if kind != was and {kind, was} != {"i", "f"}:
+        raise _WiderColumn(name, _TEXT)
+    if kind == "f" and was == "i":
+        raise _WiderColumn(name, "f")
+    if was == "f":
+        return pa.array(column.to_numpy(np.float64), from_pandas=True)
+    return pa.array(column, pa.string() if was == _TEXT else None, from_pandas=True)
+
+
+def _users(
+    table: pa.Table, source: str, user_column: str | None, seen: int, only_user: str
+) -> pa.Array:
+    """Return the name of the user of each row."""
+    if user_column is None:
+        return pa.repeat(only_user, len(table))
+    codes, names = coded_users(table["user"], source, user_column, seen)
+    return pa.array(names, pa.string()).take(pa.array(codes))
+
+
+def _choose(connection: Any, source: ReviewTable, renamed: Callable[[User], str]) -> Sequence[User]:
+    """Write down the chosen users in order of first appearance, with their new names."""
+    query = 'SELECT "user" FROM staged GROUP BY "user" ORDER BY min("row")'
+    names = connection.execute(query).fetchnumpy()["user"]
+    known = KnownUsers(source.location, tuple(user_named(name) for name in names))
+    chosen = set(source.choice.among(known))
+    users = [user for user in known.users if user in chosen]
+    written: dict[str, User] = {}
+    for user in users:
+        if (other := written.setdefault(renamed(user), user)) != user:
+            raise ConfigError(f"users {other} and {user} would have the same name")
+    table = pa.table(
+        {
+            "user": pa.array(map(str, users), pa.string()),
+            "name": pa.array(list(written), pa.string()),
+            _ORDER: pa.array(np.arange(len(users))),
+        }
+    )
+    connection.register("arrow", table)
+    connection.execute("CREATE TABLE chosen AS SELECT * FROM arrow")
+    return users
+
+
+def _in_order(connection: Any, users: Sequence[User], nouns: Sequence[str]) -> Iterator[pa.Table]:
+    """Read the rows of each user one after the other, at least one user whole at a time."""
+    columns = ", ".join(f'staged."{noun}"' for noun in nouns if noun != "user")
+    batches = connection.sql(
+        f'SELECT {_ORDER}, name AS "user", {columns} FROM staged JOIN chosen USING ("user") '
+        f'ORDER BY {_ORDER}, "row"'
+    ).to_arrow_reader(_GROUP_ROWS)
+    pending: list[pa.Table] = []
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        order: IntArray = table[_ORDER].to_numpy()
+        # The last user of a batch may go on in the next one, and the first came before.
+        complete = int(np.searchsorted(order, order[-1]))
+        before = sum(map(len, pending))
+        if (complete or (pending and pending[-1][_ORDER][-1].as_py() != order[0])) and (
+            before + complete >= _GROUP_ROWS
+        ):
+            yield pa.concat_tables([*pending, table.slice(0, complete)])
+            pending = []
+            table = table.slice(complete)
+        pending.append(table)
+    yield pa.concat_tables(pending)
+
+
+def _parts(groups: Iterator[pa.Table], out: Place) -> Iterator[list[pa.Table]]:
+    """Write row groups into parts; yield the segments of each part."""
+    number, group = 0, next(groups, None)
+    while group is not None:
+        place = out / f"bucket={number:04d}" / "part.parquet"
+        with place.writing() as path:
+            schema = group.drop_columns([_ORDER]).schema
+            form: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+            with pq.ParquetWriter(path, schema, **form) as writer:
+                rows = 0
+                while group is not None and rows < _PART_ROWS:
+                    writer.write_table(group.drop_columns([_ORDER]), row_group_size=len(group))
+                    rows += len(group)
+                    group = next(groups, None)
+            entry = Entry(Place.of(path), path.stat().st_size, 0)
+            found = list(find_segments([entry], "user"))
+        names = [pa.repeat(place.address, len(table)) for table in found]
+        file = found[0].column_names.index("file")
+        yield [
+            table.set_column(file, "file", name) for table, name in zip(found, names, strict=True)
+        ]
+        number += 1

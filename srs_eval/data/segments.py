@@ -1,0 +1,188 @@
+"""Parquet files in which the rows of a user lie together, read by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from srs_eval.data.by_user import Rows, coded_users, user_named
+from srs_eval.data.files import check_columns, pandas_from_arrow, parquet_file, readable_parquet
+from srs_eval.data.selection import KnownUsers
+from srs_eval.errors import ReviewLogError
+from srs_eval.nouns import IntArray, User
+from srs_eval.place import Entry, Place, patiently
+
+# What is known of each segment: a run of rows of one user within a row group.
+SCHEMA = pa.schema(
+    [
+        ("user", pa.string()),
+        ("file", pa.string()),
+        ("bytes", pa.int64()),
+        ("row_group", pa.int32()),
+        ("offset", pa.int64()),
+        ("rows", pa.int64()),
+    ]
+)
+_AGAIN = "Copy the files again, or make them and their index again: python -m srs_eval.prepare."
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Where the rows of each user lie in some parquet files.
+
+    Attributes
+    ----------
+    known : KnownUsers
+        The users, in order of first appearance.
+    files : sequence of Entry
+        The files.
+    user_column : str
+        Column with the names of the users, compared with `known` at each read.
+    columns : tuple of str
+        Columns to read, this one among them.
+    first : int64 [users + 1]
+        Segments of user i are ``first[i]`` to ``first[i + 1]``, in the order of their rows.
+    file, group, offset, rows : int64 [segments]
+        File, row group in it, first row in that group, and number of rows.
+    """
+
+    known: KnownUsers
+    files: Sequence[Entry]
+    user_column: str
+    columns: tuple[str, ...]
+    first: IntArray
+    file: IntArray
+    group: IntArray
+    offset: IntArray
+    rows: IntArray
+
+    @classmethod
+    def arranged(
+        cls, source: str, user_column: str, columns: Iterable[str], found: pa.Table
+    ) -> Segments:
+        """Arrange segments as in `SCHEMA`, with addresses of files, by user."""
+        codes, users = pd.factorize(found["user"].to_pandas())
+        order = np.argsort(codes, kind="stable")
+        names = pa.chunked_array(found["file"].dictionary_encode()).unify_dictionaries()
+        names = names.combine_chunks()
+        file, first = np.unique(names.indices.to_numpy(), return_index=True)
+        sizes = found["bytes"].take(first).to_pylist()
+        addresses = names.dictionary.take(pa.array(file)).to_pylist()
+        numbers = [found[name].to_numpy() for name in ("row_group", "offset", "rows")]
+        return cls(
+            KnownUsers(source, tuple(user_named(name) for name in users)),
+            [Entry(Place(name), size, 0) for name, size in zip(addresses, sizes, strict=True)],
+            user_column,
+            tuple(dict.fromkeys([user_column, *columns])),
+            np.searchsorted(codes[order], np.arange(len(users) + 1)),
+            *(column[order].astype(np.int64) for column in (names.indices.to_numpy(), *numbers)),
+        )
+
+    def of(self, user: User) -> Rows:
+        """Read the rows of a user.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user, or rows are not where they should be.
+        """
+        number = self._numbers[self.known.find(user)]
+        parts, numbers = [], []
+        for at in range(self.first[number], self.first[number + 1]):
+            entry, group = self.files[self.file[at]], int(self.group[at])
+            offset, rows = int(self.offset[at]), int(self.rows[at])
+            part = _group(entry, group, self.columns).slice(offset, rows)
+            if len(part) < rows or not self._is_of(user, part):
+                there = f"row group {group} has other rows than those of user {user}"
+                where = f"in the {rows:,} rows from row {offset + 1:,} of it"
+                raise ReviewLogError(str(entry.place), [f"{there} {where}"], _AGAIN)
+            parts.append(part)
+            numbers.append(np.arange(rows) + offset + _kept_open(entry).begins[group])
+        used = [name for name in parts[0].column_names if name != self.user_column]
+        table = pandas_from_arrow(pa.concat_tables(parts).select(used).combine_chunks())
+        return Rows(self.known.source, table, np.concatenate(numbers))
+
+    def _is_of(self, user: User, part: pa.Table) -> bool:
+        if self.user_column not in part.column_names:
+            return False
+        _, names = coded_users(part[self.user_column], self.known.source, self.user_column, 0)
+        return names == [str(user)]
+
+    @cached_property
+    def _numbers(self) -> dict[User, int]:
+        return {user: number for number, user in enumerate(self.known.users)}
+
+
+def find_segments(files: Iterable[Entry], user_column: str) -> Iterator[pa.Table]:
+    """Find the segments in each file, reading the names of the users and nothing else.
+
+    Raises
+    ------
+    ReviewLogError
+        If a file cannot be read, has no such column, or has a row without a user.
+    """
+    for entry in files:
+        source, seen = str(entry.place), 0
+        with parquet_file(entry.place) as file, readable_parquet(entry.place):
+            check_columns(source, file.schema_arrow.names, [(user_column, "the user")])
+            for number in range(file.metadata.num_row_groups):
+                (column,) = patiently(partial(file.read_row_group, number, [user_column])).columns
+                codes, names = coded_users(column, source, user_column, seen)
+                begins = np.flatnonzero(np.r_[len(codes) > 0, codes[1:] != codes[:-1]])
+                rows = np.diff(np.r_[begins, len(codes)])
+                seen += len(codes)
+                users = pa.array(names, pa.string()).take(pa.array(codes[begins]))
+                alike = [np.full(len(rows), value) for value in (source, entry.size, number)]
+                columns = [users, *alike, begins, rows]
+                yield pa.table(
+                    [pa.array(one, kind) for one, kind in zip(columns, SCHEMA.types, strict=True)],
+                    schema=SCHEMA,
+                )
+
+
+# Users are read in the order in which they lie: most of them are in the group that was read last.
+@lru_cache(maxsize=1)
+def _group(entry: Entry, number: int, columns: tuple[str, ...]) -> pa.Table:
+    """Read a row group, all of its columns if some are missing; the last one is kept in memory."""
+    file = _kept_open(entry).file
+    if number >= file.metadata.num_row_groups:
+        there = f"it has {file.metadata.num_row_groups} row groups, and no group {number}"
+        raise ReviewLogError(str(entry.place), [there], _AGAIN)
+
+    def read() -> pa.Table:
+        with readable_parquet(entry.place):
+            is_there = set(columns) <= set(file.schema_arrow.names)
+            table = file.read_row_group(number, list(columns) if is_there else None)
+            table.validate(full=True)
+        return table
+
+    return patiently(read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A parquet file, and the number of the first row of each row group."""
+
+    file: pq.ParquetFile
+    begins: IntArray
+
+
+@lru_cache(maxsize=1)
+def _kept_open(entry: Entry) -> _Open:
+    """Open a file, and compare its size with that in the index."""
+    now = entry.place.entry()
+    if now is None:
+        raise ReviewLogError(str(entry.place), ["a file of the index is not there"], _AGAIN)
+    if now.size != entry.size:
+        sizes = f"it has {now.size:,} bytes, in the index {entry.size:,}"
+        raise ReviewLogError(str(entry.place), [sizes], _AGAIN)
+    file = patiently(partial(parquet_file, entry.place))
+    groups = range(file.metadata.num_row_groups)
+    rows = [file.metadata.row_group(number).num_rows for number in groups]
+    return _Open(file, np.cumsum([0, *rows])[:-1])

@@ -1,0 +1,107 @@
+"""A run whose users are shared among several commands, and its merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tqdm import tqdm
+
+from srs_eval import results
+from srs_eval.compute.shard import SHARDS, Shard
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.experiment.evaluate import evaluate_chunks
+from srs_eval.experiment.experiment import checked_users
+from srs_eval.experiment.jobs import JobOutcome
+from srs_eval.experiment.plan import Plan
+from srs_eval.experiment.report import announcement
+from srs_eval.nouns import User
+from srs_eval.results.claim import claim
+from srs_eval.results.files import SUMMARY
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import PARTS, USERS, chunk_size, cut
+from srs_eval.results.result import Result
+from srs_eval.results.user_rows import AllUsers
+from srs_eval.text.console import say
+
+# Shards that begin at the same time write to the folder of their run one after the other.
+_SECONDS_TO_BEGIN = 60.0
+_USERS_NAMED = 5
+
+
+def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]]) -> JobOutcome:
+    """Evaluate the share of a shard; nothing is summarised, drawn or logged.
+
+    A shard that is started again goes on where it stopped. Fits that fail are counted, and make
+    the merge fail.
+
+    Raises
+    ------
+    ConfigError
+        If the folder has a run of other settings or other code.
+    """
+    about, options = plan.about, plan.options
+    folder, experiment = options.run_folder, plan.experiment
+    if finished_before(plan) is not None:
+        say(f"{about.label} was finished before: {folder}")
+        return JobOutcome(about.label, "ok", "finished before")
+    users = checked_users(experiment.source)
+    say(announcement(plan, len(users)))
+    kept = KeptParts(folder / PARTS, about.stamp)
+    with claim(folder, wait=_SECONDS_TO_BEGIN):
+        size = chunk_size(len(users), getattr(options.compute, "chunk", None))
+        kept.open(resume=True, chunk=size)
+        (folder / SUMMARY).unlink(missing_ok=True)
+    chunks = shard.take(cut(users, kept.chunk))
+    if done := kept.done(chunks):
+        say(f"{done} users of the shard were done before")
+    evaluate_chunks(experiment, chunks, options.compute, kept, progress)
+    read = kept.parts()
+    found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
+    count = sum(len(chunk.users) for chunk in chunks)
+    message = (
+        f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.counts['failed']:,}"
+    )
+    say(f"{message}; when all shards are done: python -m srs_eval.merge {folder}")
+    return JobOutcome(about.label, "ok", message)
+
+
+def finished_before(plan: Plan) -> Result | None:
+    """Return the result of this very job in its folder, if no fit of it has failed."""
+    folder = plan.options.run_folder
+    if not (folder / SUMMARY).is_file():
+        return None
+    result = results.load(folder)
+    if not plan.about.is_of(result.facts.tags):
+        raise ConfigError(
+            f"resume=true: {folder} holds the results of other settings or other code; "
+            "give the same, or another hydra.run.dir"
+        )
+    return result if result.facts.failed == 0 else None
+
+
+def require_all(users: Sequence[User], kept: KeptParts) -> None:
+    """Make sure that shards have evaluated all users.
+
+    Raises
+    ------
+    SrsEvalError
+        Naming shards and users that are missing.
+    """
+    folder = kept.folder.parent
+    if not kept.is_begun:
+        raise SrsEvalError(f"{folder}: no shard has evaluated anything there")
+    chunks = cut(users, kept.chunk)
+    at = [n for n, chunk in enumerate(chunks) if kept.users_if_whole(chunk) is None]
+    if not at:
+        return
+    missing = [str(user) for n in at for user in chunks[n].users]
+    named = ", ".join(missing[:_USERS_NAMED]) + (", …" if len(missing) > _USERS_NAMED else "")
+    of = {int(place.name.partition("_of_")[2]) for place in (folder / SHARDS).glob("*_of_*")}
+    # shards of another number of shards may have been here before
+    shards = [f"shard={number + 1}/{n}" for n in of for number in sorted({i % n for i in at})]
+    again = f"; run {', '.join(shards)} again" if len(of) == 1 else ""
+    raise SrsEvalError(
+        f"{folder}: of {len(users):,} users {len(missing):,} are missing, or their parts are "
+        f"damaged or of another run: {named}{again}"
+    )

@@ -1,0 +1,303 @@
+"""Parts: the results of some consecutive users, written together by the worker."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.evaluation.scoring import ScoredUser
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.pooled import PooledSums
+from srs_eval.nouns import User
+from srs_eval.results import files, tables
+from srs_eval.results.files import CURVES, FITS, PREDICTIONS
+from srs_eval.results.user_rows import users_of, users_table
+
+# Folder of the parts of a run. It has a folder for each kind, and there a file for each chunk.
+PARTS = "parts"
+# What pooled scores are computed from.
+SUMS = "sums.parquet"
+# Written last: it marks a part as whole.
+USERS = "users.parquet"
+KINDS = (PREDICTIONS, CURVES, FITS, SUMS, USERS)
+# With a table for each user who has any; the others are one table.
+_BY_USER = (PREDICTIONS, CURVES)
+
+# Tables by kind.
+Part = Mapping[str, Sequence[pa.Table]]
+
+_CHUNKS = 1000
+_MOST_USERS = 50
+_STAMP = b"stamp"
+# How many rows of sums a part has.
+_SUMS = b"sums"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive users of a source, who are done or not done together."""
+
+    users: tuple[User, ...]
+
+    @property
+    def name(self) -> str:
+        """Digest of the users, which names their part."""
+        return hashlib.sha256(json.dumps(self.users).encode()).hexdigest()[:16]
+
+    def taken_apart(self) -> list[Chunk]:
+        """Return a chunk for each of the users."""
+        return [Chunk((user,)) for user in self.users]
+
+
+def chunk_size(users: int, wanted: int | None = None) -> int:
+    """Return how many users form a chunk, by default so that there are at least 1,000 chunks.
+
+    The default is at most 50 users: a worker has the predictions of a chunk in memory.
+    """
+    return wanted or min(max(users // _CHUNKS, 1), _MOST_USERS)
+
+
+def cut(users: Sequence[User], size: int) -> list[Chunk]:
+    """Cut the list of all users into chunks."""
+    return [Chunk(tuple(users[begin : begin + size])) for begin in range(0, len(users), size)]
+
+
+def part_of(users: Sequence[ScoredUser], panel: Panel) -> Part:
+    """Return the results of the users of a chunk as tables."""
+    predicted = [user.predictions for user in users if user.predictions is not None]
+    curves = [tables.curves_table(predictions) for predictions in predicted]
+    return {
+        PREDICTIONS: [tables.predictions_table(predictions) for predictions in predicted],
+        CURVES: [table for table in curves if table is not None],
+        FITS: [tables.fits_table([fit for user in users for fit in user.fits])],
+        SUMS: [_sums_table(users, panel)] if panel.pooled else [],
+        USERS: [users_table(users)],
+    }
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """Return one part of several."""
+    found = {kind: [table for part in parts for table in part[kind]] for kind in KINDS}
+    of_all = {
+        kind: [pa.concat_tables(found[kind], promote_options="permissive")]
+        for kind in (FITS, SUMS, USERS)
+        if found[kind]
+    }
+    return {**found, **of_all}
+
+
+def _sums_table(users: Sequence[ScoredUser], panel: Panel) -> pa.Table:
+    """Return a row with the sums of the users without a missing fold."""
+    complete = (user.predictions for user in users if user.is_complete)
+    sums = PooledSums(panel, (found for found in complete if found is not None))
+    return pa.table({name: [array] for name, array in sums.arrays().items()})
+
+
+def pooled_sums(parts: Parts, names: Iterable[str], panel: Panel) -> PooledSums:
+    """Add up the sums of parts, in the order of the source."""
+    total = PooledSums(panel)
+    for name in names:
+        table = parts.read(name, SUMS)
+        for row in range(len(table)):
+            sums = {each: table[each][row] for each in table.column_names}
+            # a user without sums lacks most of them
+            total.extend({k: v.values.to_numpy() for k, v in sums.items() if v.is_valid})
+    return total
+
+
+class Parts(ABC):
+    """The parts of a run, wherever they are."""
+
+    @abstractmethod
+    def whole(self, name: str) -> Part:
+        """Read all tables of a part."""
+
+    @abstractmethod
+    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        """Read one of the tables of a part."""
+
+    @abstractmethod
+    def schema(self, name: str, kind: str) -> pa.Schema:
+        """Return the schema of the tables of a part, of which there is at least one."""
+
+    def reopened(self) -> Parts:
+        """Return the same parts, of which no file is open yet."""
+        return self
+
+
+class PartsInMemory(Parts):
+    """Parts that workers send back to the parent, for runs that are not saved."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Part] = {}
+
+    def __reduce__(self) -> tuple[type[PartsInMemory], tuple[()]]:
+        """Send workers none of the parts."""
+        return PartsInMemory, ()
+
+    def users_if_whole(self, chunk: Chunk) -> None:
+        """Return None: no part was made before."""
+
+    def keep(self, chunk: Chunk, part: Part) -> Part:
+        """Return a part, which is sent to the parent."""
+        return part
+
+    def receive(self, chunk: Chunk, part: Part | None) -> None:
+        """Keep a part in the parent."""
+        if part is not None:
+            self._parts[chunk.name] = part
+
+    def join(self, chunk: Chunk) -> None:
+        """Make one part of the parts of its users, where each was evaluated alone."""
+        single = [self._parts.pop(each.name) for each in chunk.taken_apart()]
+        self._parts[chunk.name] = joined(single)
+
+    def parts(self) -> PartsInMemory:
+        """Return the parts, to be read."""
+        return self
+
+    def whole(self, name: str) -> Part:
+        """Read all tables of a part."""
+        return self._parts[name]
+
+    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        """Read one of the tables of a part."""
+        return self._parts[name][kind][number]
+
+    def schema(self, name: str, kind: str) -> pa.Schema:
+        """Return the schema of the tables of a part."""
+        return tables.common_schema([table.schema for table in self._parts[name][kind]])
+
+
+class PartsInFolder(Parts):
+    """Parts in a folder: ``KIND/part-NAME.parquet``, with a row group for each table.
+
+    Parameters
+    ----------
+    folder : Path
+    error : type of SrsEvalError
+        Raised where a part cannot be read.
+    """
+
+    def __init__(self, folder: Path, error: type[SrsEvalError] = SrsEvalError) -> None:
+        self._folder = folder
+        self._error = error
+        # the last file of each kind: users are read in order
+        self._open: dict[str, tuple[str, pq.ParquetFile]] = {}
+
+    def reopened(self) -> PartsInFolder:
+        """Return the same parts, of which no file is open yet."""
+        return PartsInFolder(self._folder, self._error)
+
+    def file(self, name: str, kind: str) -> Path:
+        """Return the file of a part."""
+        return self._folder / Path(kind).stem / f"part-{name}.parquet"
+
+    def write(self, name: str, part: Part, stamp: str) -> None:
+        """Write a part whole or not at all.
+
+        Parameters
+        ----------
+        stamp : str
+            Digest of settings and code, which marks the part as one of this run.
+        """
+        self.file(name, USERS).unlink(missing_ok=True)
+        for kind in KINDS:
+            file, found = self.file(name, kind), part[kind]
+            if not found:
+                file.unlink(missing_ok=True)
+                continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if kind in _BY_USER:
+                schema = tables.common_schema([table.schema for table in found])
+                rows = (table.cast(schema) for table in found)
+                files.write_reviews(file, schema, rows, group=max(map(len, found)))
+            else:
+                (table,) = found
+                if kind == USERS:
+                    mark = {_STAMP: stamp.encode(), _SUMS: str(sum(map(len, part[SUMS]))).encode()}
+                    table = table.replace_schema_metadata(mark)
+                files.write_table(file, table)
+
+    def is_written(self, name: str) -> bool:
+        """Whether there is a part; it may have been damaged since."""
+        return self.file(name, USERS).is_file()
+
+    def users_if_whole(self, chunk: Chunk, stamp: str) -> pa.Table | None:
+        """Read the users of a part; None unless all of it is there, and was made by this run."""
+        file = self.file(chunk.name, USERS)
+        if not file.is_file():
+            return None
+        try:
+            with files.reading(file):
+                found = files.read_table(file)
+                if found.schema.metadata[_STAMP] != stamp.encode():
+                    return None
+                if tuple(users_of(found)) != chunk.users:
+                    return None
+                rows = {Path(kind).stem: found[Path(kind).stem] for kind in (*_BY_USER, FITS)}
+                counts = {kind: pc.sum(column).as_py() for kind, column in rows.items()}
+                counts["sums"] = int(found.schema.metadata[_SUMS]) or None
+                for kind in KINDS[:-1]:
+                    count = counts[Path(kind).stem]
+                    if count is not None and count != self._rows(chunk.name, kind):
+                        return None
+        except ConfigError:
+            return None
+        return found
+
+    def whole(self, name: str) -> Part:
+        """Read all tables of a part."""
+        users = self.read(name, USERS)
+        counts = {kind: len(users) - users[Path(kind).stem].null_count for kind in _BY_USER}
+        by_user = {k: [self.read(name, k, n) for n in range(counts[k])] for k in _BY_USER}
+        sums = [self.read(name, SUMS)] if int(users.schema.metadata[_SUMS]) else []
+        return {**by_user, FITS: [self.read(name, FITS)], SUMS: sums, USERS: [users]}
+
+    def remove(self, name: str) -> None:
+        """Delete a part."""
+        for kind in reversed(KINDS):
+            self.file(name, kind).unlink(missing_ok=True)
+
+    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        """Read one of the tables of a part; fits and users are one table."""
+        try:
+            with files.reading(self.file(name, kind)):
+                opened = self._opened(name, kind)
+                if kind in _BY_USER:
+                    return opened.read_row_group(number, use_threads=False)
+                return opened.read(use_threads=False)
+        except ConfigError as error:
+            raise self._lost(name, kind, error) from error
+
+    def schema(self, name: str, kind: str) -> pa.Schema:
+        """Return the schema of the tables of a part."""
+        try:
+            with files.reading(self.file(name, kind)):
+                return self._opened(name, kind).schema_arrow
+        except ConfigError as error:
+            raise self._lost(name, kind, error) from error
+
+    def _opened(self, name: str, kind: str) -> pq.ParquetFile:
+        if kind not in self._open or self._open[kind][0] != name:
+            file = pq.ParquetFile(self.file(name, kind), page_checksum_verification=True)
+            self._open[kind] = name, file
+        return self._open[kind][1]
+
+    def _rows(self, name: str, kind: str) -> int:
+        return int(pq.read_metadata(self.file(name, kind)).num_rows)
+
+    def _lost(self, name: str, kind: str, error: ConfigError) -> SrsEvalError:
+        return self._error(
+            f"{error}\n{self.file(name, kind)} is not what this run has written there: another "
+            "program has changed the folder"
+        )

@@ -1,0 +1,153 @@
+"""The results of users as rows of a table, and what they say of all users together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from srs_eval.evaluation.scoring import ScoredUser, Scores
+from srs_eval.nouns import User
+from srs_eval.results.fit_counts import reason_of
+from srs_eval.results.tables import user_column
+
+_COUNTS = ("fits", "failed", "fallback", "skipped", "not_converged")
+_SUMS = (*_COUNTS, "forgotten", "reviews_read")
+
+
+def users_table(users: Sequence[ScoredUser]) -> pa.Table:
+    """Return one row per user: everything but fits and predictions.
+
+    No column depends on how long the work took.
+    """
+    values = np.array([user.values for user in users], np.float64)
+    columns = {
+        "user": user_column([user.user for user in users]),
+        "is_text": pa.array([isinstance(user.user, str) for user in users]),
+        "reviews": pa.array([user.reviews for user in users], pa.int64()),
+        "rows": pa.array([user.rows for user in users], pa.string()),
+        "values": pa.FixedSizeListArray.from_arrays(
+            pa.array(values.ravel(), pa.float64()), values.shape[1]
+        ),
+        "forgotten": pa.array([user.forgotten for user in users], pa.int64()),
+        # rows in the part; null where there are none
+        "predictions": pa.array([_predicted(user) for user in users], pa.int64()),
+        "curves": pa.array([_curve_rows(user) for user in users], pa.int64()),
+        "reviews_read": pa.array([user.log.reviews for user in users], pa.int64()),
+        "fingerprint": pa.array([user.log.fingerprint for user in users], pa.string()),
+        "left_out": pa.array(
+            [list(user.log.left_out.items()) for user in users], pa.map_(pa.string(), pa.int64())
+        ),
+        "notes": pa.array([list(user.log.notes) for user in users], pa.list_(pa.string())),
+        "fit_note": pa.array([_fit_note(user) for user in users], pa.string()),
+    }
+    counts = [_fit_counts(user) for user in users]
+    columns |= {name: pa.array([count[name] for count in counts], pa.int64()) for name in _COUNTS}
+    return pa.table(columns)
+
+
+def users_of(table: pa.Table) -> list[User]:
+    """Return the users of a table, numbers as numbers and texts as texts."""
+    users: list[User] = table.column("user").to_pylist()
+    if table.schema.field("user").type == pa.int64():
+        return users
+    kinds = table.column("is_text").to_pylist()
+    return [user if text else int(user) for user, text in zip(users, kinds, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class AllUsers:
+    """What rows of users say together.
+
+    Attributes
+    ----------
+    scores : Scores
+        Of the users with a fit that was not skipped.
+    complete : tuple of users
+        Users without a missing fold.
+    counts : mapping of str to int
+        Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
+        ``forgotten`` and ``reviews_read``.
+    left_out : mapping of str to int
+        Rows of the source that are not reviews, counted by reason.
+    notes, fit_notes : tuple of str
+        Remarks of the source on the logs, and of algorithms on the last fit of each user.
+    fingerprint : str
+        Digest of the logs.
+    """
+
+    scores: Scores
+    complete: tuple[User, ...]
+    counts: Mapping[str, int]
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    fit_notes: tuple[str, ...]
+    fingerprint: str
+
+    @classmethod
+    def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:
+        """Add up tables of users, in the order of the source.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Metrics.
+        """
+        users: list[User] = []
+        columns: list[pa.Table] = []
+        for table in tables:
+            users += users_of(table)
+            columns.append(table.drop_columns(["user", "is_text"]))
+        rows = pa.concat_tables(columns)
+        tried = pc.greater(rows["fits"], rows["skipped"]).to_numpy()
+        scored = rows.filter(pa.array(tried))
+        digests = scored["rows"].to_pylist()
+        who = [user for user, is_tried in zip(users, tried, strict=True) if is_tried]
+        values = scored["values"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        left_out: Counter[str] = Counter()
+        for chunk in rows["left_out"].chunks:
+            for reason, count in zip(chunk.keys.to_pylist(), chunk.items.to_pylist(), strict=True):
+                left_out[reason] += count
+        noted = pc.greater(pc.list_value_length(rows["notes"]), 0).to_numpy()
+        remarks = zip(np.flatnonzero(noted), rows["notes"].filter(pa.array(noted)), strict=True)
+        fit_notes = rows["fit_note"].filter(pc.not_equal(rows["fit_note"], ""))
+        return cls(
+            Scores(
+                tuple(who),
+                scored["reviews"].to_numpy(),
+                tuple(digests),
+                tuple(names),
+                values.reshape(len(who), len(names)),
+            ),
+            tuple(user for user, digest in zip(who, digests, strict=True) if digest),
+            {name: pc.sum(rows[name]).as_py() or 0 for name in _SUMS},
+            dict(left_out),
+            tuple(f"user {users[row]}: {note}" for row, notes in remarks for note in notes.as_py()),
+            tuple(fit_notes.to_pylist()),
+            hashlib.sha256("".join(rows["fingerprint"].to_pylist()).encode()).hexdigest()[:16],
+        )
+
+
+def _predicted(user: ScoredUser) -> int | None:
+    return None if user.predictions is None else len(user.predictions)
+
+
+def _curve_rows(user: ScoredUser) -> int | None:
+    curves = None if user.predictions is None else user.predictions.curves
+    return None if curves is None else curves.p.size
+
+
+def _fit_note(user: ScoredUser) -> str:
+    return reason_of(user.fits[-1]) if user.fits and user.fits[-1].reason else ""
+
+
+def _fit_counts(user: ScoredUser) -> Counter[str]:
+    counts: Counter[str] = Counter(fit.status for fit in user.fits)
+    counts["fits"] = len(user.fits)
+    counts["not_converged"] = sum(fit.predicts and not fit.converged for fit in user.fits)
+    return counts

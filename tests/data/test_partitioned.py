@@ -1,0 +1,325 @@
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from unittest.mock import Mock
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cases import rest_slow
+from object_store import object_store
+
+from srs_eval.commands.prepare import command
+from srs_eval.data import preparing
+from srs_eval.data.partitioned import INDEX, PartitionedLogs
+from srs_eval.data.preparing import prepare
+from srs_eval.data.selection import name_digest
+from srs_eval.data.table import ReviewTable
+from srs_eval.errors import ConfigError, PlaceError, ReviewLogError
+from srs_eval.place import Place
+
+COLUMNS = {"user": "who", "deck": "deck", "duration_ms": "ms"}
+DOCS = Path(__file__).parents[2] / "docs" / "scale.md"
+ODD = ["ana", "7", "Ána", "ANA", "ユーザー", 'o\'brien, "x"', "a/b", "..", "007", " b ", "1e3"]
+
+
+def reviews(users=ODD, rows=400, seed=1):
+    """A table in no order of users, in which times are the same for several rows."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "who": rng.choice(users, rows),
+            "card": rng.integers(0, 30, rows).astype(str),
+            "rating": rng.integers(1, 5, rows),
+            "time": 1_500_000_000 + rng.integers(0, 400, rows) * 43_200,
+            "deck": rng.choice(["", "1", "02"], rows),
+            "ms": rng.choice([1500.25, 3000.1], rows),
+            "other": "x",
+        }
+    )
+
+
+def written(table, place):
+    if place.suffix == ".parquet":
+        table.to_parquet(place, index=False, row_group_size=37)
+    else:
+        table.to_csv(place, index=False)
+    return place
+
+
+def assert_same(one, other, users=None):
+    assert tuple(one.users()) == tuple(users or other.users())
+    for user in one.users():
+        a, b = one.read(user), other.read(user)
+        for field in fields(a):
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            if isinstance(x, np.ndarray):
+                assert x.dtype == y.dtype, field.name
+                np.testing.assert_array_equal(x, y, field.name)
+            else:
+                assert x == y, field.name
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Parts and row groups of a few rows."""
+    monkeypatch.setattr(preparing, "_CHUNK_ROWS", 70)
+    monkeypatch.setattr(preparing, "_GROUP_ROWS", 60)
+    monkeypatch.setattr(preparing, "_PART_ROWS", 150)
+
+
+@pytest.mark.parametrize("name", rest_slow(["log.csv", "log.parquet"], 2))
+def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
+    table = ReviewTable(
+        written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
+    )
+    made = prepare(table, Place.of(tmp_path / "logs"))
+    assert (made.users, made.rows) == (len(table.users()), 400)
+    assert made.parts > 1
+    logs = PartitionedLogs(tmp_path / "logs")
+    assert_same(logs, table)
+    later = PartitionedLogs(tmp_path / "logs", day_start_hour=12).read("ana")
+    assert not np.array_equal(later.day, logs.read("ana").day)
+
+
+def test_a_column_that_becomes_text_late_is_read_as_if_at_once(tmp_path, small):
+    data = reviews()
+    for column, values in {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}.items():
+        data[column] = [values[0]] * 200 + [values[1]] * 199 + [values[2]]
+    table = ReviewTable(written(data, tmp_path / "log.csv"), COLUMNS, duplicates="drop")
+    prepare(table, Place.of(tmp_path / "logs"))
+    assert_same(PartitionedLogs(tmp_path / "logs"), table)
+
+
+def test_a_folder_of_files_and_chosen_users_are_prepared(tmp_path, small):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    data = reviews()
+    for user in ("ana", "7", "Ána"):
+        written(data[data["who"] == user], folder / f"{user}.csv")
+    table = ReviewTable(folder, users=["7", "ana"], duplicates="drop")
+    prepare(table, Place.of(tmp_path / "logs"))
+    logs = PartitionedLogs(tmp_path / "logs")
+    assert list(map(str, logs.users())) == ["7", "ana"]
+    one, other = table.read("ana"), logs.read("ana")
+    np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
+
+
+def test_names_are_replaced_by_digests(tmp_path, small, monkeypatch):
+    written(reviews(), tmp_path / "log.csv")
+    words = [
+        f"data.path={tmp_path / 'log.csv'}",
+        "data=csv",
+        "data.columns.user=who",
+        "data.duplicates=drop",
+    ]
+    monkeypatch.setenv("SRS_EVAL_SALT", "pepper")
+    assert command([*words, f"out={tmp_path / 'plain'}", "names=digest"]) == 0
+    assert command([*words, f"out={tmp_path / 'salted'}", "names=salted"]) == 0
+    plain, salted = (PartitionedLogs(tmp_path / name) for name in ("plain", "salted"))
+    assert name_digest("ana") in plain.users()
+    assert set(plain.users()).isdisjoint(salted.users())
+    table = ReviewTable(tmp_path / "log.csv", {"user": "who"}, duplicates="drop")
+    np.testing.assert_array_equal(
+        salted.read(name_digest("ana", b"pepper")).day, table.read("ana").day
+    )
+    everything = b"".join(file.read_bytes() for file in tmp_path.glob("plain/**/*.parquet"))
+    assert "ユーザー".encode() not in everything
+    assert command([*words, f"out={tmp_path / 'plain'}"]) == 1  # it has an index
+    assert command([*words, "names=salty", "out=x"]) == 2
+    assert command(["data=synthetic", "out=x"]) == 2
+    monkeypatch.delenv("SRS_EVAL_SALT")
+    assert command([*words, "names=salted", "out=x"]) == 2
+
+
+def test_a_sample_reads_some_users(tmp_path, small):
+    table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
+    prepare(table, Place.of(tmp_path / "logs"))
+    sample = PartitionedLogs(tmp_path / "logs", sample=3)
+    assert len(sample.users()) == 3
+    assert sample.users() == ReviewTable(table.path, COLUMNS, sample=3).users()
+    assert "3 of" in sample.remarks()[0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["truncated", "missing", "of another index", "no index", "index of others", "not an index"],
+)
+def test_damaged_folders_are_refused(tmp_path, small, damage):
+    folders = []
+    for seed in (1, 2):
+        data = reviews([f"u{number}" for number in range(20)], seed=seed)
+        table = ReviewTable(
+            written(data, tmp_path / f"{seed}.csv"), {"user": "who"}, duplicates="drop"
+        )
+        folders.append(tmp_path / f"logs{seed}")
+        prepare(table, Place.of(folders[-1]))
+    part, index = folders[0] / "bucket=0001" / "part.parquet", folders[0] / INDEX
+    if damage == "truncated":
+        part.write_bytes(part.read_bytes()[:-100])
+    elif damage == "missing":
+        part.unlink()
+    elif damage == "of another index":
+        shutil.copy(folders[1] / "bucket=0001" / "part.parquet", part)
+    elif damage == "no index":
+        index.unlink()
+    elif damage == "index of others":
+        rows = pq.read_table(index)
+        other = pa.array(rows["user"].to_pylist()[::-1])
+        pq.write_table(rows.set_column(0, rows.schema.field(0), other), index)
+    else:
+        pq.write_table(pa.table({"user": ["u1"]}), index)
+    logs = PartitionedLogs(folders[0])
+    if damage in ("no index", "not an index"):
+        with pytest.raises(ReviewLogError):
+            logs.users()
+        return
+    refused = 0
+    for user in logs.users():
+        with suppress(ReviewLogError):
+            logs.read(user)
+            continue
+        refused += 1
+    assert refused > 1
+
+
+def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated(
+    tmp_path, small, monkeypatch
+):
+    table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
+    out = Place.of(tmp_path / "logs")
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "write_index", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(table, out)
+    assert out.files(recursive=True)
+    with pytest.raises(ReviewLogError):
+        PartitionedLogs(out.address).users()
+    prepare(table, out)
+    assert_same(PartitionedLogs(out.address), table)
+    (out / "other.txt").write(b"")
+    with pytest.raises(ReviewLogError):
+        prepare(table, out)
+
+
+def test_what_cannot_be_prepared_is_refused_and_leaves_no_folder(tmp_path):
+    out = Place.of(tmp_path / "logs")
+    for change in ({"who": [None]}, {"who": ["x" * 300]}, {"card_id": [1]}):
+        data = pd.DataFrame({"who": ["a"], "card": [1], "rating": [3], "time": [1.5e9], **change})
+        data = data.drop(columns="card") if "card_id" in change else data
+        with pytest.raises(ReviewLogError):
+            prepare(ReviewTable(written(data, tmp_path / "log.csv"), {"user": "who"}), out)
+    with pytest.raises(ConfigError):
+        prepare(ReviewTable(tmp_path / "log.csv", {"user": "who"}), out, memory="much")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, order):
+    data = reviews()
+    data = data.sort_values("who", kind="stable") if order == "sorted" else data
+    whole = ReviewTable(tmp_path / "whole.parquet", COLUMNS, duplicates="drop")
+    data.to_parquet(whole.path, index=False)
+    data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
+    groups = ReviewTable(tmp_path / "groups.parquet", COLUMNS, duplicates="drop")
+    assert (type(groups._logs()).__name__ == "Segments") == (order == "sorted")
+    assert_same(groups, whole)
+
+
+def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeypatch):
+    sql = DOCS.read_text().partition("```sql duckdb\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    data = reviews([user for user in ODD if user == user.strip()], rows=2000)
+    data["time"] = pd.to_datetime(data["time"] + data.index, unit="s", utc=True)
+    connection = duckdb.connect()
+    connection.register("given", data)
+    connection.execute(
+        "CREATE TABLE reviews AS SELECT who AS user_id, card AS card_id, rating, "
+        "time AS reviewed_at FROM given"
+    )
+    connection.execute(sql)
+    connection.close()
+    assert len(list(tmp_path.glob("logs/bucket=*/*.parquet"))) > 3
+    words = ["data=csv", "data.path=logs", "data.columns.user=user", "out=logs"]
+    assert command(words) == 0
+    data.to_parquet("log.parquet", index=False)
+    table, logs = ReviewTable("log.parquet", {"user": "who"}), PartitionedLogs("logs")
+    assert len(logs.users()) == len(table.users())
+    for user in table.users():
+        one = table.read(user)
+        other = logs.read(name_digest(user, b"a long secret"))
+        for name in ("rating", "elapsed_days", "elapsed_seconds"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+
+
+@pytest.mark.slow
+def test_a_killed_prepare_leaves_no_index(tmp_path):
+    written(reviews(rows=200_000), tmp_path / "log.csv")
+    words = ["data=csv", "data.path=log.csv", "data.columns.user=who", "out=logs"]
+    code = """
+        import os, signal, sys
+        from srs_eval.data import preparing
+        preparing._GROUP_ROWS = preparing._PART_ROWS = 5000
+        index, preparing.write_index = preparing.write_index, lambda *_: os.kill(os.getpid(), 9)
+        from srs_eval.commands.prepare import command
+        command(sys.argv[1:])
+    """
+    killed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *words], cwd=tmp_path, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "logs").is_dir()
+    with pytest.raises(ReviewLogError):
+        PartitionedLogs(tmp_path / "logs").users()
+
+
+@pytest.mark.slow
+def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
+    data = reviews()
+    with object_store(monkeypatch, "bucket") as store:
+        table = ReviewTable(written(data, tmp_path / "log.parquet"), COLUMNS, duplicates="drop")
+        Place.of("s3://bucket/log.parquet").write((tmp_path / "log.parquet").read_bytes())
+        written(data, tmp_path / "log.csv")
+        Place.of("s3://bucket/log.csv").write((tmp_path / "log.csv").read_bytes())
+        for user in ("ana", "7"):
+            own = data[data["who"] == user].drop_duplicates(["card", "time"])
+            written(own, tmp_path / f"{user}.parquet")
+            folder = Place.of("s3://bucket/files")
+            (folder / f"{user}.parquet").write((tmp_path / f"{user}.parquet").read_bytes())
+        store.failing = lambda number: "" if number % 10 else "503 Slow Down"
+        remote = ReviewTable("s3://bucket/log.parquet", COLUMNS, duplicates="drop")
+        assert_same(remote, table)
+        csv = ReviewTable("s3://bucket/log.csv", COLUMNS, duplicates="drop")
+        assert csv.users() == table.users()
+        assert ReviewTable("s3://bucket/files").users() == ("7", "ana")
+        assert len(ReviewTable("s3://bucket/files").read("ana")) > 10
+        assert ReviewTable("s3://bucket/files/a*.parquet").users() == ("ana",)
+        prepare(csv, Place.of("s3://bucket/logs"))
+        logs = PartitionedLogs("s3://bucket/logs")
+        assert_same(logs, csv)
+        store.failing = lambda number: "403 Access Denied"
+        with pytest.raises(PlaceError):
+            logs.users()
+        store.failing = lambda number: ""
+        for absent in ("s3://bucket/nothing", "s3://nobody/logs"):
+            with pytest.raises((ReviewLogError, PlaceError)):
+                PartitionedLogs(absent).users()
+
+
+def test_the_index_says_how_to_read(tmp_path):
+    table = ReviewTable(
+        written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop", time_unit="s"
+    )
+    prepare(table, Place.of(tmp_path / "logs"))
+    about = json.loads(pq.read_schema(tmp_path / "logs" / INDEX).metadata[b"srs_eval"])
+    assert about["reading"]["time_unit"] == "s"
+    assert about["columns"]["deck"] == "deck"

@@ -1,0 +1,125 @@
+"""A run whose users are shared among several commands ends as one that is not shared."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cases import rest_slow
+from commands import Here, outcome_of, summary_of
+
+from srs_eval.commands.merge import command as merge
+from srs_eval.compute.shard import Shard
+from srs_eval.errors import ConfigError
+from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
+from srs_eval.results.parts import Chunk
+
+RUN = (
+    *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
+    *("data.max_reviews=600", "figures=false", "tracking=none"),
+)
+FILES = (PREDICTIONS, CURVES, SCORES)
+SLURM = Path(__file__).parents[2] / "examples" / "slurm"
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
+
+
+def assert_same_run(folder: Path, expected: Path) -> None:
+    for name in FILES:
+        assert (folder / name).read_bytes() == (expected / name).read_bytes(), name
+    assert summary_of(folder) == summary_of(expected)
+    assert not (folder / "parts").exists()
+
+
+def test_shards_are_merged_to_the_files_of_one_run(here: Here) -> None:
+    assert here(*RUN, "hydra.run.dir=one").status == 0
+    for number in (3, 1):
+        assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
+    out = here.folder / "out"
+    assert outcome_of(out / "shards" / "3_of_3")["status"] == "ok"
+    assert here(*RUN, "hydra.run.dir=out", "shard=2/3", "seed=7").status == 2  # another run
+    damaged = out / "parts" / "predictions" / f"part-{Chunk((1,)).name}.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    assert merge(["out"]) == 1
+    assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
+    for number in (1, 2):
+        assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
+    assert merge([str(out)]) == 0
+    assert_same_run(out, here.folder / "one")
+    again = here(*RUN, "hydra.run.dir=out", "shard=1/3")
+    assert (again.status, "finished before" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "-1/2", "a/b", ""])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        Shard.parse(text)
+
+
+def test_shards_take_each_item_once() -> None:
+    items = list(range(11))
+    taken = [item for k in range(1, 5) for item in Shard(k, 4).take(items)]
+    assert sorted(taken) == items
+
+
+@pytest.mark.parametrize(
+    "words",
+    rest_slow(["shard=1/2", "shard=4/3 hydra.run.dir=out", "shard=1/2 -m seed=1,2"]),
+)
+def test_shards_that_could_not_be_merged_are_refused(here: Here, words: str) -> None:
+    assert here(*RUN, *words.split()).status == 2
+    assert not (here.folder / "out").exists()
+
+
+def test_a_folder_without_shards_is_not_merged(here: Here) -> None:
+    (here.folder / "empty").mkdir()
+    assert merge(["empty"]) == merge([]) == 2
+
+
+SBATCH = """#!/bin/sh
+# Runs what is submitted, at once and here.
+for word; do
+    case $word in
+        --array=1-*) last=${word#--array=1-} ;;
+        --*) ;;
+        *) break ;;
+    esac
+    shift
+done
+if [ -n "${last:-}" ]; then
+    for task in $(seq "$last"); do
+        SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 sh "$@" >&2 &
+    done
+    wait
+    echo 1
+else
+    sh "$@"
+fi
+"""
+
+
+@pytest.mark.slow
+def test_the_scripts_for_slurm_run_an_array_and_merge_it(here: Here) -> None:
+    folder = here.folder
+    assert here(*RUN, "hydra.run.dir=one").status == 0
+    (folder / "bin").mkdir()
+    for name, text in (("sbatch", SBATCH), ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')):
+        (folder / "bin" / name).write_text(text, encoding="utf-8")
+        (folder / "bin" / name).chmod(0o755)
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        ["sh", SLURM / "run.sh", "3", "out", *RUN],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        check=True,
+    )
+    assert_same_run(folder / "out", folder / "one")

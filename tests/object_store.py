@@ -1,0 +1,76 @@
+"""A simulated S3, whose requests can be made to fail."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class ObjectStore:
+    """Counts requests; `failing` says of each by its number whether it fails, and with what."""
+
+    url: str = ""
+    requests: int = 0
+    failing: Callable[[int], str] = field(default=lambda number: "")
+
+    def app(self, inner: Any) -> Any:
+        lock = threading.Lock()
+
+        def handle(environ, start_response):
+            with lock:
+                self.requests += 1
+                failure = self.failing(self.requests)
+            if not failure:
+                return inner(environ, start_response)
+            start_response(failure, [("Content-Type", "application/xml")])
+            code = failure.partition(" ")[2].replace(" ", "")
+            return [f"<Error><Code>{code}</Code></Error>".encode()]
+
+        return handle
+
+
+@contextmanager
+def object_store(monkeypatch: Any, *buckets: str) -> Iterator[ObjectStore]:
+    """Start a store with these buckets, and point the environment to it."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    store = ObjectStore()
+    app = store.app(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    store.url = f"http://127.0.0.1:{server.server_port}"
+    for name, value in {
+        "AWS_ENDPOINT_URL": store.url,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    from srs_eval import place
+
+    place._filesystem.cache_clear()
+    from pyarrow.fs import S3FileSystem
+
+    makes = S3FileSystem(
+        endpoint_override=store.url.removeprefix("http://"),
+        scheme="http",
+        allow_bucket_creation=True,
+    )
+    for bucket in buckets:
+        makes.create_dir(bucket)
+    try:
+        yield store
+    finally:
+        place._filesystem.cache_clear()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,367 @@
+"""The parts of chunks of users, and the files that are made of them."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from cases import rest_slow
+from invented import Logs, invented_log
+from same import assert_same
+from saved import InMemory, load_predictions, result_from
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.compute.processes import Processes
+from srs_eval.compute.serial import Serial
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
+from srs_eval.experiment.evaluate import EvaluateChunk, evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.metrics.temporal import Temporal
+from srs_eval.nouns import Fit, Part
+from srs_eval.nouns.predictions import concatenate
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import files, load, save
+from srs_eval.results.from_parts import PartFits, PartPredictions
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import (
+    KINDS,
+    SUMS,
+    USERS,
+    Chunk,
+    chunk_size,
+    cut,
+    part_of,
+)
+from srs_eval.results.user_rows import AllUsers
+
+PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
+DEFAULT = Fsrs6(fit="default")
+STAMP = "settings-1"
+# As many results as tests of the way parts are kept need, and no more.
+USERS_OF_RUN = (7, 3, "ann", 1, 2)
+
+
+@pytest.fixture
+def scored(logs_of):
+    def run(*users, algorithm=DEFAULT):
+        source = logs_of(*users)
+        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=12)
+        return [EvaluateAndScore(work, PANEL)(user) for user in source.users()]
+
+    return run
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return begun(tmp_path / "run" / "parts")
+
+
+def begun(folder, stamp=STAMP, chunk=2):
+    parts = KeptParts(folder, stamp)
+    parts.open(resume=False, chunk=chunk)
+    return parts
+
+
+def nothing(user=4):
+    fit = Fit(user, -1, "failed", "why")
+    return UserEvaluation(user, (fit,), None, ReviewLog(3))
+
+
+def failed():
+    return score_user(nothing(), PANEL)
+
+
+def keep(kept, *results, size=9):
+    """Keep results in chunks, and return the names of the parts."""
+    by_user = {result.user: result for result in results}
+    chunks = cut([result.user for result in results], size)
+    for chunk in chunks:
+        kept.keep(chunk, part_of([by_user[user] for user in chunk.users], PANEL))
+    return [chunk.name for chunk in chunks]
+
+
+def gather(kept, names, folder):
+    """Save a result of which only the predictions matter."""
+    save(replace(result_from([nothing()], PANEL), predicted=predicted(kept, names)), folder)
+
+
+def predicted(kept, names):
+    return PartPredictions(kept.parts(), names)
+
+
+@pytest.fixture
+def experiment(make_log):
+    logs = {user: make_log(user=user) for user in USERS_OF_RUN}
+    return partial(Experiment, source=Logs(logs), protocol=SrsBenchmark(), panel=PANEL)
+
+
+@pytest.mark.parametrize("users", [1, 999, 1999, 2000, 10_000, 49_999, 10**6])
+def test_a_chunk_has_one_user_in_small_runs_and_at_most_fifty(users):
+    assert chunk_size(users) == min(max(users // 1000, 1), 50)
+    assert chunk_size(users, 7) == 7
+
+
+def test_chunks_are_named_by_their_users():
+    chunks = cut([1, 2, "1", 3, "ü"], 2)
+    assert [chunk.users for chunk in chunks] == [(1, 2), ("1", 3), ("ü",)]
+    assert len({Chunk((1,)).name, Chunk(("1",)).name, Chunk((1, 2)).name, Chunk((12,)).name}) == 4
+
+
+def test_results_come_back_as_they_were(kept, scored):
+    results = [
+        replace(result, log=replace(result.log, left_out={"cards": 2}, notes=("a", "b")))
+        for result in scored(7, "ann")
+    ]
+    parts = (Part("all", "base", (0.5, 1 / 3), (0.1, np.inf), 7, standalone=True, title="a"),)
+    odd = tuple(replace(fit, parts=parts, standard_errors=(np.nan,)) for fit in results[0].fits)
+    results[0] = replace(results[0], fits=odd, values=(np.nan, -np.inf, 1 / 3))
+    results.append(failed())
+    names = keep(kept, *results, size=2)
+    read = kept.parts()
+    assert repr(list(PartFits(read, names))) == repr([fit for r in results for fit in r.fits])
+    for result in results:
+        found = predicted(kept, names).read(result.user)
+        assert found is None if result.predictions is None else True
+        if found is not None:
+            assert_same(found, result.predictions)
+    users = AllUsers.of((read.read(name, USERS) for name in names), PANEL.names)
+    assert users.scores.users == (7, "ann", 4)
+    expected = np.array([result.values for result in results])
+    assert users.scores.values.tobytes() == expected.tobytes()
+    assert users.complete == (7, "ann")
+    assert users.left_out == {"cards": 4}
+    assert users.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
+    assert (users.counts["fits"], users.counts["failed"]) == (11, 1)
+    assert users.fit_notes == ("user 4: why",)
+
+
+def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):
+    results = [*scored(3, 1, 2), failed()]
+    names = keep(kept, *results, size=3)
+    gather(kept, names, tmp_path)
+    expected = [result.predictions for result in results[:3]]
+    assert_same(load_predictions(tmp_path), concatenate(expected))
+    for found, wanted in zip(predicted(kept, names), expected, strict=True):
+        assert_same(found, wanted)
+    assert pq.ParquetFile(tmp_path / files.PREDICTIONS).num_row_groups == 1  # few reviews
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_users_of_both_kinds_precisions_and_curves_are_gathered(kept, scored, tmp_path, size):
+    (ann,) = scored("ann")
+    (one,) = scored(1, algorithm=MovingAverage())
+    single = replace(one.predictions, p=one.predictions.p.astype(np.float32))
+    names = keep(kept, replace(one, predictions=single), ann, size=size)
+    gather(kept, names, tmp_path)
+    expected = concatenate([replace(single, users=("1",)), ann.predictions])
+    assert expected.p.dtype == np.float64
+    assert_same(load_predictions(tmp_path), expected)
+    assert predicted(kept, names).users == (1, "ann")
+
+
+def test_where_nothing_was_predicted_nothing_is_gathered(kept, tmp_path):
+    gather(kept, keep(kept, failed()), tmp_path)
+    assert not (tmp_path / files.PREDICTIONS).exists()
+
+
+def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
+    (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
+    again = KeptParts(kept.folder, STAMP)
+    again.open(resume=True, chunk=5)
+    assert again.chunk == 2
+    assert again.users_if_whole(Chunk((1, 2))) is not None
+    assert again.users_if_whole(Chunk((1,))) is None
+    assert again.done([Chunk((1, 2)), Chunk((3,))]) == 2
+    again.open(resume=False, chunk=5)
+    assert again.chunk == 5
+    assert not again.parts().is_written(name)
+
+
+def test_a_run_cannot_be_continued_with_other_settings(kept):
+    other = KeptParts(kept.folder, "settings-2")
+    with pytest.raises(ConfigError):
+        other.open(resume=True, chunk=1)
+    assert kept.is_begun
+
+
+def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path):
+    parts = KeptParts(tmp_path / "parts", STAMP)
+    parts.open(resume=True, chunk=1)
+    assert parts.users_if_whole(Chunk((1,))) is None
+    for _ in range(2):
+        parts.remove()
+        assert not (tmp_path / "parts").exists()
+
+
+def damage(file, how):
+    content = file.read_bytes()
+    if how == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("how", ["gone", "truncated"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_part_is_made_again_before_the_end_and_an_error_afterwards(
+    kept, scored, tmp_path, kind, how
+):
+    results = scored(1, 2)
+    (name,) = keep(kept, *results)
+    chunk, file = Chunk((1, 2)), kept.parts().file(name, kind)
+    assert kept.users_if_whole(chunk) is not None
+    damage(file, how)
+    assert kept.users_if_whole(chunk) is None
+    with pytest.raises(SrsEvalError):
+        kept.parts().read(name, kind)
+    keep(kept, *results)
+    assert kept.users_if_whole(chunk) is not None
+
+
+def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_path):
+    (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
+    other = begun(tmp_path / "other", "settings-2")
+    (theirs,) = keep(other, *scored(1, 2, algorithm=Average()))
+    foreign = other.parts().file(theirs, USERS).read_bytes()
+    kept.parts().file(name, USERS).write_bytes(foreign)
+    assert kept.users_if_whole(Chunk((1, 2))) is None
+    (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
+    another = Chunk((1, 3))
+    for kind in (USERS, files.PREDICTIONS, files.FITS, SUMS):
+        kept.parts().file(another.name, kind).write_bytes(
+            kept.parts().file(name, kind).read_bytes()
+        )
+    assert kept.users_if_whole(another) is None
+
+
+def contents(folder):
+    wanted = (files.PREDICTIONS, files.CURVES, files.SCORES)
+    return {name: (folder / name).read_bytes() for name in wanted}
+
+
+def without_seconds(folder):
+    table = pq.read_table(folder / files.FITS)
+    return repr(table.drop_columns(["seconds"]).to_pylist())
+
+
+def run(experiment, folder, compute, size=None, *, stay=False):
+    users = list(experiment.source.users())
+    parts = KeptParts(folder / "parts", STAMP, stays_above=0 if stay else 1000)
+    parts.open(resume=False, chunk=chunk_size(len(users), size))
+    chunks = cut(users, parts.chunk)
+    result = evaluate(
+        experiment,
+        compute=compute,
+        store=parts,
+        chunks=chunks,
+        stay=folder if parts.stays(len(users)) else None,
+    )
+    save(result, folder)
+    parts.end(chunks if stay else ())
+    return load(folder)
+
+
+@pytest.mark.parametrize(
+    ("compute", "size"),
+    rest_slow([(Serial(), 3), (Processes(2), 2), (Processes(1), 1), (Serial(), 9)], 2),
+)
+def test_files_are_equal_for_each_way_to_compute_and_any_chunk(experiment, tmp_path, compute, size):
+    one = experiment(DEFAULT)
+    expected = save(evaluate(one), tmp_path / "memory")
+    found = run(one, tmp_path / "found", compute, size)
+    assert contents(found.folder) == contents(expected.folder)
+    assert without_seconds(found.folder) == without_seconds(expected.folder)
+    assert repr(found.facts) == repr(expected.facts)
+
+
+def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path):
+    one = experiment(DEFAULT)
+    expected = save(evaluate(one), tmp_path / "memory")
+    folders = [tmp_path / "serial", tmp_path / "processes"]
+    for folder, compute in zip(folders, (Serial(), Processes(2)), strict=True):
+        run(one, folder, compute, 2, stay=True)
+    serial, processes = (
+        {
+            file.relative_to(folder): file.read_bytes()
+            for file in folder.rglob("*.parquet")
+            if file.parent.name != "fits"  # which have seconds
+        }
+        for folder in folders
+    )
+    assert serial == processes
+    assert len(serial) == 4 * 3 + 1  # of three chunks: predictions, curves, sums, users; scores
+    again, whole = load(folders[0]), load(expected.folder)
+    assert again.predicted.users == whole.predicted.users == tuple(map(str, USERS_OF_RUN))
+    for found, wanted in zip(again.predicted, whole.predicted, strict=True):
+        assert_same(found, wanted)
+    assert len(again.fitted) == len(whole.fitted) == 25
+    assert again.fitted[3].fold == 3
+    save(again, tmp_path / "elsewhere")
+    assert contents(tmp_path / "elsewhere") == contents(expected.folder)
+
+
+def test_a_new_run_replaces_parts_that_stayed(experiment, tmp_path):
+    one = experiment(Average())
+    run(one, tmp_path, Serial(), 2, stay=True)
+    run(one, tmp_path, Serial(), 2)
+    assert not (tmp_path / "parts").exists()
+    run(one, tmp_path, Serial(), 2, stay=True)
+    assert not (tmp_path / files.PREDICTIONS).exists()
+    save(replace(load(tmp_path), predicted=InMemory({})), tmp_path)
+    assert load(tmp_path).predicted.users == ()
+
+
+class Dies(Average):
+    """Ends its worker at one user, as an out-of-memory killer does."""
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user == 1:
+            import os
+
+            os._exit(9)
+        return super().fit(reviews, rows, rng)
+
+
+def test_a_chunk_whose_worker_dies_costs_one_user(experiment, tmp_path):
+    found = run(experiment(Dies()), tmp_path / "found", Processes(2), 3, stay=True)
+    (lost,) = (fit for fit in found.fitted if fit.status == "failed")
+    assert lost.user == "1"
+    assert found.complete == ("7", "3", "ann", "2")
+    expected = run(experiment(Average()), tmp_path / "expected", Serial(), 3)
+    for user in found.complete:
+        assert_same(found.predicted.read(user), expected.predicted.read(user))
+    assert len(list((tmp_path / "found" / "parts" / "users").iterdir())) == 2
+
+
+def test_only_users_whose_log_has_changed_are_evaluated_again(kept):
+    logs = {user: invented_log(user=user, seed=user) for user in (2, 3, 4)}
+    chunks = cut(list(logs), 2)
+
+    def evaluated(logs):
+        fitted = []
+
+        class Watched(Average):
+            def fit(self, reviews, rows, rng):
+                fitted.append(reviews.user)
+                return super().fit(reviews, rows, rng)
+
+        work = EvaluateUser(Logs(logs), Watched(), SrsBenchmark(), seed=1, curves=0)
+        for chunk in chunks:
+            EvaluateChunk(EvaluateAndScore(work, PANEL), kept)(chunk)
+        return sorted(set(fitted))
+
+    assert evaluated(logs) == [2, 3, 4]
+    assert evaluated(logs) == []
+    other = np.where(np.arange(len(logs[4])) == 7, 1, logs[4].rating)
+    assert (other != logs[4].rating).any()
+    logs = {**logs, 4: replace(logs[4], rating=other)}
+    assert evaluated(logs) == [4]
+    assert evaluated(logs) == []

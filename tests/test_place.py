@@ -1,0 +1,104 @@
+import pickle
+
+import pytest
+from object_store import object_store
+
+from srs_eval.errors import ConfigError, PlaceError
+from srs_eval.place import Place
+
+
+@pytest.fixture
+def store(monkeypatch):
+    with object_store(monkeypatch, "bucket") as started:
+        yield started
+
+
+@pytest.fixture(params=["path", pytest.param("s3", marks=pytest.mark.slow)])
+def folder(request, tmp_path):
+    if request.param == "path":
+        return Place.of(tmp_path / "bucket")
+    request.getfixturevalue("store")
+    return Place.of("s3://bucket/folder")
+
+
+def test_files_are_written_whole_listed_and_read(folder):
+    assert not folder.exists()
+    assert folder.files(recursive=True) == []
+    one = folder / "b" / "söme.name"
+    one.write(b"first")
+    one.write(b"second")
+    (folder / "a").write(b"")
+    (folder / ".hidden" / "file").write(b"")
+    (entry, other) = folder.files(recursive=True)
+    assert (entry.place, other.place, other.size) == (folder / "a", one, 6)
+    assert [each.place for each in folder.files()] == [folder / "a"]
+    assert (one.kind(), folder.kind(), one.entry()) == ("file", "folder", other)
+    assert pickle.loads(pickle.dumps(one)).read() == b"second"
+    with pytest.raises(FileNotFoundError), one.writing() as path:
+        path.with_name("none").rename(path)
+    assert one.read() == b"second"
+    folder.remove()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://host/x", "s3:/bucket", "file:///tmp/x", "s3://key:secret@bucket/x"]
+)
+def test_other_addresses_are_refused(address):
+    with pytest.raises(ConfigError) as caught:
+        Place.of(address)
+    assert "secret" not in str(caught.value)
+
+
+def test_parts_of_addresses():
+    azure = Place.of("abfss://logs@us.dfs.core.windows.net/a/b.parquet")
+    assert (azure.path, azure.name, azure.suffix) == ("logs/a/b.parquet", "b.parquet", ".parquet")
+    assert Place.of("hf://datasets/owner/name").path == "datasets/owner/name"
+    with pytest.raises(ConfigError):
+        _ = azure.local
+
+
+@pytest.mark.slow
+def test_a_store_that_fails_every_tenth_request_loses_nothing(store):
+    store.failing = lambda number: "" if number % 10 else "503 Slow Down"
+    folder = Place.of("s3://bucket/many")
+    for number in range(25):
+        (folder / f"{number}").write(bytes([number]))
+    assert sorted(entry.place.read() for entry in folder.files()) == [bytes([n]) for n in range(25)]
+    assert store.requests > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("failure", "what"),
+    [
+        ("403 Access Denied", "permission is denied"),
+        ("503 Slow Down", "the store fails"),
+        ("403 Invalid Access Key Id", "credentials"),
+        ("400 Expired Token", "credentials"),
+        ("301 Permanent Redirect", "region"),
+    ],
+)
+def test_errors_of_a_store_are_explained(store, failure, what, monkeypatch):
+    monkeypatch.setattr("srs_eval.place._ATTEMPTS", 2)
+    place = Place.of("s3://bucket/key")
+    place.write(b"here")
+    store.failing = lambda number: failure
+    with pytest.raises(PlaceError):  # the store answers this with a number alone
+        place.read()
+    for use in (lambda: place.write(b"there"), Place.of("s3://bucket/a").files):
+        with pytest.raises(PlaceError) as caught:
+            use()
+        assert what in caught.value.what, caught.value
+    store.failing = lambda number: ""
+    assert place.read() == b"here"
+
+
+@pytest.mark.slow
+def test_what_does_not_exist_is_named(store):
+    for place in (Place.of("s3://bucket/none"), Place.of("s3://nobody/none")):
+        with pytest.raises(PlaceError) as caught:
+            place.read()
+        assert caught.value.address == place.address
+    with pytest.raises(PlaceError, match="no such bucket"):
+        Place.of("s3://nobody/none").write(b"")
