@@ -10,9 +10,8 @@ import numpy as np
 
 from srs_eval.algorithms.combined.per_group import PerGroupCurves
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.traits import Traits
 from srs_eval.engine.recurrent import RecurrentModel
-from srs_eval.nouns import IntArray, Reviews
+from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 DEFAULTS = Fsrs6Equations.parameters.defaults
 # Decay of the forgetting curve of FSRS-4.5 and FSRS-5.
@@ -56,7 +55,7 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentParameters(Traits):
+class CurrentParameters(Algorithm):
     """FSRS-6 with given parameters of each preset; nothing is fitted.
 
     Cards of other presets, and deleted ones, whose preset is not known, are predicted with the

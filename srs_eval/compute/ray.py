@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 from collections import deque
@@ -73,7 +74,8 @@ class Ray:
         task = ray.remote(_evaluate).options(
             num_cpus=self.cpus, num_gpus=self.gpus, max_retries=self.retries
         )
-        todo, under_way = deque(items), {}
+        todo = deque(items)
+        under_way: dict[Any, Any] = {}
         try:
             while todo or under_way:
                 cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go
@@ -103,10 +105,11 @@ class Ray:
         except ImportError as error:
             raise ConfigError("compute=ray needs Ray: pip install 'srs-eval[ray]'") from error
         if not ray.is_initialized():
-            local = {} if self.address else {"include_dashboard": False}
-            local |= {} if self.address else {"_node_ip_address": "127.0.0.1"}
+            local: dict[str, Any] = {}
+            if not self.address:
+                local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
             try:
-                ray.init(self.address, logging_level="ERROR", log_to_driver=False, **local)
+                ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **local)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 reason = str(error).partition("\n")[0]
                 raise SrsEvalError(f"compute.address={self.address}: {reason}") from error
