@@ -55,7 +55,7 @@ def ceiling(study: Study) -> Section | None:
         "The bar is a constant that knows your average recall of these very reviews: a prediction "
         "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
         "the average.",
-        "Every algorithm was fitted to the same earlier reviews and counts whole days.",
+        "All count whole days, and those that are fitted learn from the same earlier reviews.",
     ]
     headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
     caption = "On the same reviews; log loss is the error of predictions, smaller is better"

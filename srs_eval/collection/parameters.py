@@ -161,10 +161,15 @@ def _one_or_several(study: Study) -> str:
     if change.kind in ("unknown", "open"):
         by = f": error {change.size} with own parameters for each" if change.kind == "open" else ""
         return f"There are too few reviews to say whether presets differ{by}."
-    by = "own parameters for each preset were no better in any fit"
-    if change.kind == "noise":
-        by = f"own parameters for each preset change the error by {change.size}, within chance"
-    return f"One preset would do: {by}."
+    if change.kind == "same":
+        return (
+            "One list for all presets: no fit found a sign in its training reviews that presets "
+            "differ."
+        )
+    return (
+        f"One preset would do: own parameters for each preset change the error by {change.size}, "
+        "within chance."
+    )
 
 
 def _by_preset(study: Study) -> Table:

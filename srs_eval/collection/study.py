@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ _PANEL = Panel([LogLoss(), NormalizedEntropy()], pooled=False)
 # Other algorithms for whole days, and what they are in a few words.
 OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
     "avg": (Average, "always your average so far"),
-    "anki_sm2": (AnkiSm2, "Anki's older scheduler, SM-2"),
+    "anki_sm2": (partial(AnkiSm2, fit="default"), "Anki's older scheduler, SM-2, not fitted"),
     "hlr": (Hlr, "half-life regression (Duolingo, 2016)"),
     "dash": (Dash, "DASH (2014)"),
     "logistic": (Logistic, "a regression on many features of the history"),

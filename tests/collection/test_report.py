@@ -19,7 +19,7 @@ from srs_eval.collection.doubts import funnel
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import sections, study_of
 from srs_eval.collection.section import Paste, Section, Table
-from srs_eval.collection.study import Study, difference
+from srs_eval.collection.study import OTHERS, Study, difference
 from srs_eval.collection.words import Change
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.nouns import Reviews
@@ -141,6 +141,13 @@ def test_presets_that_do_not_differ_need_one_list(tmp_path: Path) -> None:
     assert study.fitted is study.one
     assert "One preset would do" in by_question(found, "parameters should").answer
     assert set(fitted_lists(study)) == {None}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_algorithms_are_those_of_the_options(name: str) -> None:
+    ours, named = OTHERS[name][0](), se.algorithm(name)
+    assert type(ours) is type(named)
+    assert ours == named or vars(ours) == vars(named)
 
 
 @pytest.mark.parametrize("reviews", [4, 60])
