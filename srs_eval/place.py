@@ -149,7 +149,7 @@ class Place:
 
     @property
     def stem(self) -> str:
-        """Name without its last ending."""
+        """The name without its last ending."""
         return PurePosixPath(self.name).stem
 
     @property

@@ -214,7 +214,7 @@ def _stage_as(
 
 
 def _as_before(table: pa.Table, schema: pa.Schema, source: str) -> pa.Table:
-    """Give the columns the types of the first rows."""
+    """Cast the columns to the types of the first rows."""
     differing = {}
     for field, was in zip(table.schema, schema, strict=True):
         if field.type != was.type:

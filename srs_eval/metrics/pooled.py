@@ -29,7 +29,7 @@ _CELLS = PredictionCells.fixed()
 class PooledSums:
     """Sums of users, from which the pooled scores of a panel are computed.
 
-    Whoever has predictions adds them, and whoever needs scores adds up the sums of others.
+    Workers add predictions; the parent adds up the sums of workers.
     Nothing depends on how users are divided, if they come in the same order. Above 10,000 users,
     the sums of 10,000 groups of users are kept instead of those of each.
 
