@@ -29,7 +29,6 @@ MAY_IMPORT_LATE = {
     "commands/export.py",
     "commands/prepare.py",
     "commands/fit.py",
-    "compute/ray.py",
     "data/hub.py",
     "experiment/job.py",
     "experiment/jobs.py",
