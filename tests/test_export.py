@@ -47,7 +47,7 @@ SPACE = Fsrs6Equations.parameters
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run")
+    folder = tmp_path_factory.mktemp("alone") / "run"
     assert run_command(["algo=fsrs6", *SMALL, *QUIET, f"hydra.run.dir={folder}"]) == 0
     return folder
 

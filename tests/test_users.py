@@ -1,14 +1,14 @@
 """The names of users, as any source may give them."""
 
+import math
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from srs_eval.errors import ReviewLogError
 from srs_eval.experiment.experiment import checked_users
-from srs_eval.experiment.watching import report_means
+from srs_eval.experiment.watching import RunningMeans
 
 
 @dataclass
@@ -41,17 +41,7 @@ def test_names_that_cannot_be_used_are_told_all_at_once():
 
 def test_a_search_is_told_of_the_first_users_in_order_whoever_ends_first():
     told = []
-    trial = SimpleNamespace(metric="log_loss", report=lambda *step: told.append(step))
-    panel = SimpleNamespace(names=("auc", "log_loss"))
-    scored = {
-        user: SimpleNamespace(values=(0.0, float(value)))
-        for user, value in {"a": 1, "b": 3, "c": "nan", "d": 8}.items()
-    }
-    done, steps = {}, 0
-    for user in ("b", "c", "a", "d"):
-        done[user] = scored[user]
-        steps = report_means(trial, panel, "abcd", done, steps)
+    means = RunningMeans("log_loss", lambda *step: told.append(step), "abcd")
+    for user, value in {"b": 3.0, "c": math.nan, "a": 1.0, "d": 8.0}.items():
+        means.add([user], [value])
     assert told == [(1, 1.0), (2, 2.0), (3, 2.0), (4, 4.0)]
-    told.clear()  # as after a kill: all of them again, before anything else is done
-    report_means(trial, panel, "abcd", done, 0)
-    assert [step for step, _ in told] == [1, 2, 3, 4]
