@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srs_eval.data.simulated.calendar import Calendar, Moment
-from srs_eval.data.simulated.cards import NEVER, Cards
+from srs_eval.data.simulated.calendar import Calendar
+from srs_eval.data.simulated.cards import Cards
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import (
     answer_probability,
+    bounded,
     log_odds,
     retrievability,
     step_odds,
@@ -34,21 +35,20 @@ class Recall:
     ease: FloatArray  # [n]: Log-odds of recall without what the day, the session and the cohort add
 
 
-def recall_of(cards: Cards, moment: Moment, learner: Learner, calendar: Calendar) -> Recall:
+def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calendar) -> Recall:
     """Compute how well each card is remembered."""
     memory, population = learner.memory, learner.population
-    if (cards.last_day == NEVER).all():
+    if cards.new:
         remembered: FloatArray = np.ones(len(cards.day))
         odds = log_odds(remembered)
-        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * (cards.difficulty - 5)
+        ease = learner.first_level + 0.4 * np.log(cards.stability) - 0.3 * cards.difficulty
     else:
         seconds = cards.second - cards.answered
         remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
         odds = log_odds(remembered)
-        later = cards.day > cards.last_day
-        ease = np.where(later, odds, step_odds(memory, seconds, cards.stability))
-        ease -= population.card_odds * (cards.difficulty - 5) / learner.card_difficulty
-    ability = calendar.ability[moment]
+        ease = np.where(cards.same_day, step_odds(memory, seconds, cards.stability), odds)
+        ease -= population.card_odds * cards.difficulty / learner.card_difficulty
+    ability = calendar.ability.take(moment)
     ability += population.cohort * hashed_normal(calendar.keys[0], cards.cohort, cards.day)
     truth = answer_probability(memory, ease + ability)
     return Recall(truth, remembered, odds, ease + learner.level)
@@ -62,10 +62,12 @@ def draw_rating(
     rng: np.random.Generator,
 ) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
-    strain = 0.5 * (2.2 - odds.clip(-2, 6)) + 0.25 * (cards.difficulty - 5)
-    new = cards.last_day == NEVER
-    hard = _share(learner.hard_habit + np.where(new, 0.0, strain))
-    easy = _share(learner.easy_habit + np.where(new, learner.population.easy_at_first, -strain))
+    if cards.new:
+        harder, easier = np.zeros(len(odds)), learner.population.easy_at_first
+    else:
+        harder = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.25 * cards.difficulty
+        easier = -harder
+    hard, easy = _share(learner.hard_habit + harder), _share(learner.easy_habit + easier)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = rng.random(len(recalled))
@@ -77,7 +79,7 @@ def draw_duration(
     cards: Cards,
     rating: IntArray,
     ease: FloatArray,
-    moment: Moment,
+    moment: IntArray,
     learner: Learner,
     calendar: Calendar,
     rng: np.random.Generator,
@@ -85,12 +87,12 @@ def draw_duration(
     """Whole milliseconds an answer takes, from 400 to 60,000."""
     population = learner.population
     log_time = population.slower[rating - 1] + population.noise * rng.standard_normal(len(rating))
-    log_time += cards.slowness + population.state_time[cards.state] + calendar.log_time[moment]
-    log_time += population.ease_time * (ease.clip(-2, 5) - 2) * (rating > _AGAIN)
+    log_time += cards.slowness + population.state_time[cards.state] + calendar.log_time.take(moment)
+    log_time += population.ease_time * (bounded(ease, -2, 5) - 2) * (rating > _AGAIN)
     if population.interrupted:
         log_time += np.log(3) * (rng.random(len(rating)) < population.interrupted)
     duration = learner.answer_ms * np.exp(log_time)
-    return duration.round().clip(_SHORTEST_MS, _LONGEST_MS)
+    return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
 
 
 def _share(odds: FloatArray) -> FloatArray:

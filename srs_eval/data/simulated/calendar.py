@@ -28,8 +28,6 @@ _DECK_DAYS, _DECK_IN_USE = 20.0, 0.85
 # How near to each other the cards of a cohort are shown, as a share of the session.
 _COHORT_WIDTH = 0.07
 
-Moment = tuple[IntArray, IntArray]
-
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
@@ -45,11 +43,11 @@ class Calendar:
     # [slots, cells]: What each moment of a session adds to the log-odds of recall, and to log time
     ability: FloatArray
     log_time: FloatArray
-    # [days], float: Seconds between the user's day change and the beginning of study, and the
-    # seconds it takes without the pause
+    # [slots]: Second of the day change, and seconds from there to the beginning of study
+    midnight: FloatArray
     start: FloatArray
-    session: float
-    pause: FloatArray  # [days]: Seconds between the two sittings of a day, 0 if there is one
+    session: float  # Seconds of study on each day without the pause
+    pause: FloatArray  # [slots]: Seconds between the two sittings of a day, 0 if there is one
     arrivals: FloatArray  # [slots]: Share of the new cards that come up to and including each slot
     deck_of_cohort: IntArray  # [cohorts]
     # [slots, decks]: The part of a session in which each deck is studied, as shares of the session
@@ -58,39 +56,39 @@ class Calendar:
     # [3]: Of hashed effects: of cohorts on recall, of cohorts on the order, of cards on time
     keys: NDArray[np.uint64]
 
-    def moment(self, day: IntArray, second: FloatArray) -> Moment:
-        """Slots and cells of the sessions in which questions are shown."""
+    def moment(self, slot: IntArray, second: FloatArray) -> IntArray:
+        """Flat index into `ability` and `log_time` of the moments in which questions are shown."""
         cells = self.ability.shape[1]
-        since_start = second - day * _DAY - self.start[day]
+        since_start = second - self.midnight[slot] - self.start[slot]
         cell = (since_start * (cells / self.session)).astype(np.int64) % cells
-        return self.slot_from_day[day], cell
+        return slot * cells + cell
 
     def showing(
-        self, day: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator
+        self, slot: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator
     ) -> FloatArray:
         """Second at which a question comes up, somewhere in the study of its day."""
-        place: FloatArray = rng.random(len(day))
+        place: FloatArray = rng.random(len(slot))
         if learner.population.deck_order:
-            drawn = rng.random(len(day))
-            place = self._ordered(place, drawn, day, cohort, learner.population)
-        after_start = self.session * place + self.pause[day] * (place > 0.5)
-        second: FloatArray = day * _DAY + self.start[day] + after_start
+            drawn = rng.random(len(slot))
+            place = self._ordered(place, drawn, slot, cohort, learner.population)
+        after_start = self.session * place + self.pause[slot] * (place > 0.5)
+        second: FloatArray = self.midnight[slot] + self.start[slot] + after_start
         return second
 
     def _ordered(
         self,
         place: FloatArray,
         drawn: FloatArray,
-        day: IntArray,
+        slot: IntArray,
         cohort: IntArray,
         population: Population,
     ) -> FloatArray:
         """Move most questions to the part of their deck, and many beside their cohort."""
-        near = hashed_uniform(self.keys[1], cohort, day)
+        near = hashed_uniform(self.keys[1], cohort, self.day_of_slot[slot])
         near += _COHORT_WIDTH * (place - near)
         within = np.where(drawn < population.cohort_order, near, place)
-        deck, slot = self.deck_of_cohort[cohort], self.slot_from_day[day]
-        by_deck = self.deck_begins[slot, deck] + self.deck_width[slot, deck] * within
+        part = slot * self.deck_width.shape[1] + self.deck_of_cohort[cohort]
+        by_deck = self.deck_begins.take(part) + self.deck_width.take(part) * within
         return np.where(drawn < population.deck_order, by_deck, place)
 
 
@@ -120,9 +118,10 @@ def draw_calendar(learner: Learner, rng: np.random.Generator) -> Calendar:
         slot_from_day=np.searchsorted(day_of_slot, np.arange(days + 1)),
         ability=ability + learner.session_ability * recall_walks,
         log_time=log_time + population.session_time * time_walks,
-        start=np.clip(start, _EARLIEST_START, latest),
+        midnight=day_of_slot * _DAY,
+        start=np.clip(start, _EARLIEST_START, latest)[day_of_slot],
         session=session,
-        pause=pause,
+        pause=pause[day_of_slot],
         arrivals=arrived / arrived[-1],
         deck_of_cohort=decks,
         deck_begins=begins,

@@ -8,14 +8,20 @@ import numpy as np
 
 from srs_eval.data.simulated.calendar import Calendar
 from srs_eval.data.simulated.learner import Learner
-from srs_eval.data.simulated.memory import after_forgetting, after_recall, after_step, bounded
+from srs_eval.data.simulated.memory import (
+    after_forgetting,
+    after_recall,
+    after_step,
+    bounded,
+    possible,
+)
 from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 NEVER = -1
 
-_AGAIN, _HARD, _EASY = 1, 2, 4
+_AGAIN, _GOOD, _EASY = 1, 3, 4
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
 _PUT_OFF = 0.03
@@ -29,12 +35,14 @@ class Cards:
     As all are at their k-th review, either all of them are new or none is.
     """
 
-    # Of the review to come, as in `Answers`
+    # Of the review to come, as in `Answers` and `Calendar`
     card: IntArray
-    cohort: IntArray  # Cards introduced in the same half of a day, numbered as in `Calendar`
+    cohort: IntArray  # Cards introduced in the same half of a day
     state: IntArray
+    slot: IntArray
     day: IntArray
     second: FloatArray
+    same_day: BoolArray  # Whether it is on the day of the review before
     # Day of the review before (`NEVER` if none), and second its answer was given
     last_day: IntArray
     answered: FloatArray
@@ -42,19 +50,25 @@ class Cards:
     steps_left: IntArray
     steps_today: IntArray
     lapses: IntArray
-    # The truth: 1 to 10 and fixed, a multiplier of stability gains, what is added to the log time
-    # of answers, and days (while new, a multiplier of the person's first stability)
+    # The truth, fixed: -4 to 5, factors of stability gains and of stability after forgetting, and
+    # what is added to the log time of answers
     difficulty: FloatArray
     growth: FloatArray
+    relapse: FloatArray
     slowness: FloatArray
-    stability: FloatArray
+    stability: FloatArray  # Days; while new, a multiplier of the person's first stability
     # What the app believes
     believed_stability: FloatArray
     believed_difficulty: FloatArray
 
+    @property
+    def new(self) -> bool:
+        """Whether the cards are at their first review."""
+        return bool(self.state[0] == NEW)
+
     def take(self, rows: BoolArray) -> Cards:
         """Keep some of the cards."""
-        kept = np.flatnonzero(rows)
+        (kept,) = rows.nonzero()
         return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
 
 
@@ -66,9 +80,10 @@ def new_cards(
     day = calendar.day_of_slot[slot]
     card = np.arange(begin, begin + count, dtype=np.int64)
     cohort = 2 * day + card % 2
-    second = calendar.showing(day, cohort, learner, rng)
+    second = calendar.showing(slot, cohort, learner, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
     difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
+    memory = learner.memory
     by_difficulty, by_card = learner.population.card_time
     slowness = by_card * hashed_normal(calendar.keys[2], card, cohort)
     slowness += by_difficulty * (difficulty - 5) / learner.card_difficulty
@@ -76,16 +91,21 @@ def new_cards(
         card=card,
         cohort=cohort,
         state=np.full(count, NEW, np.int64),
+        slot=slot,
         day=day,
         second=second,
+        same_day=np.zeros(count, np.bool_),
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
-        steps_left=nothing,
+        steps_left=np.full(count, learner.learning_steps),
         steps_today=nothing,
         lapses=nothing,
-        difficulty=difficulty,
+        difficulty=difficulty - 5,
+        growth=np.exp(learner.card_growth * rng.standard_normal(count))
+        * memory.growth
+        * (11 - difficulty),
+        relapse=memory.relapse * difficulty**-0.06,
         slowness=slowness,
-        growth=np.exp(learner.card_growth * rng.standard_normal(count)),
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,
         believed_difficulty=zeros,
@@ -100,33 +120,34 @@ def learn(
     rng: np.random.Generator,
 ) -> None:
     """Move what the person knows, and what the app believes, past one answer."""
-    if (cards.last_day == NEVER).all():
-        cards.stability = bounded(cards.stability * learner.memory.first_stability[rating - 1])
+    if cards.new:
+        cards.stability = possible(cards.stability * learner.memory.first_stability[rating - 1])
         cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
         return
-    elapsed_days = cards.day - cards.last_day
-    rows = np.flatnonzero(elapsed_days > 0)
-    noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
+    (rows,) = (~cards.same_day).nonzero()
     stability = after_step(cards.stability, rating, learner.population.step_effect)
-    stability[rows] = noise * _after_later_day(cards, rating, remembered, rows, learner)
-    cards.stability = bounded(stability)
-    # The app goes by the first review of each day.
-    believed, difficulty = cards.believed_stability.copy(), cards.believed_difficulty.copy()
-    believed[rows], difficulty[rows] = learner.app.later(
-        believed[rows], difficulty[rows], elapsed_days[rows], rating[rows]
-    )
-    cards.believed_stability, cards.believed_difficulty = believed, difficulty
+    if len(rows):
+        given = rating[rows]
+        noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
+        stability[rows] = noise * _after_later_day(cards, given, remembered[rows], rows, learner)
+        # The app goes by the first review of each day.
+        cards.believed_stability[rows], cards.believed_difficulty[rows] = learner.app.later(
+            cards.believed_stability[rows],
+            cards.believed_difficulty[rows],
+            cards.day[rows] - cards.last_day[rows],
+            given,
+        )
+    cards.stability = possible(stability)
 
 
 def _after_later_day(
     cards: Cards, rating: IntArray, remembered: FloatArray, rows: IntArray, learner: Learner
 ) -> FloatArray:
     """Stability of some cards after an answer on a later day."""
-    before, difficulty = cards.stability[rows], cards.difficulty[rows]
-    share, given = remembered[rows], rating[rows]
-    memory = learner.memory
-    recalled = after_recall(memory, before, difficulty, share, given, cards.growth[rows])
-    return np.where(given > _AGAIN, recalled, after_forgetting(memory, before, difficulty, share))
+    before, memory = cards.stability[rows], learner.memory
+    recalled = after_recall(memory, before, cards.growth[rows], remembered, rating)
+    forgotten = after_forgetting(memory, before, cards.relapse[rows], remembered)
+    return possible(np.where(rating > _AGAIN, recalled, forgotten))
 
 
 def next_reviews(
@@ -141,50 +162,43 @@ def next_reviews(
 
     A card is finished when it is given up as a leech, or when life ends before it is due.
     """
-    later_day = (cards.last_day == NEVER) | (cards.day > cards.last_day)
-    cards.lapses = cards.lapses + ((rating == _AGAIN) & (cards.state == REVIEW))
+    again = rating == _AGAIN
+    cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
-    cards.last_day = cards.day
-    cards.steps_today = np.where(later_day, 0, cards.steps_today + 1)
-    _count_steps(cards, rating, learner)
+    cards.steps_today = np.where(cards.same_day, cards.steps_today + 1, 0)
+    _count_steps(cards, rating, again, learner)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     put_off = today & (rng.random(len(rating)) < _PUT_OFF)
-    cards.state = np.where(cards.steps_left > 0, cards.state, REVIEW)
     interval = learner.app.interval(cards.believed_stability, rng.random(len(rating)))
     due = np.minimum(cards.day + np.where(put_off, 1, interval), learner.life_days)
     slot = calendar.slot_from_day[due] + _days_late(len(due), learner.promptness, rng)
-    today &= ~put_off
-    alive = today | (slot < len(calendar.day_of_slot))
-    alive &= cards.lapses < learner.leech_lapses
-    cards, rating, today, slot = cards.take(alive), rating[alive], today[alive], slot[alive]
-    later = calendar.day_of_slot[np.minimum(slot, len(calendar.day_of_slot) - 1)]
-    cards.day = np.where(today, cards.last_day, later)
-    wait = _step_seconds(cards, rating, learner, rng)
-    showing = calendar.showing(cards.day, cards.cohort, learner, rng)
-    cards.second = np.where(today, cards.answered + wait, showing)
+    cards.same_day = today & ~put_off
+    cards.slot = np.where(cards.same_day, cards.slot, slot)
+    cards.last_day = cards.day
+    alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
+    cards, again = cards.take(alive), again[alive]
+    cards.day = calendar.day_of_slot[cards.slot]
+    wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
+    showing = calendar.showing(cards.slot, cards.cohort, learner, rng)
+    cards.second = np.where(cards.same_day, cards.answered + wait, showing)
     return cards
 
 
-def _count_steps(cards: Cards, rating: IntArray, learner: Learner) -> None:
+def _count_steps(cards: Cards, rating: IntArray, again: BoolArray, learner: Learner) -> None:
     """Set how many repetitions on the same day are left, and the state they are done in."""
-    lapsed = (cards.state == REVIEW) & (rating == _AGAIN)
-    state = np.where(cards.state == NEW, LEARNING, cards.state)
-    state = np.where(lapsed, RELEARNING, state)
-    every = np.where(state == LEARNING, learner.learning_steps, learner.relearning_steps)
-    left = np.where(cards.state == NEW, every, cards.steps_left)
-    passed = np.where(rating == _EASY, 0, left - (rating != _HARD))
-    left = np.where(rating == _AGAIN, every, passed)
-    cards.state = state
-    cards.steps_left = np.where(state == REVIEW, 0, np.maximum(left, 0))
+    learning = cards.state <= LEARNING
+    every = np.where(learning, learner.learning_steps, learner.relearning_steps)
+    left = np.where(rating == _EASY, 0, cards.steps_left - (rating == _GOOD))
+    left = np.where(again, every, np.maximum(left, 0))
+    cards.state = np.where(left > 0, np.where(learning, LEARNING, RELEARNING), REVIEW)
+    cards.steps_left = left
 
 
-def _step_seconds(
-    cards: Cards, rating: IntArray, learner: Learner, rng: np.random.Generator
-) -> FloatArray:
+def _step_seconds(forgotten: BoolArray, learner: Learner, rng: np.random.Generator) -> FloatArray:
     """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
-    soon = (rating == _AGAIN) & (cards.state == LEARNING) & (learner.learning_steps > 1)
-    wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(rating)))
-    return wait.clip(_SHORTEST_STEP, _LONGEST_STEP)
+    soon = forgotten & (learner.learning_steps > 1)
+    wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(soon)))
+    return bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
 
 
 def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntArray:
@@ -192,5 +206,4 @@ def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntAr
     if promptness >= 1:
         return np.zeros(count, np.int64)
     late = np.log1p(-rng.random(count)) / np.log1p(-promptness)
-    whole: IntArray = np.floor(late).astype(np.int64)
-    return whole
+    return late.astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from srs_eval.data.simulated.answers import draw_duration, draw_rating, recall_of
 from srs_eval.data.simulated.calendar import Calendar, draw_calendar
-from srs_eval.data.simulated.cards import NEVER, Cards, learn, new_cards, next_reviews
+from srs_eval.data.simulated.cards import NEW, Cards, learn, new_cards, next_reviews
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.nouns import FloatArray, IntArray
 
@@ -44,7 +44,7 @@ def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
     before. Days and cards count from 0.
     """
     calendar = draw_calendar(learner, rng)
-    waves: list[Answers] = []
+    groups: list[Answers] = []
     cards, reviews = 0, 0
     while reviews < learner.later_reviews:
         missing = learner.later_reviews - reviews
@@ -52,47 +52,47 @@ def simulate_log(learner: Learner, rng: np.random.Generator) -> Answers:
         more = _SPARE * missing * cards / reviews if reviews else missing / 12
         count = int(more) + _FIRST_CARDS
         group = _study(new_cards(cards, count, learner, calendar, rng), learner, calendar, rng)
-        reviews += sum(int(np.count_nonzero(wave.elapsed_days > 0)) for wave in group)
+        reviews += int(np.count_nonzero(group.elapsed_days > 0))
         cards += count
-        waves += group
-    return _in_order(waves, learner.later_reviews)
+        groups.append(group)
+    return _in_order(groups, learner.later_reviews)
 
 
-def _study(
-    cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Generator
-) -> list[Answers]:
+def _study(cards: Cards, learner: Learner, calendar: Calendar, rng: np.random.Generator) -> Answers:
     """Follow cards through the whole life, one wave of answers for each k."""
     waves = []
     while len(cards.card):
-        moment = calendar.moment(cards.day, cards.second)
+        moment = calendar.moment(cards.slot, cards.second)
         recall = recall_of(cards, moment, learner, calendar)
         recalled = rng.random(len(cards.card)) < recall.truth
         rating = draw_rating(cards, recalled, recall.odds, learner, rng)
         duration_ms = draw_duration(cards, rating, recall.ease, moment, learner, calendar, rng)
-        first = cards.last_day == NEVER
-        waves.append(
-            Answers(
-                card=cards.card,
-                day=cards.day,
-                second=cards.second,
-                rating=rating,
-                elapsed_days=np.where(first, -1, cards.day - cards.last_day),
-                elapsed_seconds=np.where(first, -1, np.floor(cards.second - cards.answered)),
-                duration_ms=duration_ms,
-                state=cards.state,
-                truth=recall.truth,
-                deck=calendar.deck_of_cohort[cards.cohort],
-            )
-        )
+        asked = cards.card, cards.cohort, cards.state, cards.day, cards.second
+        waves.append((*asked, cards.last_day, cards.answered, rating, duration_ms, recall.truth))
         learn(cards, rating, recall.remembered, learner, rng)
         cards = next_reviews(cards, rating, duration_ms, learner, calendar, rng)
-    return waves
+    card, cohort, state, day, second, last_day, answered, rating, duration_ms, truth = (
+        np.concatenate(column) for column in zip(*waves, strict=True)
+    )
+    first = state == NEW
+    return Answers(
+        card=card,
+        day=day,
+        second=second,
+        rating=rating,
+        elapsed_days=np.where(first, -1, day - last_day),
+        elapsed_seconds=np.where(first, -1, np.floor(second - answered)),
+        duration_ms=duration_ms,
+        state=state,
+        truth=truth,
+        deck=calendar.deck_of_cohort[cohort],
+    )
 
 
-def _in_order(waves: list[Answers], later_reviews: int) -> Answers:
+def _in_order(groups: list[Answers], later_reviews: int) -> Answers:
     """Sort the answers by time, stop at the last one needed, and number what is left from 0."""
     column = {
-        field.name: np.concatenate([getattr(wave, field.name) for wave in waves])
+        field.name: np.concatenate([getattr(group, field.name) for group in groups])
         for field in fields(Answers)
     }
     order = np.argsort(column["second"])

@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.nouns import FloatArray, IntArray
 
-_TARGET = 0.9
+_LOG_TARGET = np.log(0.9)
 _LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
 _SHORTEST_DAYS = 1e-6
 _AGAIN, _HARD, _EASY = 1, 2, 4
@@ -46,13 +46,13 @@ class Memory:
 
 def retrievability(days: FloatArray, stability: FloatArray, shape: float) -> FloatArray:
     """Remembered share after some days: a stretched exponential through 0.9 at stability."""
-    result: FloatArray = np.exp(np.log(_TARGET) * (days / stability) ** shape)
+    result: FloatArray = np.exp(_LOG_TARGET * (days / stability) ** shape)
     return result
 
 
 def log_odds(probability: FloatArray) -> FloatArray:
     """Log-odds of a probability, kept finite near 0 and 1."""
-    inside = probability.clip(1e-6, 1 - 1e-6)
+    inside = bounded(probability, 1e-6, 1 - 1e-6)
     result: FloatArray = np.log(inside / (1 - inside))
     return result
 
@@ -74,33 +74,38 @@ def answer_probability(memory: Memory, odds: FloatArray) -> FloatArray:
 def after_recall(
     memory: Memory,
     stability: FloatArray,
-    difficulty: FloatArray,
+    growth: FloatArray,
     remembered: FloatArray,
     rating: IntArray,
-    growth: FloatArray,
 ) -> FloatArray:
-    """Stability after a recall on a later day, in days; `growth` multiplies each card's gain."""
+    """Stability after a recall on a later day, in days; `growth` as in `Cards`."""
     share = np.where(rating == _HARD, memory.hard_share, 1.0)
     share = np.where(rating == _EASY, memory.easy_share, share)
     waited = np.expm1(memory.spacing * (1 - remembered))
-    gain = growth * memory.growth * (11 - difficulty) * stability**-memory.saturation
-    return bounded(stability * (1 + gain * waited * share))
+    gain = growth * stability**-memory.saturation
+    result: FloatArray = stability * (1 + gain * waited * share)
+    return result
 
 
 def after_forgetting(
-    memory: Memory, stability: FloatArray, difficulty: FloatArray, remembered: FloatArray
+    memory: Memory, stability: FloatArray, relapse: FloatArray, remembered: FloatArray
 ) -> FloatArray:
-    """Stability after forgetting on a later day, in days; never more than before."""
-    left = memory.relapse * difficulty**-0.06 * ((stability + 1) ** memory.relapse_power - 1)
-    return bounded(np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability))
+    """Stability after forgetting on a later day, in days; `relapse` as in `Cards`."""
+    left = relapse * ((stability + 1) ** memory.relapse_power - 1)
+    return np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability)
 
 
 def after_step(stability: FloatArray, rating: IntArray, effect: tuple[float, float]) -> FloatArray:
     """Stability after a repetition on the same day, by the factors of recall and forgetting."""
     recalled, forgotten = effect
-    return bounded(stability * np.where(rating > _AGAIN, recalled, forgotten))
+    return stability * np.where(rating > _AGAIN, recalled, forgotten)
 
 
-def bounded(stability: FloatArray) -> FloatArray:
+def possible(stability: FloatArray) -> FloatArray:
     """Keep stability between half an hour and a hundred years."""
-    return stability.clip(_LEAST_STABILITY, _MOST_STABILITY)
+    return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY)
+
+
+def bounded(values: FloatArray, least: float, most: float) -> FloatArray:
+    """Keep values between bounds; `numpy.clip` takes longer for few values."""
+    return np.minimum(np.maximum(values, least), most)

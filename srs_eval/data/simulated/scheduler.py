@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srs_eval.data.simulated.memory import bounded
 from srs_eval.nouns import FloatArray, IntArray
 
 _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
@@ -42,7 +43,7 @@ class App:
     def first(self, rating: IntArray) -> tuple[FloatArray, FloatArray]:
         """Believe in a stability in days and a difficulty, 1 to 10, after the first rating."""
         difficulty = _DIFFICULTY - _DIFFICULTY_SLOPE * (rating - _GOOD)
-        return self.first_stability[rating - 1], np.clip(difficulty, 1, 10)
+        return self.first_stability[rating - 1], bounded(difficulty, 1, 10)
 
     def later(
         self,
@@ -61,7 +62,7 @@ class App:
         believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
         moved = difficulty - _DIFFICULTY_STEP * (rating - _GOOD)
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
-        return believed.clip(_LEAST_STABILITY, _MOST_STABILITY), moved.clip(1, 10)
+        return bounded(believed, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
     def interval(self, stability: FloatArray, fuzz: FloatArray) -> IntArray:
         """Whole days, from 1 to ten years, until recall should fall to the desired retention.
@@ -71,7 +72,7 @@ class App:
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
         spread = np.where(interval > 2.5, interval * (0.95 + 0.1 * fuzz), interval)
-        return spread.round().clip(1, _LONGEST_INTERVAL).astype(np.int64)
+        return bounded(spread.round(), 1, _LONGEST_INTERVAL).astype(np.int64)
 
 
 def draw_app(rng: np.random.Generator) -> App:
