@@ -16,7 +16,6 @@ from srs_eval.data.simulated.memory import (
     retrievability,
     step_odds,
 )
-from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 _DAY = 86400.0
@@ -37,7 +36,7 @@ class Recall:
 
 def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calendar) -> Recall:
     """Compute how well each card is remembered."""
-    memory, population = learner.memory, learner.population
+    memory = learner.memory
     if cards.new:
         remembered: FloatArray = np.ones(len(cards.day))
         odds = log_odds(remembered)
@@ -47,9 +46,8 @@ def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calend
         remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
         odds = log_odds(remembered)
         ease = np.where(cards.same_day, step_odds(memory, seconds, cards.stability), odds)
-        ease -= population.card_odds * cards.difficulty / learner.card_difficulty
-    ability = calendar.ability.take(moment)
-    ability += population.cohort * hashed_normal(calendar.keys[0], cards.cohort, cards.day)
+        ease -= learner.population.card_odds * cards.difficulty / learner.card_difficulty
+    ability = calendar.ability.take(moment) + cards.cohort_ability
     truth = answer_probability(memory, ease + ability)
     return Recall(truth, remembered, odds, ease + learner.level)
 
@@ -63,7 +61,7 @@ def draw_rating(
 ) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
     if cards.new:
-        harder, easier = np.zeros(len(odds)), learner.population.easy_at_first
+        harder, easier = 0.0, learner.population.easy_at_first
     else:
         harder = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.25 * cards.difficulty
         easier = -harder
@@ -95,7 +93,7 @@ def draw_duration(
     return bounded(duration.round(), _SHORTEST_MS, _LONGEST_MS)
 
 
-def _share(odds: FloatArray) -> FloatArray:
+def _share(odds: FloatArray | float) -> FloatArray:
     """Probability of some log-odds."""
     share: FloatArray = 1 / (1 + np.exp(-odds))
     return share

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.population import Population
@@ -65,27 +66,31 @@ class Calendar:
 
     def showing(
         self, slot: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator
-    ) -> FloatArray:
-        """Second at which a question comes up, somewhere in the study of its day."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the second at which a question comes up, somewhere in the study of its day.
+
+        Also returns what its cohort adds to the log-odds of recall on that day.
+        """
+        of_recall, near = hashed_uniform(self.keys[:2, np.newaxis], cohort, self.day_of_slot[slot])
         place: FloatArray = rng.random(len(slot))
         if learner.population.deck_order:
             drawn = rng.random(len(slot))
-            place = self._ordered(place, drawn, slot, cohort, learner.population)
+            place = self._ordered(place, near, drawn, slot, cohort, learner.population)
         after_start = self.session * place + self.pause[slot] * (place > 0.5)
-        second: FloatArray = self.midnight[slot] + self.start[slot] + after_start
-        return second
+        second = self.midnight[slot] + self.start[slot] + after_start
+        return second, learner.population.cohort * ndtri(of_recall)
 
     def _ordered(
         self,
         place: FloatArray,
+        near: FloatArray,
         drawn: FloatArray,
         slot: IntArray,
         cohort: IntArray,
         population: Population,
     ) -> FloatArray:
         """Move most questions to the part of their deck, and many beside their cohort."""
-        near = hashed_uniform(self.keys[1], cohort, self.day_of_slot[slot])
-        near += _COHORT_WIDTH * (place - near)
+        near = near + _COHORT_WIDTH * (place - near)
         within = np.where(drawn < population.cohort_order, near, place)
         part = slot * self.deck_width.shape[1] + self.deck_of_cohort[cohort]
         by_deck = self.deck_begins.take(part) + self.deck_width.take(part) * within

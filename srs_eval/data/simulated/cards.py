@@ -11,7 +11,6 @@ from srs_eval.data.simulated.learner import Learner
 from srs_eval.data.simulated.memory import (
     after_forgetting,
     after_recall,
-    after_step,
     bounded,
     possible,
 )
@@ -46,6 +45,7 @@ class Cards:
     # Day of the review before (`NEVER` if none), and second its answer was given
     last_day: IntArray
     answered: FloatArray
+    cohort_ability: FloatArray  # What is added to the log-odds of recall on the day of the review
     # Same-day repetitions still to do and done, and how often it was forgotten
     steps_left: IntArray
     steps_today: IntArray
@@ -69,6 +69,8 @@ class Cards:
     def take(self, rows: BoolArray) -> Cards:
         """Keep some of the cards."""
         (kept,) = rows.nonzero()
+        if len(kept) == len(rows):
+            return self
         return Cards(*[getattr(self, name)[kept] for name in Cards.__slots__])
 
 
@@ -80,7 +82,7 @@ def new_cards(
     day = calendar.day_of_slot[slot]
     card = np.arange(begin, begin + count, dtype=np.int64)
     cohort = 2 * day + card % 2
-    second = calendar.showing(slot, cohort, learner, rng)
+    second, cohort_ability = calendar.showing(slot, cohort, learner, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
     difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
     memory = learner.memory
@@ -97,6 +99,7 @@ def new_cards(
         same_day=np.zeros(count, np.bool_),
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
+        cohort_ability=cohort_ability,
         steps_left=np.full(count, learner.learning_steps),
         steps_today=nothing,
         lapses=nothing,
@@ -125,7 +128,7 @@ def learn(
         cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
         return
     (rows,) = (~cards.same_day).nonzero()
-    stability = after_step(cards.stability, rating, learner.population.step_effect)
+    stability = cards.stability * learner.population.step_effect[rating - 1]
     if len(rows):
         given = rating[rows]
         noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
@@ -168,10 +171,13 @@ def next_reviews(
     cards.steps_today = np.where(cards.same_day, cards.steps_today + 1, 0)
     _count_steps(cards, rating, again, learner)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
-    put_off = today & (rng.random(len(rating)) < _PUT_OFF)
-    interval = learner.app.interval(cards.believed_stability, rng.random(len(rating)))
+    drawn, fuzz, late = rng.random((3, len(rating)))
+    put_off = today & (drawn < _PUT_OFF)
+    interval = learner.app.interval(cards.believed_stability, fuzz)
     due = np.minimum(cards.day + np.where(put_off, 1, interval), learner.life_days)
-    slot = calendar.slot_from_day[due] + _days_late(len(due), learner.promptness, rng)
+    # The days with study that go by before a due card is done are geometrically distributed.
+    days_late = np.log1p(-late) / np.log1p(-learner.promptness)
+    slot = calendar.slot_from_day[due] + days_late.astype(np.int64)
     cards.same_day = today & ~put_off
     cards.slot = np.where(cards.same_day, cards.slot, slot)
     cards.last_day = cards.day
@@ -179,7 +185,7 @@ def next_reviews(
     cards, again = cards.take(alive), again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
     wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
-    showing = calendar.showing(cards.slot, cards.cohort, learner, rng)
+    showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, learner, rng)
     cards.second = np.where(cards.same_day, cards.answered + wait, showing)
     return cards
 
@@ -199,11 +205,3 @@ def _step_seconds(forgotten: BoolArray, learner: Learner, rng: np.random.Generat
     soon = forgotten & (learner.learning_steps > 1)
     wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(soon)))
     return bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)
-
-
-def _days_late(count: int, promptness: float, rng: np.random.Generator) -> IntArray:
-    """Days with study that go by before a due card is done, geometrically distributed."""
-    if promptness >= 1:
-        return np.zeros(count, np.int64)
-    late = np.log1p(-rng.random(count)) / np.log1p(-promptness)
-    return late.astype(np.int64)

@@ -15,7 +15,6 @@ from srs_eval.nouns import FloatArray, IntArray
 _LOG_TARGET = np.log(0.9)
 _LEAST_STABILITY, _MOST_STABILITY = 0.02, 36500.0
 _SHORTEST_DAYS = 1e-6
-_AGAIN, _HARD, _EASY = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,7 @@ class Memory:
     growth: float
     saturation: float
     spacing: float
-    # Share of the usual growth that a Hard (below 1) or Easy (above 1) recall brings
-    hard_share: float
-    easy_share: float
+    share: FloatArray  # [4]: Share of the usual growth by rating: Hard below 1, Easy above
     # Size of stability after forgetting, its power of the stability lost, and its gain from waiting
     relapse: float
     relapse_power: float
@@ -79,11 +76,9 @@ def after_recall(
     rating: IntArray,
 ) -> FloatArray:
     """Stability after a recall on a later day, in days; `growth` as in `Cards`."""
-    share = np.where(rating == _HARD, memory.hard_share, 1.0)
-    share = np.where(rating == _EASY, memory.easy_share, share)
     waited = np.expm1(memory.spacing * (1 - remembered))
     gain = growth * stability**-memory.saturation
-    result: FloatArray = stability * (1 + gain * waited * share)
+    result: FloatArray = stability * (1 + gain * waited * memory.share[rating - 1])
     return result
 
 
@@ -93,12 +88,6 @@ def after_forgetting(
     """Stability after forgetting on a later day, in days; `relapse` as in `Cards`."""
     left = relapse * ((stability + 1) ** memory.relapse_power - 1)
     return np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability)
-
-
-def after_step(stability: FloatArray, rating: IntArray, effect: tuple[float, float]) -> FloatArray:
-    """Stability after a repetition on the same day, by the factors of recall and forgetting."""
-    recalled, forgotten = effect
-    return stability * np.where(rating > _AGAIN, recalled, forgotten)
 
 
 def possible(stability: FloatArray) -> FloatArray:

@@ -45,7 +45,7 @@ class Population:
     card_odds: float  # Log-odds of recall that a card one standard deviation more difficult loses
     card_stability: float  # Spread of the log of cards' first stability
     shape: Pair  # Bounds of the exponent of the forgetting curve
-    step_effect: Pair  # Factors of stability at a recall on the same day, and at forgetting
+    step_effect: FloatArray  # [4]: Factors of stability on the same day, by rating
     guess: Pair  # Bounds of the chance to guess
     # Typical log-odds of Hard and Easy, and what a first review adds to those of Easy
     hard: float
@@ -114,7 +114,7 @@ POPULATIONS = {
         card_odds=0.0,
         card_stability=0.9,
         shape=(0.6, 1.0),
-        step_effect=(1.12, 0.75),
+        step_effect=np.array([0.75, 1.12, 1.12, 1.12]),
         guess=(0.002, 0.05),
         hard=-2.3,
         easy=-3.2,
@@ -151,7 +151,7 @@ POPULATIONS = {
         card_odds=1.0,
         card_stability=0.8,
         shape=(0.25, 0.5),
-        step_effect=(1.3, 0.6),
+        step_effect=np.array([0.6, 1.3, 1.3, 1.3]),
         guess=(0.001, 0.015),
         hard=-2.1,
         easy=-2.3,

@@ -22,11 +22,11 @@ _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
 _DIFFICULTY, _DIFFICULTY_SLOPE, _DIFFICULTY_STEP, _REVERSION = 5.1618, 1.2298, 0.8975, 0.031
 _LOG_GROWTH, _SATURATION, _SPACING = 1.6474, 0.1367, 1.0461
 _RELAPSE, _RELAPSE_DIFFICULTY, _RELAPSE_POWER, _RELAPSE_SPACING = 2.1072, 0.0793, 0.3246, 1.587
-_HARD_SHARE, _EASY_SHARE = 0.2272, 2.8755
+_SHARE = np.array([1.0, 0.2272, 1.0, 2.8755])  # Of the usual growth, by rating
 _CURVE = 19 / 81
 _LEAST_STABILITY, _MOST_STABILITY = 0.01, 36500.0
 _LONGEST_INTERVAL = 3650
-_AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
+_AGAIN, _GOOD = 1, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,8 @@ class App:
     ) -> tuple[FloatArray, FloatArray]:
         """Believe in a stability and difficulty after a review on a later day."""
         forgotten = 1 - (1 + _CURVE * elapsed_days / stability) ** -0.5
-        share = np.where(rating == _HARD, _HARD_SHARE, np.where(rating == _EASY, _EASY_SHARE, 1.0))
         gain = self.growth * (11 - difficulty) * stability**-_SATURATION
-        recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * share)
+        recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating - 1])
         left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
         left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
         believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
