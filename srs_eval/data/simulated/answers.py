@@ -45,7 +45,7 @@ def recall_of(cards: Cards, moment: IntArray, learner: Learner, calendar: Calend
         seconds = cards.second - cards.answered
         remembered = retrievability(seconds / _DAY, cards.stability, memory.shape)
         odds = log_odds(remembered)
-        ease = np.where(cards.same_day, step_odds(memory, seconds, cards.stability), odds)
+        ease = np.where(cards.later_day, odds, step_odds(memory, seconds, cards.stability))
         ease -= learner.population.card_odds * cards.difficulty / learner.card_difficulty
     ability = calendar.ability.take(moment) + cards.cohort_ability
     truth = answer_probability(memory, ease + ability)
@@ -69,8 +69,10 @@ def draw_rating(
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = rng.random(len(recalled))
-    rating = np.where(drawn < hard, _HARD, np.where(drawn < hard + easy, _EASY, _GOOD))
-    return np.where(recalled, rating, _AGAIN)
+    rating: IntArray = np.where(drawn < hard + easy, _EASY, _GOOD)
+    rating[drawn < hard] = _HARD
+    rating[~recalled] = _AGAIN
+    return rating
 
 
 def draw_duration(
@@ -84,9 +86,9 @@ def draw_duration(
 ) -> FloatArray:
     """Whole milliseconds an answer takes, from 400 to 60,000."""
     population = learner.population
-    log_time = population.slower[rating - 1] + population.noise * rng.standard_normal(len(rating))
+    log_time = population.slower[rating] + population.noise * rng.standard_normal(len(rating))
     log_time += cards.slowness + population.state_time[cards.state] + calendar.log_time.take(moment)
-    log_time += population.ease_time * (bounded(ease, -2, 5) - 2) * (rating > _AGAIN)
+    log_time += population.ease_time[rating] * (bounded(ease, -2, 5) - 2)
     if population.interrupted:
         log_time += np.log(3) * (rng.random(len(rating)) < population.interrupted)
     duration = learner.answer_ms * np.exp(log_time)

@@ -20,9 +20,11 @@ from srs_eval.nouns import BoolArray, FloatArray, IntArray
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 NEVER = -1
 
-_AGAIN, _GOOD, _EASY = 1, 3, 4
+_AGAIN = 1
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
 _MOST_STEPS = 7
+_STEPS_PASSED = np.array([0, 0, 0, 1, _MOST_STEPS])  # By rating
+_STATE_OF_STEPS = np.array([LEARNING, LEARNING, RELEARNING, RELEARNING])  # By the state before
 _PUT_OFF = 0.03
 _ENCODING_NOISE = 0.1
 
@@ -41,7 +43,7 @@ class Cards:
     slot: IntArray
     day: IntArray
     second: FloatArray
-    same_day: BoolArray  # Whether it is on the day of the review before
+    later_day: BoolArray  # Whether it is not on the day of the review before
     # Day of the review before (`NEVER` if none), and second its answer was given
     last_day: IntArray
     answered: FloatArray
@@ -96,11 +98,11 @@ def new_cards(
         slot=slot,
         day=day,
         second=second,
-        same_day=np.zeros(count, np.bool_),
+        later_day=np.ones(count, np.bool_),
         last_day=np.full(count, NEVER, np.int64),
         answered=zeros,
         cohort_ability=cohort_ability,
-        steps_left=np.full(count, learner.learning_steps),
+        steps_left=np.full(count, learner.steps[NEW]),
         steps_today=nothing,
         lapses=nothing,
         difficulty=difficulty - 5,
@@ -127,8 +129,8 @@ def learn(
         cards.stability = possible(cards.stability * learner.memory.first_stability[rating - 1])
         cards.believed_stability, cards.believed_difficulty = learner.app.first(rating)
         return
-    (rows,) = (~cards.same_day).nonzero()
-    stability = cards.stability * learner.population.step_effect[rating - 1]
+    (rows,) = cards.later_day.nonzero()
+    stability = cards.stability * learner.population.step_effect[rating]
     if len(rows):
         given = rating[rows]
         noise = np.exp(_ENCODING_NOISE * rng.standard_normal(len(rows)))
@@ -168,40 +170,40 @@ def next_reviews(
     again = rating == _AGAIN
     cards.lapses = cards.lapses + (again & (cards.state == REVIEW))
     cards.answered = cards.second + duration_ms / 1000
-    cards.steps_today = np.where(cards.same_day, cards.steps_today + 1, 0)
+    cards.steps_today = np.where(cards.later_day, 0, cards.steps_today + 1)
     _count_steps(cards, rating, again, learner)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, fuzz, late = rng.random((3, len(rating)))
     put_off = today & (drawn < _PUT_OFF)
     interval = learner.app.interval(cards.believed_stability, fuzz)
-    due = np.minimum(cards.day + np.where(put_off, 1, interval), learner.life_days)
+    interval[put_off] = 1
+    due = np.minimum(cards.day + interval, learner.life_days)
     # The days with study that go by before a due card is done are geometrically distributed.
     days_late = np.log1p(-late) / np.log1p(-learner.promptness)
     slot = calendar.slot_from_day[due] + days_late.astype(np.int64)
-    cards.same_day = today & ~put_off
-    cards.slot = np.where(cards.same_day, cards.slot, slot)
+    cards.later_day = put_off | ~today
+    cards.slot = np.where(cards.later_day, slot, cards.slot)
     cards.last_day = cards.day
     alive = (cards.slot < len(calendar.day_of_slot)) & (cards.lapses < learner.leech_lapses)
     cards, again = cards.take(alive), again[alive]
     cards.day = calendar.day_of_slot[cards.slot]
     wait = _step_seconds(again & (cards.state == LEARNING), learner, rng)
     showing, cards.cohort_ability = calendar.showing(cards.slot, cards.cohort, learner, rng)
-    cards.second = np.where(cards.same_day, cards.answered + wait, showing)
+    cards.second = np.where(cards.later_day, showing, cards.answered + wait)
     return cards
 
 
 def _count_steps(cards: Cards, rating: IntArray, again: BoolArray, learner: Learner) -> None:
     """Set how many repetitions on the same day are left, and the state they are done in."""
-    learning = cards.state <= LEARNING
-    every = np.where(learning, learner.learning_steps, learner.relearning_steps)
-    left = np.where(rating == _EASY, 0, cards.steps_left - (rating == _GOOD))
-    left = np.where(again, every, np.maximum(left, 0))
-    cards.state = np.where(left > 0, np.where(learning, LEARNING, RELEARNING), REVIEW)
+    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
+    left = np.where(again, learner.steps[cards.state], left)
+    cards.state = np.where(left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
     cards.steps_left = left
 
 
 def _step_seconds(forgotten: BoolArray, learner: Learner, rng: np.random.Generator) -> FloatArray:
     """Wait from an answer to the same-day repetition: one minute or ten, give or take."""
-    soon = forgotten & (learner.learning_steps > 1)
-    wait = np.where(soon, _FIRST_STEP, _LATER_STEP) * np.exp(0.4 * rng.standard_normal(len(soon)))
+    soon = _FIRST_STEP if learner.steps[LEARNING] > 1 else _LATER_STEP
+    wait = np.where(forgotten, soon, _LATER_STEP)
+    wait *= np.exp(0.4 * rng.standard_normal(len(wait)))
     return bounded(wait, _SHORTEST_STEP, _LONGEST_STEP)

@@ -10,7 +10,7 @@ import numpy as np
 from srs_eval.data.simulated.memory import Memory
 from srs_eval.data.simulated.population import Pair, Population
 from srs_eval.data.simulated.scheduler import App, draw_app
-from srs_eval.nouns import FloatArray
+from srs_eval.nouns import FloatArray, IntArray
 
 # Scored reviews per user of the public srs-benchmark: minimum assumed, the nine published
 # percentiles, and the published maximum.
@@ -51,9 +51,7 @@ class Learner:
     # Log-odds of pressing Hard or Easy after a middling recall
     hard_habit: float
     easy_habit: float
-    # Repetitions on the same day after a new card, and after forgetting
-    learning_steps: int
-    relearning_steps: int
+    steps: IntArray  # [4]: Repetitions on the same day after Again, by state
     study_chances: Pair  # Chance to study on the day after one with study, and after one without
     promptness: float  # Share of due cards done on a day with study
     sitting_share: float  # Share of days with a second sitting
@@ -121,8 +119,9 @@ def draw_learner(later_reviews: int, population: Population, rng: np.random.Gene
         first_level=rng.normal(population.first_level, 0.8),
         hard_habit=-np.inf if passes_only else rng.normal(population.hard, 1.0),
         easy_habit=-np.inf if passes_only else rng.normal(population.easy, 1.2),
-        learning_steps=_one_of(population.learning_steps, rng),
-        relearning_steps=_one_of(population.relearning_steps, rng),
+        steps=np.repeat(
+            [_one_of(population.learning_steps, rng), _one_of(population.relearning_steps, rng)], 2
+        ),
         study_chances=population.study_chances(rng),
         promptness=float(rng.uniform(0.4, 1.0)),
         sitting_share=float(other.uniform(*population.sitting_share)),
@@ -152,7 +151,7 @@ def draw_memory(population: Population, rng: np.random.Generator) -> Memory:
         growth=np.exp(2.0 + 0.35 * rng.standard_normal()),
         saturation=float(np.clip(rng.normal(0.19, 0.06), 0.05, 0.4)),
         spacing=float(np.clip(rng.normal(0.9, 0.25), 0.3, 2.0)),
-        share=np.array([1.0, rng.uniform(0.4, 0.9), 1.0, rng.uniform(1.2, 2.2)]),
+        share=np.array([np.nan, 1.0, rng.uniform(0.4, 0.9), 1.0, rng.uniform(1.2, 2.2)]),
         relapse=1.6 * level * np.exp(0.3 * rng.standard_normal()),
         relapse_power=float(np.clip(rng.normal(0.26, 0.06), 0.1, 0.5)),
         relapse_spacing=float(np.clip(rng.normal(1.4, 0.4), 0.3, 2.5)),

@@ -28,7 +28,7 @@ class Memory:
     growth: float
     saturation: float
     spacing: float
-    share: FloatArray  # [4]: Share of the usual growth by rating: Hard below 1, Easy above
+    share: FloatArray  # [5]: Share of the usual growth, by rating: Hard below 1, Easy above
     # Size of stability after forgetting, its power of the stability lost, and its gain from waiting
     relapse: float
     relapse_power: float
@@ -78,7 +78,7 @@ def after_recall(
     """Stability after a recall on a later day, in days; `growth` as in `Cards`."""
     waited = np.expm1(memory.spacing * (1 - remembered))
     gain = growth * stability**-memory.saturation
-    result: FloatArray = stability * (1 + gain * waited * memory.share[rating - 1])
+    result: FloatArray = stability * (1 + gain * waited * memory.share[rating])
     return result
 
 

@@ -16,7 +16,8 @@ Pair = tuple[float, float]
 class Population:
     """Distributions of what differs between people, and effects that are the same for all.
 
-    A spread is a pair: median over people, and standard deviation of its logarithm.
+    A spread is a pair: median over people, and standard deviation of its logarithm. What depends on
+    the rating is looked up by 1 to 4, so entry 0 is not used.
     """
 
     life_days: float  # Typical days of a log with 15,000 reviews on later days
@@ -45,7 +46,7 @@ class Population:
     card_odds: float  # Log-odds of recall that a card one standard deviation more difficult loses
     card_stability: float  # Spread of the log of cards' first stability
     shape: Pair  # Bounds of the exponent of the forgetting curve
-    step_effect: FloatArray  # [4]: Factors of stability on the same day, by rating
+    step_effect: FloatArray  # [5]: Factors of stability on the same day, by rating
     guess: Pair  # Bounds of the chance to guess
     # Typical log-odds of Hard and Easy, and what a first review adds to those of Easy
     hard: float
@@ -55,12 +56,12 @@ class Population:
     learning_steps: tuple[int, ...]
     relearning_steps: tuple[int, ...]
     answer_ms: Pair  # Spread of the time of a typical answer
-    slower: FloatArray  # [4]: Log time of Again, Hard, Good and Easy, against Good
+    slower: FloatArray  # [5]: Log time by rating, against Good
     # Spread of log time between answers, and share of answers that take three times as long
     noise: float
     interrupted: float
     card_time: Pair  # Log time per standard deviation of the difficulty of a card, and of its own
-    ease_time: float  # Log time per log-odds of recall
+    ease_time: FloatArray  # [5]: Log time per log-odds of recall, by rating
     # [4]: Log time of reviews by state: new, learning, review and relearning
     state_time: FloatArray
     # Spread of log time from day to day, and within a session
@@ -114,7 +115,7 @@ POPULATIONS = {
         card_odds=0.0,
         card_stability=0.9,
         shape=(0.6, 1.0),
-        step_effect=np.array([0.75, 1.12, 1.12, 1.12]),
+        step_effect=np.array([np.nan, 0.75, 1.12, 1.12, 1.12]),
         guess=(0.002, 0.05),
         hard=-2.3,
         easy=-3.2,
@@ -122,11 +123,11 @@ POPULATIONS = {
         learning_steps=(1, 2, 3),
         relearning_steps=(0, 1, 2),
         answer_ms=(6000, 0.5),
-        slower=np.array([0.35, 0.45, 0.0, -0.35]),
+        slower=np.array([np.nan, 0.35, 0.45, 0.0, -0.35]),
         noise=0.6,
         interrupted=0.0,
         card_time=(0.0, 0.0),
-        ease_time=0.0,
+        ease_time=np.zeros(5),
         state_time=np.zeros(4),
         daily_time=0.0,
         session_time=0.0,
@@ -151,7 +152,7 @@ POPULATIONS = {
         card_odds=1.0,
         card_stability=0.8,
         shape=(0.25, 0.5),
-        step_effect=np.array([0.6, 1.3, 1.3, 1.3]),
+        step_effect=np.array([np.nan, 0.6, 1.3, 1.3, 1.3]),
         guess=(0.001, 0.015),
         hard=-2.1,
         easy=-2.3,
@@ -159,11 +160,11 @@ POPULATIONS = {
         learning_steps=(1, 2),
         relearning_steps=(0, 1, 1, 1, 1, 1, 1, 1, 1, 1),
         answer_ms=(9000, 0.6),
-        slower=np.array([0.30, 0.25, 0.0, -0.30]),
+        slower=np.array([np.nan, 0.30, 0.25, 0.0, -0.30]),
         noise=0.54,
         interrupted=0.12,
         card_time=(0.27, 0.27),
-        ease_time=-0.05,
+        ease_time=np.array([np.nan, 0.0, -0.05, -0.05, -0.05]),
         state_time=np.array([0.15, -0.25, 0.0, -0.25]),
         daily_time=0.12,
         session_time=0.42,

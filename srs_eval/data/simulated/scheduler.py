@@ -19,10 +19,11 @@ from srs_eval.data.simulated.memory import bounded
 from srs_eval.nouns import FloatArray, IntArray
 
 _FIRST = np.array([0.4872, 1.4003, 3.7145, 13.8206])
-_DIFFICULTY, _DIFFICULTY_SLOPE, _DIFFICULTY_STEP, _REVERSION = 5.1618, 1.2298, 0.8975, 0.031
+_DIFFICULTY, _DIFFICULTY_SLOPE, _REVERSION = 5.1618, 1.2298, 0.031
 _LOG_GROWTH, _SATURATION, _SPACING = 1.6474, 0.1367, 1.0461
 _RELAPSE, _RELAPSE_DIFFICULTY, _RELAPSE_POWER, _RELAPSE_SPACING = 2.1072, 0.0793, 0.3246, 1.587
-_SHARE = np.array([1.0, 0.2272, 1.0, 2.8755])  # Of the usual growth, by rating
+_SHARE = np.array([np.nan, 1.0, 0.2272, 1.0, 2.8755])  # Of the usual growth, by rating
+_DIFFICULTY_STEP = 0.8975 * (np.arange(5) - 3)  # By rating
 _CURVE = 19 / 81
 _LEAST_STABILITY, _MOST_STABILITY = 0.01, 36500.0
 _LONGEST_INTERVAL = 3650
@@ -55,11 +56,11 @@ class App:
         """Believe in a stability and difficulty after a review on a later day."""
         forgotten = 1 - (1 + _CURVE * elapsed_days / stability) ** -0.5
         gain = self.growth * (11 - difficulty) * stability**-_SATURATION
-        recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating - 1])
+        recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating])
         left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
         left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
         believed = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
-        moved = difficulty - _DIFFICULTY_STEP * (rating - _GOOD)
+        moved = difficulty - _DIFFICULTY_STEP[rating]
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
         return bounded(believed, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
 
