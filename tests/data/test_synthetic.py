@@ -83,6 +83,7 @@ def test_another_seed_or_another_user_is_another_person():
         (1, 5, {"size_scale": 0.9, "max_reviews": None}, "3a1e6eb33edd75ad",
          [0.24416741, 0.96403237]),
         (2, 2026, {"max_reviews": 2000}, "0d24dacf1092679f", [0.30824626, 0.11095694]),
+        (2, 777, {"max_reviews": 5000}, "abf210bcbb07457c", [0.81122863, 0.46962085]),
     ],
 )  # fmt: skip
 def test_the_whole_numbers_of_a_log_are_pinned(version, seed, size, digest, truth):
@@ -305,13 +306,14 @@ def test_forgetting_is_a_stretched_exponential_and_learning_goes_the_right_way()
     assert remembered[0] == 1
     assert remembered[2] == pytest.approx(0.9)
     assert np.all(np.diff(remembered) < 0)
-    stability, difficulty = np.full(4, 10.0), np.array([3.0, 8, 3, 3])
-    rating, ones = np.array([3, 3, 2, 4]), np.ones(4)
-    grown = after_recall(memory, stability, difficulty, ones * 0.9, rating, ones)
+    stability, remembered = np.full(4, 10.0), np.full(4, 0.9)
+    growth = memory.growth * np.array([8.0, 3, 8, 8])
+    grown = after_recall(memory, stability, growth, remembered, np.array([3, 3, 2, 4]))
     assert np.all(grown > stability)
     assert grown[0] > grown[1]
     assert grown[2] < grown[0] < grown[3]
-    assert np.all(after_forgetting(memory, stability, difficulty, ones * 0.9) <= stability)
+    relapse = np.full(4, memory.relapse)
+    assert np.all(after_forgetting(memory, stability, relapse, remembered) <= stability)
 
 
 @pytest.mark.parametrize(

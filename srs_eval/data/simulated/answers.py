@@ -61,11 +61,11 @@ def draw_rating(
 ) -> IntArray:
     """Press a button: Again if it was not recalled, else by how hard recalling was."""
     if cards.new:
-        harder, easier = 0.0, learner.population.easy_at_first
+        hard = _share(learner.hard_habit)
+        easy = _share(learner.easy_habit + learner.population.easy_at_first)
     else:
-        harder = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.25 * cards.difficulty
-        easier = -harder
-    hard, easy = _share(learner.hard_habit + harder), _share(learner.easy_habit + easier)
+        strain = 0.5 * (2.2 - bounded(odds, -2, 6)) + 0.25 * cards.difficulty
+        hard, easy = _share(learner.hard_habit + strain), _share(learner.easy_habit - strain)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = rng.random(len(recalled))

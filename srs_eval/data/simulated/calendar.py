@@ -62,7 +62,8 @@ class Calendar:
         cells = self.ability.shape[1]
         since_start = second - self.midnight[slot] - self.start[slot]
         cell = (since_start * (cells / self.session)).astype(np.int64) % cells
-        return slot * cells + cell
+        index: IntArray = slot * cells + cell
+        return index
 
     def showing(
         self, slot: IntArray, cohort: IntArray, learner: Learner, rng: np.random.Generator

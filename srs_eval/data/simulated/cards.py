@@ -18,7 +18,6 @@ from srs_eval.data.simulated.sessions import hashed_normal
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
-NEVER = -1
 
 _AGAIN = 1
 _FIRST_STEP, _LATER_STEP, _SHORTEST_STEP, _LONGEST_STEP = 60.0, 600.0, 20.0, 1500.0
@@ -44,7 +43,7 @@ class Cards:
     day: IntArray
     second: FloatArray
     later_day: BoolArray  # Whether it is not on the day of the review before
-    # Day of the review before (`NEVER` if none), and second its answer was given
+    # Day of the review before, and second its answer was given; 0 while new
     last_day: IntArray
     answered: FloatArray
     cohort_ability: FloatArray  # What is added to the log-odds of recall on the day of the review
@@ -87,7 +86,7 @@ def new_cards(
     second, cohort_ability = calendar.showing(slot, cohort, learner, rng)
     nothing, zeros = np.zeros(count, np.int64), np.zeros(count)
     difficulty = np.clip(5 + learner.card_difficulty * rng.standard_normal(count), 1, 10)
-    memory = learner.memory
+    growth = np.exp(learner.card_growth * rng.standard_normal(count))
     by_difficulty, by_card = learner.population.card_time
     slowness = by_card * hashed_normal(calendar.keys[2], card, cohort)
     slowness += by_difficulty * (difficulty - 5) / learner.card_difficulty
@@ -99,17 +98,15 @@ def new_cards(
         day=day,
         second=second,
         later_day=np.ones(count, np.bool_),
-        last_day=np.full(count, NEVER, np.int64),
+        last_day=nothing,
         answered=zeros,
         cohort_ability=cohort_ability,
         steps_left=np.full(count, learner.steps[NEW]),
         steps_today=nothing,
         lapses=nothing,
         difficulty=difficulty - 5,
-        growth=np.exp(learner.card_growth * rng.standard_normal(count))
-        * memory.growth
-        * (11 - difficulty),
-        relapse=memory.relapse * difficulty**-0.06,
+        growth=growth * learner.memory.growth * (11 - difficulty),
+        relapse=learner.memory.relapse * difficulty**-0.06,
         slowness=slowness,
         stability=np.exp(learner.card_stability * rng.standard_normal(count)),
         believed_stability=zeros,

@@ -87,7 +87,8 @@ def after_forgetting(
 ) -> FloatArray:
     """Stability after forgetting on a later day, in days; `relapse` as in `Cards`."""
     left = relapse * ((stability + 1) ** memory.relapse_power - 1)
-    return np.minimum(left * np.exp(memory.relapse_spacing * (1 - remembered)), stability)
+    left *= np.exp(memory.relapse_spacing * (1 - remembered))
+    return np.minimum(left, stability)
 
 
 def possible(stability: FloatArray) -> FloatArray:
