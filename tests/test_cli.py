@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -215,6 +216,8 @@ def test_a_run_leaves_everything_the_contract_names(here: Here) -> None:
         }
     assert not list(out.rglob("*.partial"))
     assert not (out / "parts").exists()
+    (following,) = (line for line in done.out.splitlines() if line.startswith("next "))
+    assert set(SMALL) <= set(shlex.split(following, comments=True))
 
 
 def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) -> None:

@@ -18,6 +18,9 @@ import make_quick_run as quick
 TRAINED = {"hlr"}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden") / "sweep"

@@ -85,7 +85,8 @@ def finished(folder: Path) -> int:
     return len(list((folder / "parts" / "users").glob("*.parquet")))
 
 
-@pytest.mark.parametrize("compute", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("compute", ["serial", "processes"])
 def test_a_run_interrupted_from_the_keyboard_can_be_continued(
     here: Here, undisturbed: Path, compute: str
 ) -> None:

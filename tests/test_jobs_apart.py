@@ -63,6 +63,7 @@ def shown(workers, users, most=3):
     return seen, mapped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_steps_in_a_worker_are_shown_where_the_search_is(workers):
     seen, mapped = shown(workers, ["a", "b", "c"])

@@ -170,6 +170,7 @@ def job(cfg: DictConfig) -> float:
             folder=folder,
             sweep_folder=sweep_folder,
             trial=trial,
+            words=[*(f"--config-dir={folder}" for folder in folders), *hydra_config.overrides.task],
         )
 
     _command.reports_its_end = True

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
+from srs_eval.cpu import VARIABLE, common_level
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain
 
@@ -71,8 +72,12 @@ class Ray:
         from ray.exceptions import RayError, RayTaskError
 
         sent = ray.put(work)
+        level = common_level()
         task = ray.remote(_evaluate).options(
-            num_cpus=self.cpus, num_gpus=self.gpus, max_retries=self.retries
+            num_cpus=self.cpus,
+            num_gpus=self.gpus,
+            max_retries=self.retries,
+            runtime_env={"env_vars": {VARIABLE: level}} if level else None,
         )
         todo = deque(items)
         under_way: dict[Any, Any] = {}
@@ -141,7 +146,7 @@ def _check_machines(ray: Any) -> None:
         if code != here:
             raise SrsEvalError(f"compute=ray: {node['NodeManagerAddress']} has other code")
     processors = sorted({processor for _, processor in told})
-    if len(processors) > 1:
+    if len(processors) > 1 and not common_level():
         complain(f"several kinds of processor, which may differ in the last bit: {processors}")
 
 

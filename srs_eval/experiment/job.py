@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
+# Worth comparing with any algorithm: a baseline, and those that lead on real logs.
+_SUGGESTED = ("avg", "fsrs6", "fsrs7", "session_filter")
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
@@ -205,7 +208,9 @@ def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
 def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) -> str:
     """Return where everything is, and what to do next."""
     folder = plan.options.folder
-    compare = "python -m srs_eval -m algo=avg,sm2,hlr,fsrs6,lstm compares algorithms"
+    compared = ",".join(dict.fromkeys((plan.about.algo, *_SUGGESTED)))
+    words = shlex.join(["-m", f"algo={compared}", *plan.options.words])
+    following = f"python -m srs_eval {words}   # compares algorithms"
     return places(
         {
             "scores": str(folder / SUMMARY),
@@ -213,7 +218,7 @@ def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) ->
             "MLflow UI": links.ui_command,
             "this run": links.run_url,
             "all runs": links.view_url,
-            "next": compare if result.facts.users else None,
+            "next": following if result.facts.users else None,
         }
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
+# Words of a command that are about one algorithm, or one folder.
+_OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "baseline=")
 _NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 
@@ -59,6 +61,9 @@ class RunOptions:
         The share of the users that is evaluated, if it is not all of them.
     is_merge : bool
         Whether to take what shards have evaluated.
+    words : sequence of str
+        The words of the command, but for the algorithm and its options: they say what else is
+        evaluated on the same reviews.
     """
 
     folder: Path
@@ -72,6 +77,7 @@ class RunOptions:
     parts_above: int = 1000
     shard: Shard | None = None
     is_merge: bool = False
+    words: Sequence[str] = ()
 
     @property
     def run_folder(self) -> Path:
@@ -102,6 +108,7 @@ def make_plan(
     folder: Path,
     sweep_folder: Path | None,
     trial: RunningTrial | None = None,
+    words: Sequence[str] = (),
 ) -> Plan:
     """Plan a job by its configuration.
 
@@ -116,6 +123,8 @@ def make_plan(
         Arguments of the algorithm as its option has them.
     trial : RunningTrial, optional
         The place of the job in a search.
+    words : sequence of str
+        The words of the command.
 
     Raises
     ------
@@ -150,6 +159,7 @@ def make_plan(
         parts_above=content["parts_above"],
         shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
         is_merge=content["shard"] == ALL,
+        words=[word for word in words if not word.lstrip("+~").startswith(_OF_ONE_RUN)],
     )
     return Plan(
         experiment, described(built, content, choices, usual=usual, further_tags=tags), options

@@ -162,6 +162,7 @@ def test_only_the_shipped_size_starts_from_shipped_weights():
     assert not Lstm(weights=None).pretrained
 
 
+@pytest.mark.slow
 def test_the_users_the_start_was_learned_from_are_refused():
     source = SyntheticUsers(users=2, seed=777, max_reviews=5000, version=1)
     task = SrsBenchmark()(source.read(2), same_day=True)

@@ -252,6 +252,7 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
     np.testing.assert_array_equal(predicted, np.flatnonzero(REVIEWS.elapsed > 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", ["review", "day"])
 def test_predictions_are_those_of_the_weights_at_the_time(every):
     model = fitted(SessionFilter(Hlr(), features="small", trust=1, every=every))

@@ -87,6 +87,7 @@ def test_one_process_works_in_order_and_ticks():
     assert len(ticks) == 3
 
 
+@pytest.mark.slow
 def test_every_user_comes_back_once_from_processes():
     users = [*range(25), "ann"]
     found = results(Processes(workers=2), Doubles(), users)

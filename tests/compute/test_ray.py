@@ -11,6 +11,7 @@ import work
 from commands import Here
 
 from srs_eval.compute.ray import Ray
+from srs_eval.cpu import VARIABLE
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 
@@ -72,6 +73,18 @@ def test_the_files_are_those_of_one_process(
     for name in (PREDICTIONS, CURVES, SCORES):
         one, out = (tmp_path / folder / name for folder in ("one", "out"))
         assert one.read_bytes() == out.read_bytes(), name
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_machine_compiles_for_the_level_of_the_run(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("srs_eval.compute.ray.common_level", lambda: "x86-64-v3")
+    found = Ray(cluster.address).map(
+        work.ReadsEnvironment(VARIABLE), [1, 2], on_crash=of, tick=time.time
+    )
+    assert list(found) == ["x86-64-v3"] * 2
 
 
 @pytest.mark.parametrize("wrong", [{"retries": -1}, {"cpus": -1}, {"chunk": 0}])

@@ -29,6 +29,16 @@ class Sleeps:
 
 
 @dataclass(frozen=True)
+class ReadsEnvironment:
+    """Return a variable of the environment it finds."""
+
+    name: str
+
+    def __call__(self, user, tick=lambda: None):
+        return os.environ.get(self.name)
+
+
+@dataclass(frozen=True)
 class Raises:
     """Fail for one user as only a fault of the program can."""
 

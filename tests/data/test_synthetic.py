@@ -118,6 +118,7 @@ def test_hashed_numbers_are_as_if_drawn():
     assert np.abs(correlation[1:] / correlation[0]).max() < 5 / 200
 
 
+@pytest.mark.slow
 def test_version_2_studies_on_fewer_days_and_takes_breaks(logs):
     days = [np.unique(log.day) for log in logs]
     share = np.median([len(day) / (day[-1] + 1) for day in days])

@@ -40,6 +40,7 @@ def assert_same_run(folder: Path, expected: Path) -> None:
     assert not (folder / "parts").exists()
 
 
+@pytest.mark.slow
 def test_shards_are_merged_to_the_files_of_one_run(here: Here) -> None:
     assert here(*RUN, "hydra.run.dir=one").status == 0
     for number in (3, 1):

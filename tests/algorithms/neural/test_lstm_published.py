@@ -201,6 +201,7 @@ def test_without_a_training_review_that_has_a_past_the_fit_is_skipped() -> None:
         LstmPublished().fit(reviews, first_reviews, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_one_training_review_is_enough() -> None:
     reviews = small_log()
     model = LstmPublished().fit(reviews, later_rows(reviews)[:1], np.random.default_rng(0))
