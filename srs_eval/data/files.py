@@ -189,6 +189,10 @@ def readable_parquet(place: Place) -> Iterator[None]:
         raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _not_parquet(place, error) from error
+    except OSError as error:
+        if error.errno is None:  # Arrow's own, of bytes that mean nothing
+            raise _not_parquet(place, error) from error
+        raise ReviewLogError(str(place), [f"cannot be read: {error.strerror}"]) from error
 
 
 def _read_parquet(place: Place) -> pd.DataFrame:

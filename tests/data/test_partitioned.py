@@ -238,6 +238,23 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, order):
     assert_same(groups, whole)
 
 
+def test_a_damaged_page_of_a_sorted_parquet_table_is_an_error(tmp_path):
+    path = tmp_path / "log.parquet"
+    data = reviews().sort_values("who", kind="stable")
+    data.to_parquet(path, index=False, row_group_size=len(data) // 3)
+    whole, refused = path.read_bytes(), 0
+    for begin in range(4, len(whole) - 12, 900):
+        path.write_bytes(whole[:begin] + bytes(12) + whole[begin + 12 :])
+        table = ReviewTable(path, COLUMNS, duplicates="drop")
+        try:
+            for user in table.users():
+                table.read(user)
+        except ReviewLogError as error:
+            assert error.source == str(path)
+            refused += 1
+    assert refused > 3
+
+
 def test_the_statement_of_the_docs_exports_what_can_be_indexed(tmp_path, monkeypatch):
     sql = DOCS.read_text().partition("```sql duckdb\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,7 @@ import pytest
 from cases import rest_slow
 from mlflow import MlflowClient
 
+from srs_eval.commands.prepare import command as prepare
 from srs_eval.config import settings
 from srs_eval.config.building import build, resolved
 from srs_eval.config.option_files import options as options_of
@@ -85,6 +86,11 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
     pd.DataFrame(theirs).to_csv(folder / "py.csv", index=False)
     (folder / "logs").mkdir()
     pd.DataFrame(log).to_csv(folder / "logs" / "ann.csv", index=False)
+    (folder / "sorted").mkdir()
+    pd.DataFrame({**log, "user": "ann"}).to_parquet(folder / "sorted" / "part.parquet")
+    into = f"{folder}/sorted"
+    words = ["data=csv", f"data.path={into}", "data.columns.user=user", f"out={into}"]
+    assert prepare(words) == 0
     table = {"card_id": cards, "day_offset": range(4), "rating": [3, 3, 1, 4], "state": 2}
     table |= {"duration": 900, "elapsed_days": [-1, -1, 2, 2], "elapsed_seconds": [-1, -1, 9, 9]}
     parquet = folder / "anki" / "revlogs" / "user_id=8" / "data.parquet"
@@ -106,6 +112,7 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
     return {
         "anki": ["data.path=me.anki2", "data.user=me"],
         "csv": ["data.path='logs/*.csv'", "data.time_zone=Europe/Vienna", "data.users=[ann]"],
+        "partitioned": ["data.path=sorted", "data.users=[ann]"],
         "py_fsrs": ["data.path=py.csv", "data.day_start_hour=2"],
         "revlogs_10k": ["data.path=anki", "data.users=[8]"],
         "synthetic": ["data.users=2", "data.size_scale=0.02"],
