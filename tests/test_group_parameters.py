@@ -219,6 +219,7 @@ def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log:
     )
 
 
+@pytest.mark.slow
 def test_a_blend_keeps_the_parameters_of_each_group_and_is_not_built_again(log: Reviews) -> None:
     model, _, _ = learned(Blend(PerGroup(Hlr(), pooling="none", fewest=150)), log)
     names = [part.name for part in model.learned.parts]

@@ -86,6 +86,7 @@ def run_entry(folder: Path, entry: str, **given: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_words_with_spaces_are_quoted_as_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "a file").touch()  # what a pattern would find
     overrides = "'notes=my cards, *' \"hydra.run.dir=a b\" --cfg hydra"

@@ -53,6 +53,7 @@ def test_rules_say_what_their_definition_says(rule, exponent):
     assert model.parameters == ()
 
 
+@pytest.mark.slow
 def test_predictions_follow_from_the_weights():
     model = fitted(fit="sgd")
     a, b, c = model.parameters

@@ -14,6 +14,7 @@ SPACE = Fsrs6().widest_space()
 DEFAULTS = np.array(SPACE.defaults)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rating", [1, 2, 3, 4])
 def test_slopes_are_those_of_the_last_update(rating):
     before, difficulty_before, elapsed = 7.0, 6.0, 5.0

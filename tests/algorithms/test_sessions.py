@@ -165,6 +165,7 @@ class Plain:
         }
 
 
+@pytest.mark.slow
 def test_features_are_those_of_a_plain_loop(answers):
     features = {**SETS["full"], **SETS["small"]}
     found = {name: feature(answers) for name, feature in features.items()}
@@ -267,6 +268,7 @@ def test_predictions_are_those_of_the_weights_at_the_time(every):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_whatever_happens_the_safeguard_limits_the_loss():
     # Outcomes that are worst for the filter: whatever it thinks less likely than its base does.
     reviews = REVIEWS

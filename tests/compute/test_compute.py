@@ -102,6 +102,7 @@ def test_no_users_are_no_results():
     assert results(Serial(), Doubles(), []) == []
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_its_own_user_only():
     users = list(range(20))
     found = results(Processes(workers=2), KillsItsWorker((3, 11)), users)

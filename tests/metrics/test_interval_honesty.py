@@ -152,6 +152,7 @@ def test_the_interval_of_a_calibrated_models_error_holds_what_chance_gives(inter
         assert score - half < level[metric.name] < score + half
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ABOVE_0, ids=lambda metric: metric.name)
 def test_the_interval_of_a_calibrated_models_error_does_not_hold_0(intervals, metric):
     """Resampling tells how much an error varies, not how far above 0 chance alone puts it."""

@@ -207,6 +207,7 @@ def test_four_clusters_have_no_width_and_five_have(one_user):
     assert half_widths(clusters_of(one_user, 5, panel))["log_loss"] > 0
 
 
+@pytest.mark.slow
 def test_the_width_is_students_for_means_of_equal_clusters(one_user):
     panel = Panel([LogLoss()])
     predictions = one_user(n=400)

@@ -76,6 +76,7 @@ def test_calibrated_curves_keep_to_their_band_and_miscalibrated_ones_leave_it(we
     assert (curve.observed < curve.null_lo)[biased].all()
 
 
+@pytest.mark.slow
 def test_the_band_under_calibration_has_the_width_that_theory_gives():
     rng = np.random.default_rng(3)
     p = rng.beta(9, 1.2, 20_000)

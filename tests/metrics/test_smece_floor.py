@@ -73,6 +73,7 @@ def test_equal_predictions_near_the_smallest_number_have_the_noise_of_their_mean
 
 
 # Multiples of 2**-53, so that 1 - p is exact: 1 - 1e-17 would be 1, which has no noise.
+@pytest.mark.slow
 @pytest.mark.parametrize("n", rest_slow([30, 5, 2, 1]))
 @pytest.mark.parametrize("largest", rest_slow([2**50, 2**20, 2**53], 2))
 def test_both_ends_are_alike(n, largest):

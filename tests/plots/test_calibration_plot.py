@@ -27,6 +27,7 @@ def key_of(axes) -> str:
     return axes.get_legend().get_title().get_text()
 
 
+@pytest.mark.slow
 def test_the_number_written_is_the_metric():
     p, recalled = beta(3000)
     axes, curve = drawn(p, recalled)

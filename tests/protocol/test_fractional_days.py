@@ -202,6 +202,7 @@ def asked(log):
     return np.array(clock)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("cheat", [AddsUpAClock(), LearnsFromOthersFractionsOfDays()])
 def test_cheats_do_not(protocol, cheat):

@@ -282,6 +282,7 @@ def test_files_are_equal_for_each_way_to_compute_and_any_chunk(experiment, tmp_p
     assert repr(found.facts) == repr(expected.facts)
 
 
+@pytest.mark.slow
 def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path):
     one = experiment(DEFAULT)
     expected = save(evaluate(one), tmp_path / "memory")

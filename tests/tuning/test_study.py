@@ -55,6 +55,7 @@ def test_an_interrupted_search_goes_on_as_it_would_have(tmp_path: Path) -> None:
     assert SearchStudy(tmp_path / "parts", SPACE, OPTIONS).study.trials[-1].number == 24
 
 
+@pytest.mark.slow
 def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) -> None:
     options = replace(OPTIONS, startup_trials=2, workers=3)
     whole = run(tmp_path / "whole", until=8, options=options)

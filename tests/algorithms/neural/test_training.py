@@ -20,6 +20,7 @@ from srs_eval.algorithms.neural.training import (
 )
 
 
+@pytest.mark.slow
 def test_training_takes_the_steps_of_pytorchs_adam_with_a_cosine_schedule() -> None:
     rng = np.random.default_rng(3)
     batches = [torch.tensor(rng.normal(size=(7, 4))) for _ in range(3)]
