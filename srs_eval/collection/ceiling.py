@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from srs_eval.collection.section import Section, Table
-from srs_eval.collection.study import OTHERS, Study, difference
+from srs_eval.collection.study import OTHERS, Study, difference, left_out
 from srs_eval.collection.words import Change, between, explained, log_loss, percent
 from srs_eval.text.console import number
 
@@ -56,6 +56,7 @@ def ceiling(study: Study) -> Section | None:
         "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
         "the average.",
         "All count whole days, and those that are fitted learn from the same earlier reviews.",
+        *left_out(study.others),
     ]
     headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
     caption = "On the same reviews; log loss is the error of predictions, smaller is better"

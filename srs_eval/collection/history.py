@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srs_eval.collection.section import Mark, Picture, Section, Table
-from srs_eval.collection.study import Study, difference
+from srs_eval.collection.study import Study, difference, left_out
 from srs_eval.collection.words import Change, counted, log_loss, percent
 from srs_eval.stats.significance import ALPHA
 
@@ -31,6 +31,7 @@ def history(study: Study) -> Section | None:
         f"FSRS-6 fitted to the first 100, 200, 400 … reviews predicts the last "
         f"{counted(scored, 'review')}, which no fit has seen. All ranges together hold with 99 %."
     ]
+    notes += left_out({f"The fit to {counted(n, 'review')}": each for n, each in study.curve})
     moved = _moved(study)
     if moved:
         notes.append(moved[1])

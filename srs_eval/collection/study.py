@@ -256,6 +256,19 @@ class Study:
         return evaluate(experiment).described(name, name, self.source.name, {})
 
 
+def left_out(results: Mapping[str, Result]) -> list[str]:
+    """Return a note for each result that lacks a fold, with the first reason."""
+    return [
+        f"{name} is left out, because a fit failed or was skipped: {_reason(result)}"
+        for name, result in results.items()
+        if not result.complete
+    ]
+
+
+def _reason(result: Result) -> str:
+    return next((fit.reason for fit in result.fitted if not fit.predicts), "nothing was scored")
+
+
 def predictions_of(result: Result) -> Predictions | None:
     """Return the predictions of the one user of a result, in time order."""
     if not result.complete:

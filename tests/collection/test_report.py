@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +14,20 @@ from anki_presets import Written, write
 from commands import QUIET, run_here
 
 import srs_eval as se
+from srs_eval.algorithms.baselines import Average
+from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.command import command
 from srs_eval.collection.current import DEFAULTS
 from srs_eval.collection.doubts import funnel
+from srs_eval.collection.history import history
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import sections, study_of
 from srs_eval.collection.section import Paste, Section, Table
 from srs_eval.collection.study import OTHERS, Study, difference
 from srs_eval.collection.words import Change
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.nouns import Reviews
+from srs_eval.errors import FitError
+from srs_eval.nouns import Algorithm, IntArray, Reviews
 
 NAME = "hard <script>alert('1')</script> & words"
 HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
@@ -193,6 +198,28 @@ def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
     change = Change.of(difference(study.fitted, study.now), 1.0)
     if change.kind in ("noise", "open", "same", "unknown"):
         assert "The new ones" not in text
+
+
+class Fails(Algorithm):
+    """Fit nothing."""
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Any:
+        raise FitError("never")
+
+
+def test_fits_that_fail_are_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = study._evaluated("hlr", Fails())
+    others = {"avg": study._evaluated("avg", Average()), "hlr": failing}
+    monkeypatch.setitem(vars(study), "others", others)
+    last = study.curve[-1]
+    monkeypatch.setitem(vars(study), "curve", [(100, failing), last])
+    good = ceiling(study)
+    assert good is not None
+    assert "None of 1 other" in good.answer
+    assert any("hlr" in note and "failed" in note for note in good.notes)
+    curve = history(study)
+    assert curve is not None
+    assert any("100" in note and "failed" in note for note in curve.notes)
 
 
 @pytest.mark.slow
