@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from srs_eval.collection.pictures import drawn
 from srs_eval.collection.section import Paste, Picture, Section, Table
-from srs_eval.text.escapes import for_html
+from srs_eval.text.escapes import for_html, html_head
 
 _IS_TEXT = ' class="text"'
 _STYLE = """
@@ -72,15 +72,7 @@ def page(title: str, facts: str, sections: Sequence[Section], *, command: str) -
     """
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            # Nothing is fetched or run, whatever the names of decks hold.
-            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-            "style-src 'unsafe-inline'; img-src data:\">",
-            '<link rel="icon" href="data:,">',
-            f"<title>{for_html(title)}</title>",
-            f"<style>{_STYLE}</style></head><body>",
+            *html_head(title, _STYLE),
             f"<h1>{for_html(title)}</h1>",
             f'<p class="facts">{text(facts)}</p>',
             *(_section(section) for section in sections),

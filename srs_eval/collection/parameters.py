@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srs_eval.collection.section import Paste, Section, Table
-from srs_eval.collection.study import Study, difference, difference_on
+from srs_eval.collection.study import Study, difference, difference_on, reason_of
 from srs_eval.collection.words import Change, between, counted, explained, log_loss, percent
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
@@ -18,7 +18,7 @@ def which_parameters(study: Study) -> Section:
     """Return the section on the parameters to use."""
     question = "Which parameters should I use?"
     if not study.one.complete:
-        return Section(question, f"None can be fitted: {_reason(study)}")
+        return Section(question, f"None can be fitted: {reason_of(study.one)}.")
     try:
         lists = fitted_lists(study)
     except SrsEvalError as error:
@@ -224,8 +224,3 @@ def _notes(study: Study) -> Iterator[str]:
         'To use a list, paste it into deck options > FSRS > "FSRS parameters"; newer versions '
         "unlock the field after three clicks."
     )
-
-
-def _reason(study: Study) -> str:
-    fits = [fit for fit in study.one.fitted if not fit.predicts]
-    return f"{fits[0].reason}." if fits else "no review can be scored."

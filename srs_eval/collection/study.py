@@ -259,14 +259,16 @@ class Study:
 def left_out(results: Mapping[str, Result]) -> list[str]:
     """Return a note for each result that lacks a fold, with the first reason."""
     return [
-        f"{name} is left out, because a fit failed or was skipped: {_reason(result)}"
+        f"{name} is left out, because a fit failed or was skipped: {reason_of(result)}"
         for name, result in results.items()
         if not result.complete
     ]
 
 
-def _reason(result: Result) -> str:
-    return next((fit.reason for fit in result.fitted if not fit.predicts), "nothing was scored")
+def reason_of(result: Result) -> str:
+    """Return why a result lacks a fold."""
+    reasons = (fit.reason for fit in result.fitted if not fit.predicts)
+    return next(reasons, "no review can be scored")
 
 
 def predictions_of(result: Result) -> Predictions | None:

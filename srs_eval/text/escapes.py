@@ -87,3 +87,17 @@ def for_html(text: str) -> str:
 def _escaped_block(found: re.Match[str]) -> str:
     blank, sign, number, end = found.groups()
     return f"{blank}\\{sign}" if sign else f"{blank}{number}\\{end}"
+
+
+def html_head(title: str, style: str) -> list[str]:
+    """Return the lines of a page until its body; it fetches and runs nothing, whatever it holds."""
+    return [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; img-src data:\">",
+        '<link rel="icon" href="data:,">',
+        f"<title>{for_html(title)}</title>",
+        f"<style>{style}</style></head><body>",
+    ]

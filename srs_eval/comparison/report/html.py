@@ -17,7 +17,7 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.plots.style import annotate, house_style
 from srs_eval.plots.versus_plot import versus_figure
 from srs_eval.results.files import whole_file
-from srs_eval.text.escapes import for_html
+from srs_eval.text.escapes import for_html, html_head
 
 HTML = "report.html"
 _SCATTERS = 12
@@ -107,15 +107,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
     typed = f"<p><code>{for_html(command)}</code></p>" if command else ""
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            # Nothing is fetched, whatever the names of runs hold.
-            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-            "style-src 'unsafe-inline'; img-src data:\">",
-            '<link rel="icon" href="data:,">',
-            f"<title>{for_html(_title(verdict))}</title>",
-            f"<style>{_STYLE}</style></head><body>",
+            *html_head(_title(verdict), _STYLE),
             f"<h1>{for_html(_title(verdict))}</h1>",
             f'<p class="lead">{for_html(headline(verdict))}</p>',
             f'<p class="facts">{for_html(facts_of(verdict))}</p>',
