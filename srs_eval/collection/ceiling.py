@@ -7,6 +7,7 @@ import math
 from srs_eval.collection.section import Section, Table
 from srs_eval.collection.study import OTHERS, Study, difference, left_out
 from srs_eval.collection.words import Change, between, explained, log_loss, percent
+from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.text.console import number
 
 QUESTION = "How good can it get?"
@@ -29,10 +30,15 @@ def ceiling(study: Study) -> Section | None:
         ]
     ]
     better = []
-    for name, result in study.others.items():
-        if not result.complete:
-            continue
-        change = Change.of(difference(result, study.fitted), base)
+    compared = {
+        name: difference(result, study.fitted)
+        for name, result in study.others.items()
+        if result.complete
+    }
+    factors = holm([estimate.p_value for estimate in compared.values()]).factor.tolist()
+    for (name, estimate), factor in zip(compared.items(), factors, strict=True):
+        result = study.others[name]
+        change = Change.of(estimate, base, 1 - ALPHA / factor)
         share, lo, hi = explained(result)
         rows.append(
             [
@@ -55,7 +61,8 @@ def ceiling(study: Study) -> Section | None:
         "The bar is a constant that knows your average recall of these very reviews: a prediction "
         "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
         "the average.",
-        "All count whole days, and those that are fitted learn from the same earlier reviews.",
+        "All count whole days, and those that are fitted learn from the same earlier reviews. "
+        "The differences to FSRS-6 are adjusted for the number of comparisons by Holm's method.",
         *left_out(study.others),
     ]
     headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]

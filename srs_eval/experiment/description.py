@@ -148,9 +148,9 @@ def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, 
     changed = [
         f"{name}={value}"
         for name, value in given.items()
-        if name in known
+        if (name in known or name in usual)
         and not isinstance(value, Mapping)
-        and value != usual.get(name, known[name].default)
+        and value != (usual[name] if name in usual else known[name].default)
     ]
     return f"({', '.join(changed)})" if changed else ""
 
