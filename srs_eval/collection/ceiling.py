@@ -71,7 +71,7 @@ def ceiling(study: Study) -> Section | None:
 
 
 def _explains(share: float, lo: float, hi: float) -> str:
-    what = "of what is unpredictable for a constant"
+    what = "of what your average alone leaves open"
     if math.isnan(share) or math.isnan(lo):  # not defined where all answers are alike
         return "How much FSRS-6 explains cannot be said: there are too few answers of one kind."
     if lo > 0:

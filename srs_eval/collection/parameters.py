@@ -98,8 +98,8 @@ def where_do_i_stand(study: Study) -> Section | None:
         "Where do I stand?",
         _standing(change),
         [
-            "Explained is the part of what is unpredictable for a constant that predictions take "
-            "away: 0 % is always answering your average, 100 % is knowing every answer."
+            "Explained is the part of what your average alone leaves open that predictions settle: "
+            "0 % is always answering your average, 100 % is knowing every answer."
         ],
         [Table(caption, headers, rows)],
     )
