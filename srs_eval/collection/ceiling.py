@@ -58,9 +58,8 @@ def ceiling(study: Study) -> Section | None:
         else f"None of {count} other algorithms predicted better by more than chance."
     )
     notes = [
-        "The bar is a constant that knows your average recall of these very reviews: a prediction "
-        "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
-        "the average.",
+        "Your average is that of these very reviews. Predictions that explain 100 % would know "
+        "every answer, which no one can; those below 0 % are worse than the average.",
         "All count whole days, and those that are fitted learn from the same earlier reviews. "
         "The differences to FSRS-6 are adjusted for the number of comparisons by Holm's method.",
         *left_out(study.others),
@@ -79,8 +78,8 @@ def _explains(share: float, lo: float, hi: float) -> str:
             f"FSRS-6 fitted to your reviews explains {percent(share)} ({between(lo, hi)}) {what}."
         )
     if hi < 0:
-        return f"FSRS-6 predicts worse than a constant: it explains {percent(share)} {what}."
+        return f"FSRS-6 predicts worse than your average: it explains {percent(share)} {what}."
     return (
-        f"FSRS-6 is not clearly better than a constant: it explains {percent(share)} "
+        f"FSRS-6 is not clearly better than your average: it explains {percent(share)} "
         f"({between(lo, hi, sign=True)}) {what}."
     )
