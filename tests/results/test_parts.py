@@ -309,6 +309,7 @@ def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path)
     assert contents(tmp_path / "elsewhere") == contents(expected.folder)
 
 
+@pytest.mark.slow
 def test_a_new_run_replaces_parts_that_stayed(experiment, tmp_path):
     one = experiment(Average())
     run(one, tmp_path, Serial(), 2, stay=True)
