@@ -195,11 +195,11 @@ class Place:
             found = self.filesystem.get_file_info(self.path)
         return Entry(self, found.size, found.mtime_ns or 0) if found.is_file else None
 
-    def files(self, *, recursive: bool = False) -> list[Entry]:
+    def files(self, *, recursive: bool = False, hidden: bool = False) -> list[Entry]:
         """Return the files of a folder by name, in one request per thousand files or so.
 
-        Names that begin with a dot are left out, as are those in folders of such a name. A
-        folder that does not exist has no files.
+        Names that begin with a dot are left out unless `hidden`, as are those in folders of such
+        a name. A folder that does not exist has no files.
         """
         from pyarrow.fs import FileSelector
 
@@ -210,8 +210,16 @@ class Place:
         return [
             Entry(self / name, below[name].size, below[name].mtime_ns or 0)
             for name in sorted(below)
-            if not any(part.startswith(".") for part in re.split(r"[/\\]", name))
+            if hidden or not any(part.startswith(".") for part in re.split(r"[/\\]", name))
         ]
+
+    def names(self) -> list[str]:
+        """Return the names of the files and folders in a folder, but those with a dot first."""
+        from pyarrow.fs import FileSelector
+
+        with explained(self):
+            found = self.filesystem.get_file_info(FileSelector(self.path, allow_not_found=True))
+        return sorted(each.base_name for each in found if not each.base_name.startswith("."))
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
