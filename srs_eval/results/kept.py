@@ -88,7 +88,9 @@ class KeptParts:
             raise ConfigError(
                 f"{here} holds files that are not of a run; give another hydra.run.dir"
             )
-        if (resume and begun) or self.at is None or self._manifest().get("at") == self.at.address:
+        manifest = self._manifest()
+        is_own = manifest.get("at") == self.place.address and (begun or "parts" in manifest)
+        if (resume and begun) or self.at is None or is_own:
             return
         if self.at.names() and self._stamped() != _DELETED:
             hint = ", or resume=true to go on with that run" if begun and not resume else ""
