@@ -63,7 +63,7 @@ class KeptParts:
     @property
     def is_begun(self) -> bool:
         """Whether a run has begun here and not yet come to its end."""
-        return bool(self._begun())
+        return bool(self._begun()) and not self._has_ended()
 
     def check(self, *, resume: bool) -> None:
         """Make sure that `open` will succeed, changing nothing.
@@ -88,8 +88,7 @@ class KeptParts:
             raise ConfigError(
                 f"{here} holds files that are not of a run; give another hydra.run.dir"
             )
-        manifest = self._manifest()
-        is_own = manifest.get("at") == self.place.address and (begun or "parts" in manifest)
+        is_own = begun and self._manifest().get("at") == self.place.address
         if (resume and begun) or self.at is None or is_own:
             return
         if self.at.names() and self._stamped() != _DELETED:
@@ -171,13 +170,16 @@ class KeptParts:
         elsewhere = {} if self.at is None else {"at": self.at.address}
         manifest = {"stamp": self.stamp, "parts": names, **elsewhere}
         files.write_json(Place.of(self.folder) / _MANIFEST, manifest)
-        (self.place / _STAMP).remove()
+        if self.at is None:  # at an address the stamp stays, should the folder be lost
+            (self.place / _STAMP).remove()
 
     def remove(self) -> None:
         """Delete the parts of a run that goes on, and what a kill has left of their removal."""
+        if self._has_ended():
+            return
         if (self.place / _STAMP).exists():
             _delete(self.place)
-        if self.at is not None and "parts" not in self._manifest():
+        if self.at is not None:
             _delete(Place.of(self.folder))
 
     def _begun(self) -> dict[str, Any]:
@@ -190,6 +192,11 @@ class KeptParts:
 
     def _manifest(self) -> dict[str, Any]:
         return _content(Place.of(self.folder) / _MANIFEST)
+
+    def _has_ended(self) -> bool:
+        """Whether the parts at an address are the result of the run in the folder."""
+        manifest = self._manifest()
+        return "parts" in manifest and manifest.get("at") == self.place.address
 
     def _has(self, name: str) -> bool:
         return (self.folder / name).is_file()

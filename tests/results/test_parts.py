@@ -386,8 +386,12 @@ def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
     mine.end([Chunk((1,))])
     predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
     assert (predictions.users, len(fits)) == ((1,), 5)
+    assert not mine.is_begun
     with pytest.raises(ConfigError):
-        theirs.check(resume=True)
+        kept("another").check(resume=False)
+    kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
+    mine.remove()
+    assert kept("another").users_if_whole(Chunk((1,))) is not None
     mine.open(resume=False, chunk=1)
     mine.end()
     assert kept_for_good(tmp_path / "mine", as_text=False) is None
