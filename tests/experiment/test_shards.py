@@ -83,24 +83,6 @@ def test_shards_without_a_shared_folder_are_merged_from_an_object_store(
         assert merge(to_out) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("bucket", "failure", "what"),
-    [("nobody", "", "no such bucket"), ("bucket", "403 Access Denied", "permission is denied")],
-)
-def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(
-    here: Here, monkeypatch: pytest.MonkeyPatch, bucket: str, failure: str, what: str
-) -> None:
-    monkeypatch.setattr("srs_eval.experiment.job.evaluate_chunks", None)
-    with object_store(monkeypatch, "bucket") as store:
-        store.failing = lambda number: failure
-        done = here(*RUN, "hydra.run.dir=out", f"parts=s3://{bucket}/run")
-    assert done.status == 1
-    assert f"s3://{bucket}/run" in done.err
-    assert what in done.err
-    assert "Traceback" not in done.err
-
-
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "-1/2", "a/b", ""])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
