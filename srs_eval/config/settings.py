@@ -53,6 +53,8 @@ class Settings:
     figures: bool = True
     report: bool = False
     resume: bool = False
+    fail_fast: bool = True
+    fit_timeout: float | None = None
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""

@@ -74,7 +74,8 @@ def read_ratings(
     ratings = pd.Series(numbers(values) if is_numeric else np.nan, values.index, np.float64)
     if not (is_numeric and values.dtype.kind in "iuf"):
         by_word = {_folded(str(word)): rating for word, rating in known.items()}
-        ratings = texts(values).map(_folded, na_action="ignore").map(by_word).fillna(ratings)
+        mapped = texts(values).map(_folded, na_action="ignore").map(by_word)
+        ratings = mapped.astype(np.float64).fillna(ratings)
     bad = ~ratings.isin((1, 2, 3, 4)).to_numpy(bool)
     return Ratings(
         ratings.mask(bad, 1).astype(np.int64), bad, expected, _advice(values) if bad.any() else ""

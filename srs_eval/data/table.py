@@ -168,16 +168,18 @@ def _check_columns(files: Sequence[Place], columns: Columns) -> None:
     """Raise the error of the first file if no file has the columns; others fail when read."""
     wanted = columns_needed(columns)
     wanted += [(columns.user, "data.columns.user")] if columns.user else []
-    first = None
+    errors = []
     for file in files:
         if file.suffix not in TABLE_SUFFIXES:
             return  # an error when it is read
         try:
-            return check_columns(str(file), column_names(file), wanted, hint=HINT)
+            check_columns(str(file), column_names(file), wanted, hint=HINT)
         except ReviewLogError as error:
-            first = first or error
-    if first is not None:
-        raise first
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
 
 
 def _stamp(place: Place) -> object:

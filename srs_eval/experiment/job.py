@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import Pruned
+from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
@@ -140,8 +140,9 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
             progress=_BAR,
             watch=options.trial,
             stay=stay,
+            limits=options.limits,
         )
-    except Pruned:
+    except (Pruned, FailedAlikeError):
         kept.remove()
         raise
     return result.described(about.algo, about.label, about.data, about.tags)

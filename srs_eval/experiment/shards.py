@@ -55,7 +55,7 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
     chunks = shard.take(cut(users, kept.chunk))
     if done := kept.done(chunks):
         say(f"{done} users of the shard were done before")
-    evaluate_chunks(experiment, chunks, options.compute, kept, progress)
+    evaluate_chunks(experiment, chunks, options.compute, kept, progress, limits=options.limits)
     read = kept.parts()
     found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
     count = sum(len(chunk.users) for chunk in chunks)
