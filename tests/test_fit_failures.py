@@ -13,10 +13,10 @@ from srs_eval.evaluation import limits
 from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import Experiment
-from srs_eval.experiment.failures import own_frames
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.text.frames import own_frames
 
 
 @dataclass(frozen=True)

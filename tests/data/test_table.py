@@ -151,7 +151,8 @@ def test_recalled_reviews_become_good_and_forgotten_ones_again(log):
 
 
 def test_ratings_may_be_words_which_are_known_or_mapped(log):
-    words = "Again,HARD, good,easy,pass,Fail,correct,wrong,True,false,4,2.0".split(",")
+    words = ["Again", "HARD", " good", "easy", "pass", "Fail"]
+    words += ["correct", "wrong", "True", "false", "4", "2.0"]
     path = log("card,rating,day\n" + "".join(f"{n},{word},0\n" for n, word in enumerate(words)))
     assert read(path, DAYS).rating.tolist() == [1, 2, 3, 4, 3, 1, 3, 1, 3, 1, 4, 2]
     path = log("card,rating,day\n1,gut,0\n2,Schlecht,0\n3,gut,1\n")
