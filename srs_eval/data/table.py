@@ -51,6 +51,8 @@ class ReviewTable:
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
+    first : int, optional
+        How many of these users at most, in their order.
     time_unit : {"auto", "iso", "s", "ms"}
         What times are: ISO-8601 text, or seconds or milliseconds since 1970.
     time_zone : str
@@ -81,6 +83,7 @@ class ReviewTable:
         users: Selection = None,
         *,
         sample: int | None = None,
+        first: int | None = None,
         time_unit: TimeUnit = "auto",
         time_zone: str = "UTC",
         day_start_hour: float = 4,
@@ -91,7 +94,7 @@ class ReviewTable:
             columns = Columns.named(columns or {})
         object.__setattr__(self, "path", Place.of(path).address)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "choice", Choice(users, sample))
+        object.__setattr__(self, "choice", Choice(users, sample, first))
         reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings)
         object.__setattr__(self, "reading", reading)
 

@@ -72,6 +72,7 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
         "columns",
         "users",
         "sample",
+        "first",
         "time_unit",
         "time_zone",
         "day_start_hour",
