@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import Pruned
+from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
@@ -134,9 +134,15 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
     if not options.is_merge:
         try:
             before = evaluate_chunks(
-                plan.experiment, chunks, options.compute, kept, _BAR, options.trial
+                plan.experiment,
+                chunks,
+                options.compute,
+                kept,
+                _BAR,
+                options.trial,
+                options.limits,
             )
-        except Pruned:
+        except (Pruned, FailedAlikeError):
             kept.remove()
             raise
         if before:
