@@ -39,8 +39,12 @@ from srs_eval.stats.resample import GROUPS, group_of
 PART = 200  # users in a part
 
 
-def widths(users: int = 50_000, resamples: int = 2_000) -> None:
-    """Print the width of grouped intervals in units of those of single users."""
+def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> None:
+    """Print the width of grouped intervals in units of those of single users.
+
+    Each repeat has its own groups and its own draws on both sides, so that the ratios are
+    independent but for the users, and their spread gives the standard error of their mean.
+    """
     rng = np.random.default_rng(0)
     reviews = np.maximum(1, rng.lognormal(1.5, 1.0, users)).astype(np.int64)
     user = np.repeat(np.arange(users), reviews)
@@ -53,14 +57,20 @@ def widths(users: int = 50_000, resamples: int = 2_000) -> None:
     predictions = Predictions(("",), zeros, zeros, np.arange(len(user)), zeros, p, recalled)
     panel = Panel([LogLoss(), Auc(), Smece()])
     single = ClusterSums.of(panel, predictions, user, users, PredictionCells.fixed())
-    before = half_widths(single, resamples=resamples)
-    for salt in range(5):
-        group = np.array([group_of(f"{salt} {number}") for number in range(users)])
+    ratios: dict[str, list[float]] = {name: [] for name in panel.names}
+    for repeat in range(repeats):
+        group = np.array([group_of(f"{repeat} {number}") for number in range(users)])
         grouped = single.grouped(group, GROUPS)
         grouped = grouped[np.diff(grouped.table.indptr) > 0]
-        after = half_widths(grouped, resamples=resamples)
-        shares = ", ".join(f"{name} {after[name] / before[name]:.3f}" for name in before)
-        print(f"grouping {salt}, {len(grouped):,} groups of {users:,} users: {shares}")
+        before = half_widths(single, resamples=resamples, seed=repeat)
+        after = half_widths(grouped, resamples=resamples, seed=repeats + repeat)
+        for name, found in ratios.items():
+            found.append(after[name] / before[name])
+        print(f"{len(grouped):,} groups of {users:,} users:", flush=True, end=" ")
+        print(", ".join(f"{name} {found[-1]:.3f}" for name, found in ratios.items()), flush=True)
+    for name, found in ratios.items():
+        error = np.std(found, ddof=1) / np.sqrt(repeats)
+        print(f"{name}: mean {np.mean(found):.4f}, standard error {error:.4f}")
 
 
 def fed(users: int) -> None:

@@ -72,7 +72,7 @@ def load(folder: Path) -> Result:
         facts = Summary.from_json(cleaned(files.read_json(folder / SUMMARY)))
     with reading(folder / SCORES):
         scores = tables.read_scores(files.read_table(folder / SCORES))
-    as_text = any(isinstance(user, str) for user in scores.users)
+    as_text = isinstance(next(iter(scores.users), None), str)  # the column has one type
     in_parts = kept_for_good(folder, as_text=as_text)
     if in_parts is not None:
         predicted, fitted = in_parts
