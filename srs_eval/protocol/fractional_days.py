@@ -36,6 +36,7 @@ class SrsBenchmarkSecs:
 
     version: ClassVar[str] = "1"
     folds: ClassVar[int] = FOLDS
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
 
     def __post_init__(self) -> None:
@@ -70,6 +71,7 @@ class SrsBenchmarkEqualised:
     """
 
     version: ClassVar[str] = "1"
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
     refits: int = FOLDS
 
