@@ -33,7 +33,7 @@ METRICS = {
     "auc": "AUC",
     "ici": "ICI",
 }
-COLOURS = dict(zip(METRICS, (INK, BLUE, VERMILION, GREEN, MUTED), strict=True))
+COLOURS = dict(zip(METRICS, (INK, BLUE, VERMILION, GREEN, "#CC79A7"), strict=True))
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 500
 POWER = 0.8
@@ -244,13 +244,14 @@ def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
             left.plot(own.users, own.paired, color=COLOURS[name], label=label)
             left.plot(own.users, own.unpaired, ":", color=COLOURS[name])
         left.set_xscale("log")
-        left.set_ylim(0.5, 1.01)
+        left.set_ylim(0.35, 1.01)
+        left.set_xticks(order.users.unique()[::2], [f"{n:,}" for n in order.users.unique()[::2]])
         left.set_xlabel("users, drawn from " + cohort.name)
         left.set_ylabel("share in the right order")
         left.set_title("Neighbours in the order of each metric")
         left.plot([], [], color=MUTED, label="the same users")
         left.plot([], [], ":", color=MUTED, label="other users for each model")
-        left.legend(loc="lower right")
+        left.legend(loc="lower right", ncols=2)
         own = pairs[pairs.metric == METRICS["log_loss"]]
         right_axes.plot(own.difference, own.paired, "o", color=INK, ms=4, label="the same users")
         right_axes.plot(
@@ -259,6 +260,8 @@ def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
         )  # fmt: skip
         right_axes.set(xscale="log", yscale="log", xlabel="difference of two models in log loss")
         right_axes.set_ylabel("users")
+        right_axes.set_xticks([0.001, 0.01, 0.1], ["0.001", "0.01", "0.1"])
+        right_axes.set_yticks([10, 100, 1e3, 1e4, 1e5], ["10", "100", "1,000", "10,000", "100,000"])
         right_axes.set_title("Users for 80 % power at 1 %")
         right_axes.legend()
         for axes in (left, right_axes):
