@@ -149,12 +149,12 @@ def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Fi
             _calibration(place, found[name])
             place.set_title(f"FSRS-6, {log}" if name == HONEST else "cheating: two levels")
             place.text(
-                0.03,
                 0.97,
-                f"RMSE(bins) by prediction {own['RMSE(bins) by prediction']:.3f}\n"
+                0.03,
+                f"old RMSE(bins) {own['RMSE(bins) by prediction']:.3f}\n"
                 f"log loss {own['log loss']:.3f}",
                 transform=place.transAxes,
-                va="top",
+                ha="right",
             )
         axes[0].set_ylabel("share recalled")
         _gains(axes[2], by_name)
@@ -250,7 +250,7 @@ def _learned(
             f"On {log}, where only the honest model is known to compare with: today's RMSE(bins) "
             f"{each.loc['RMSE(bins)', HONEST]:.4f} honestly, {each.loc['RMSE(bins)', 'score']:.4f} "
             f"balanced, at {each.loc['RMSE(bins)', 'cost in log loss']:.2f} more log loss; "
-            f"best cheat in log loss {each.loc['log loss', 'gain']:+.4f} to its advantage."
+            f"the best cheat in log loss is worse by {-each.loc['log loss', 'gain']:.4f}."
             for log, each in cheats.items()
             if log != simulated
         ),

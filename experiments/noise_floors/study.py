@@ -19,8 +19,16 @@ from srs_eval.metrics.ici import Ici
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.smece import Smece
-from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION, house_style, new_figure
-from srs_eval.plots.style import style_axes
+from srs_eval.plots.style import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    VERMILION,
+    house_style,
+    new_figure,
+    style_axes,
+)
 
 SEED = 2026
 ERRORS = {
@@ -35,6 +43,7 @@ ERRORS = {
 SCORES = {"log_loss": "log loss", "auc": "AUC"}
 COLOURS = dict(zip(ERRORS, (VERMILION, BLUE, "#CC79A7", GREEN, INK, "#E69F00", MUTED), strict=True))
 BIASED = "biased by 2 points"
+SHOWN = SCORES | {name: ERRORS[name] for name in ("rmse_bins", "rmse_bins_debiased", "smece")}
 FACTS = ("elapsed_days", "nth_review", "lapses")
 
 
@@ -72,14 +81,14 @@ def floors(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def digits(found: pd.DataFrame) -> pd.DataFrame:
-    """Return how scores vary with the outcomes alone, and how often a biased model looks better.
+    """Return how scores vary from draw to draw, and how often a biased model looks better.
 
     `decimals` are the decimals of which one step is more than twice the standard deviation.
     """
     rows = []
     for n, own in found.groupby("reviews"):
         true, biased = (own[own.model == model].set_index("draw") for model in ("true", BIASED))
-        for metric, label in {**SCORES, **ERRORS}.items():
+        for metric, label in SHOWN.items():
             sd = float(true[metric].std(ddof=1))
             sign = -1 if metric == "auc" else 1
             others = true[metric].to_numpy()[1:], biased[metric].to_numpy()[:-1]
@@ -138,19 +147,17 @@ def run(options: SimpleNamespace) -> Findings:
     at = shares.set_index(["reviews", "metric"])
     bins, loss = ERRORS["rmse_bins"], SCORES["log_loss"]
     debiased = ERRORS["rmse_bins_debiased"]
-    zero = [label for label in ERRORS.values() if by_size.loc[middle, label] < 0.005]
     learned = [
-        f"A perfect model shows an RMSE(bins) of {by_size.loc[few, bins]:.3f} with {few:,} reviews, "
-        f"{by_size.loc[middle, bins]:.3f} with {middle:,} and {by_size.loc[many, bins]:.3f} with "
-        f"{many:,}. The floor depends on the number of reviews, so that scores of users with "
-        "different numbers of reviews cannot be compared; `rmse_bins_floor` and `smece_floor` in "
+        f"A perfect model shows an RMSE(bins) of {by_size.loc[few, bins]:.3f} with {few:,} "
+        f"reviews, {by_size.loc[middle, bins]:.3f} with {middle:,} and "
+        f"{by_size.loc[many, bins]:.3f} with {many:,}. The floor depends on the number of "
+        "reviews, so that scores of users with different numbers of reviews cannot be compared; `rmse_bins_floor` and `smece_floor` in "
         "every run say what it is.",
         f"Debiasing takes most of it off ({by_size.loc[middle, debiased]:.3f} with {middle:,} "
-        f"reviews), and not all, because the root of a noisy square cannot be negative; below "
-        f"0.005 with {middle:,} reviews is only: {', '.join(zero) or 'none'}.",
-        f"Log loss has no floor to fall below, but it is noisy: with {middle:,} reviews its "
-        f"standard deviation is {at.sd[middle, loss]:.4f} for the very same model, with {many:,} "
-        f"{at.sd[many, loss]:.4f}. Of the decimals of one user's log loss, those after the first "
+        "reviews), and not all, because the root of a noisy square cannot be negative.",
+        f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "
+        f"population and the same model, its standard deviation is {at.sd[middle, loss]:.4f}, with "
+        f"{many:,} {at.sd[many, loss]:.4f}. All its decimals after the first "
         f"{at.decimals[middle, loss]} and {at.decimals[many, loss]} are noise, unless models are "
         "compared on the same reviews.",
         f"A model that is too low by 2 points of probability looks better than the truth, on the "
@@ -161,12 +168,12 @@ def run(options: SimpleNamespace) -> Findings:
         f"Not every correction corrects: on the same {middle:,} reviews the biased model looks "
         f"better in {at.loc[(middle, debiased), 'biased looks better']:.0%} of draws by debiased "
         f"RMSE(bins), with {many:,} in {at.loc[(many, debiased), 'biased looks better']:.0%}, "
-        "because what is taken off is computed from the predictions, which are too far from 1 here.",
+        "because what is taken off is computed from the predictions, here too far from 1.",
     ]
     answer = (
         f"With {middle:,} reviews a perfect model shows {by_size.loc[middle, bins]:.3f} in "
         f"RMSE(bins) and {by_size.loc[middle, ERRORS['smece']]:.3f} in SmoothECE, and its log loss "
-        f"varies by ± {at.sd[middle, loss]:.3f} with the outcomes alone."
+        f"varies by ± {at.sd[middle, loss]:.3f} from one such sample to the next."
     )
     return Findings(
         answer=answer,

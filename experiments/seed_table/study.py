@@ -156,7 +156,7 @@ def run(options: SimpleNamespace) -> Findings:
     found = {log: scores(source, names) for log, source in logs.items()}
     table, numbers = tables(found, names)
     agreed = agreement(found, numbers)
-    simulated, *real = found
+    simulated = next(iter(found))
     tau = agreed.set_index("log")["Kendall's tau to the post"]
     by_name = numbers.set_index("algorithm")
     fitted, default = by_name.loc[BEST], by_name.loc["FSRS-4.5 (default parameters)"]
@@ -174,7 +174,8 @@ def run(options: SimpleNamespace) -> Findings:
         + ", ".join(f"{by_name.loc['HLR', log]:.2f} on {log}" for log in found)
         + ". The edition of the post trained it with counts that included the grade to be "
         "predicted, which was mended later; its row cannot be reproduced, and says nothing of HLR.",
-        "The two RMSE(bins) do not order algorithms alike: Kendall's tau to the order of log loss is "
+        "The two RMSE(bins) do not order algorithms alike: Kendall's tau to the order of log loss "
+        "is "
         + ", ".join(f"{old[log]:.2f} (old) and {new[log]:.2f} (today's) on {log}" for log in found)
         + ".",
     ]

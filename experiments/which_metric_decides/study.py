@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,8 +20,16 @@ from scipy.stats import kendalltau
 import srs_eval as se
 from srs_eval.experiment.study import Findings
 from srs_eval.nouns import FloatArray
-from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, VERMILION, house_style, new_figure
-from srs_eval.plots.style import style_axes
+from srs_eval.plots.style import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    VERMILION,
+    house_style,
+    new_figure,
+    style_axes,
+)
 from srs_eval.stats.power import users_needed
 from srs_eval.stats.significance import ALPHA
 
@@ -133,7 +141,7 @@ def right(cohort: Cohort, sizes: tuple[int, ...], draws: int) -> pd.DataFrame:
 
 def _neighbours(cohort: Cohort, metric: int) -> list[tuple[int, int]]:
     ranked = cohort.ranked(metric)
-    return list(zip(ranked[:-1], ranked[1:], strict=True))
+    return list(pairwise(ranked))
 
 
 def needed(cohort: Cohort) -> pd.DataFrame:
@@ -320,7 +328,7 @@ def _wide(order: pd.DataFrame) -> pd.DataFrame:
 def _close(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
     """Return what neighbours in the order of log loss need, by log loss and by RMSE(bins)."""
     ranked = [cohort.models[model] for model in cohort.ranked()]
-    names = list(zip(ranked[:-1], ranked[1:], strict=True))
+    names = list(pairwise(ranked))
     own = pairs[pairs.metric == METRICS["log_loss"]].set_index(["better", "worse"])
     return own.loc[names].drop(columns="metric").reset_index()
 
@@ -380,8 +388,8 @@ def _learned(
         )
         learned.append(
             f"The mini cohort orders {mine['pairs in order']:.0%} of all pairs as the whole cohort "
-            f"does in log loss; cohorts drawn by strata {strata_['pairs in order']:.0%} on average, "
-            f"at random {random['pairs in order']:.0%}. Strata make the level more exact (error "
+            f"does in log loss; cohorts drawn by strata {strata_['pairs in order']:.0%} on average,"
+            f" at random {random['pairs in order']:.0%}. Strata make the level more exact (error "
             f"{strata_['error of the mean level']:.4f} instead of "
             f"{random['error of the mean level']:.4f}), and hardly change the order: pairing has "
             "removed what they could remove."
