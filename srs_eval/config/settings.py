@@ -29,6 +29,7 @@ TEXTS = (
     "name",
     "notes",
     "baseline",
+    "parts",
     "tracking.uri",
     "tracking.artifacts",
     "tracking.experiment",
@@ -49,6 +50,7 @@ class Settings:
     name: str | None = None
     seed: int = 2026
     curves_per_user: int = 200
+    parts: str | None = None
     parts_above: int = 1000
     figures: bool = True
     report: bool = False

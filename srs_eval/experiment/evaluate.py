@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,12 +74,15 @@ class ChunkDone:
         The metric of each user that a search watches; empty without a search.
     has_died : bool
         Whether its worker process died, and nothing is kept.
+    was_done : bool
+        Whether the part was there before.
     """
 
     chunk: Chunk
     part: Part | None = None
     watched: tuple[float, ...] = ()
     has_died: bool = False
+    was_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class EvaluateChunk:
         users = self.store.users_if_whole(chunk)
         if users is None or not _logs_are(users, chunk, self.evaluate.evaluate.source):
             return self.kept(chunk, [self.evaluate(user, tick) for user in chunk.users])
-        return self._done(chunk, users, None)
+        return replace(self._done(chunk, users, None), was_done=True)
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
@@ -250,10 +253,15 @@ def evaluate_chunks(
     store: Store,
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
-) -> None:
+) -> int:
     """Evaluate the users of chunks; the results are in the store alone.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
+
+    Returns
+    -------
+    before : int
+        Users who were done before.
     """
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)
@@ -272,7 +280,7 @@ def evaluate_chunks(
         store,
         watched=None if means is None else means.metric,
     )
-    evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
+    return evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
 
 
 def evaluate_with(
@@ -283,9 +291,9 @@ def evaluate_with(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     on_step: OnStep | None = None,
     means: RunningMeans | None = None,
-) -> None:
+) -> int:
     """Have chunks evaluated; those whose worker died again, user by user."""
-    total, finished = folds * sum(len(chunk.users) for chunk in chunks), 0
+    total, finished, before = folds * sum(len(chunk.users) for chunk in chunks), 0, 0
     with progress(total=total, initial=0) as bar:
 
         def tick(*step: Any) -> None:
@@ -296,7 +304,7 @@ def evaluate_with(
                 bar.update()
 
         def died(todo: Sequence[Chunk]) -> list[Chunk]:
-            nonlocal finished
+            nonlocal finished, before
             apart = []
             for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
                 stopping.check()
@@ -305,6 +313,7 @@ def evaluate_with(
                     continue
                 work.store.receive(each.chunk, each.part)
                 finished += folds * len(each.chunk.users)
+                before += len(each.chunk.users) if each.was_done else 0
                 bar.update(max(finished - bar.n, 0))
                 if means is not None:
                     means.add(each.chunk.users, each.watched)
@@ -314,6 +323,7 @@ def evaluate_with(
         died([single for chunk in apart for single in chunk.taken_apart()])
         for chunk in apart:
             work.store.join(chunk)
+    return before
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:
