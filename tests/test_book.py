@@ -63,3 +63,8 @@ def test_without_the_folder_the_command_says_where_the_studies_are(tmp_path: Pat
 
     with pytest.raises(ConfigError, match="git clone"):
         load_study(NAMES[0], tmp_path)
+
+
+def test_options_of_a_study_need_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["study.small=true"]) == 2
+    assert "experiment=" in capsys.readouterr().err
