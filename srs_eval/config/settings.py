@@ -56,6 +56,7 @@ class Settings:
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
+    study: Any = None
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -94,7 +95,7 @@ def literally(word: str, *, is_sweep: bool) -> str:
     In a sweep, commas separate several values.
     """
     key, _, value = word.partition("=")
-    if key not in TEXTS and not key.startswith("data.columns."):
+    if key not in TEXTS and not key.startswith(("data.columns.", "study.")):
         return word
     path, override = Path(value).expanduser(), _parsed(word)
     if isinstance(override, Override):
