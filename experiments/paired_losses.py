@@ -23,10 +23,11 @@ def scored(result: RunResult) -> pd.DataFrame:
     Raises
     ------
     SystemExit
-        If a user lacks a fold, whose reviews would be missing.
+        If a fit failed, whose reviews would be missing.
     """
-    if len(result.complete) < len({fit.user for fit in result.fitted}):
-        raise SystemExit(f"{result.facts.label}: not every fit predicts")
+    failed = [fit.reason for fit in result.fitted if fit.status == "failed"]
+    if failed:
+        raise SystemExit(f"{result.facts.label}: {failed[0]}")
     frame = result.predictions.copy()
     frame["loss"] = losses(frame["p"].to_numpy(), frame["recalled"].to_numpy())
     return frame.sort_values(["user", "row"], ignore_index=True)

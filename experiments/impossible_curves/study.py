@@ -33,6 +33,7 @@ from srs_eval.plots.style import (
 
 CURVES = 1000
 ROUNDING = 1e-6
+TICKS = (1, 2, 5, 10, 20)  # days
 OFTEN = 0.05  # of the pairs of times
 FREE, BY_EQUATION, BY_CONSTRAINT = "free", "falls by its equation", "falls by a constraint"
 MODELS: Mapping[str, tuple[str, str]] = {
@@ -44,16 +45,17 @@ MODELS: Mapping[str, tuple[str, str]] = {
     "DASH": ("dash", FREE),
     "DASH[MCM]": ("dash_mcm", FREE),
     "boosted trees": ("boosted_trees", FREE),
-    "boosted trees, monotone": ("boosted_trees_monotone", BY_CONSTRAINT),
+    "monotone trees": ("boosted_trees_monotone", BY_CONSTRAINT),
 }
 NETWORKS: Mapping[str, tuple[str, str]] = {
-    "GRU, any curve": ("gru_p", FREE),
-    "GRU, mixture of power curves": ("gru_curves", BY_EQUATION),
+    "free GRU": ("gru_p", FREE),
+    "GRU of power curves": ("gru_curves", BY_EQUATION),
 }
 PAIRS = (
-    ("boosted trees", "boosted trees, monotone"),
-    ("GRU, any curve", "GRU, mixture of power curves"),
+    ("boosted trees", "monotone trees"),
+    ("free GRU", "GRU of power curves"),
 )
+QUICK = ("FSRS-6", "HLR", "DASH", "boosted trees", "monotone trees")
 PANEL = Panel([LogLoss(), Temporal("strict"), Temporal("flat"), TemporalMaxRise()])
 
 
@@ -90,7 +92,9 @@ def made_to_fall(result: RunResult) -> tuple[pd.DataFrame, pd.DataFrame]:
     return found, found.assign(loss=found["fallen"])
 
 
-def curves_table(log: str, results: Mapping[str, RunResult], kinds: Mapping[str, Any]) -> pd.DataFrame:
+def curves_table(
+    log: str, results: Mapping[str, RunResult], kinds: Mapping[str, Any]
+) -> pd.DataFrame:
     """Return one row per model: what its curves do, and what it costs to make them fall."""
     rows = []
     for name, result in results.items():
@@ -129,7 +133,7 @@ def pairs_table(log: str, results: Mapping[str, RunResult]) -> pd.DataFrame:
 def draw(results: Mapping[str, RunResult], log: str) -> Figure:
     """Draw curves of the same reviews by a free and by a constrained model."""
     with house_style():
-        shown = [name for name in ("DASH", "boosted trees", "boosted trees, monotone")]
+        shown = ("DASH", "boosted trees", "monotone trees")
         figure = new_figure(9.0, 3.2)
         every = figure.subplots(1, len(shown), sharey=True)
         for axes, name in zip(every, shown, strict=True):
@@ -143,6 +147,8 @@ def draw(results: Mapping[str, RunResult], log: str) -> Figure:
                 colour, z = (VERMILION, 2) if rises else (BLUE, 1)
                 axes.plot(t, p, color=colour, zorder=z, linewidth=1, alpha=0.7)
             axes.set_xscale("log")
+            axes.set_xticks(TICKS, [str(days) for days in TICKS])
+            axes.minorticks_off()
             axes.set_ylim(0, 1)
             axes.set_title(name)
             axes.set_xlabel("days since the previous review")
@@ -159,11 +165,15 @@ def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model on every log."""
     logs, left_out = ({}, []) if options.small else real_logs(options)
     users, reviews = (2, 1500) if options.small else (4, 4000)
-    sources: dict[str, Source] = {**logs, "simulated": SyntheticUsers(users=users, max_reviews=reviews)}
+    sources: dict[str, Source] = {
+        **logs,
+        "simulated": SyntheticUsers(users=users, max_reviews=reviews),
+    }
     curves, pairs, figure = [], [], None
     for log, source in sources.items():
         with_networks = log == "josh" and find_spec("torch") is not None
         models = {**MODELS, **(NETWORKS if with_networks else {})}
+        models = {name: models[name] for name in QUICK} if options.small else models
         results = evaluated(source, models)
         curves.append(curves_table(log, results, models))
         pairs.append(pairs_table(log, results))
@@ -195,14 +205,17 @@ def _findings(
         f"{(better & rising['settled']).sum()}) and raises it in {worse.sum()} (significantly in "
         f"{(worse & rising['settled']).sum()}); the change is between "
         f"{rising['change'].min():+.4f} and {rising['change'].max():+.4f}.",
-        f"Forbidding trees to rise while they are fitted changes their log loss by "
+        "Forbidding trees to rise while they are fitted changes their log loss by "
         f"{trees['difference'].min():+.4f} to {trees['difference'].max():+.4f}; "
         f"{trees['settled'].sum()} of {len(trees)} intervals exclude 0.",
         f"Never rising is not forgetting: curves of the monotone trees are flat at "
         f"{flat['flat'].min():.0%} to {flat['flat'].max():.0%} of the pairs, which a check for "
         "rises alone does not see.",
         "The best log loss of each log belongs to: "
-        + ", ".join(f"{row['model']} ({row['log']}; {row['rises']:.0%} of pairs rise)" for _, row in first.iterrows())
+        + ", ".join(
+            f"{row['model']} ({row['log']}; {row['rises']:.0%} of pairs rise)"
+            for _, row in first.iterrows()
+        )
         + ".",
     ]
     return Findings(
