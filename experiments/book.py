@@ -1,9 +1,9 @@
 """Rebuild the book: run every study, and rewrite the tables and figures of its page.
 
-``python experiments/book.py study.josh=JOSH.csv study.anki_mit=FOLDER study.published=RESULTS.parquet``
-runs every study with the data that it can use. Parts without data are left out of the pages, so
-give all data that the committed pages were made with.
-``python experiments/book.py NAME`` runs one study, ``--small`` the versions that the tests compare.
+``python experiments/book.py study.josh=JOSH.csv study.anki_mit=FOLDER study.published=FILE`` runs
+every study with the data that it can use. Parts without data are left out of the pages, so give all
+data that the committed pages were made with. ``python experiments/book.py NAME`` runs one study,
+``--small`` the versions that the tests compare.
 """
 
 from __future__ import annotations

@@ -310,8 +310,8 @@ def run(options: SimpleNamespace) -> Findings:
         "sign that the scores are insensitive.",
         f"The {HARD_SHARE:.0%} are our choice: the published text does not state its share. With "
         f"{0.01:.0%} of hard reviews an unpaired S/N of 1 takes "
-        f"{one['reviews for S/N 1'] / 1e6:.1f} million reviews, and at {worse[0]:.0%} (log loss) or "
-        f"{worse[1]:.0%} (Brier score) the base rate is the better model, because M1 is too "
+        f"{one['reviews for S/N 1'] / 1e6:.1f} million reviews, and at {worse[0]:.0%} (log loss) "
+        f"or {worse[1]:.0%} (Brier score) the base rate is the better model, because M1 is too "
         "sure of the hard reviews it does not know.",
     ]
     return Findings(
