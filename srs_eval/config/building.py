@@ -29,7 +29,7 @@ KINDS: Mapping[str, type] = {
 
 
 def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
-    """Resolve a configuration; raise an error if required values are missing."""
+    """Resolve the configuration of an evaluation; raise an error if required values are missing."""
     try:
         missing = sorted(OmegaConf.missing_keys(cfg))
         content: Any = None if missing else OmegaConf.to_container(cfg, resolve=True)
@@ -41,7 +41,7 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         chosen = {key: key.partition(".")[0] for key in missing}
         lines = [f"{group}={choices.get(group)} needs {key}=…" for key, group in chosen.items()]
         raise ConfigError(*lines)
-    return {str(key): value for key, value in content.items()}
+    return {str(key): value for key, value in content.items() if key != "study"}
 
 
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:

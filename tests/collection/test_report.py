@@ -211,6 +211,7 @@ class Fails(Algorithm):
         raise FitError("never")
 
 
+@pytest.mark.slow
 def test_fits_that_fail_are_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = study.evaluated("hlr", Fails())
     others = {"avg": study.evaluated("avg", Average()), "hlr": failing}

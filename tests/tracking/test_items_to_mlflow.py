@@ -79,6 +79,7 @@ def test_metrics_are_rounded_to_digits_that_can_be_read(uri: str, client: Mlflow
     assert run.data.metrics == {"test/log_loss": 0.278, "users/reviews": 123456.0}
 
 
+@pytest.mark.slow
 def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
     run_id = keep(
         uri,
