@@ -117,7 +117,7 @@ def test_processes_log_at_once_and_every_run_is_whole(
         for run in runs:
             summary = summary_of(tmp_path / run.data.params["seed"])
             log_loss = summary["metrics"]["log_loss"]["mean_users"]
-            assert run.data.metrics["test/log_loss"] == pytest.approx(log_loss, abs=6e-5)
+            assert run.data.metrics["test/log_loss"] == round(log_loss, 4)
             kept = {file.path for file in client.list_artifacts(run.info.run_id)}
             assert {"calibration.svg", "results", "tables", "images"} <= kept
             assert len(client.list_artifacts(run.info.run_id, "tables")) == 4
