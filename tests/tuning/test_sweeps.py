@@ -94,7 +94,7 @@ def test_trials_are_flat_runs_joined_by_the_sweep_and_the_search_is_a_run_beside
     assert {run.data.tags.get("trial") for run in runs} == {"0", "1", None}
     (search,) = [run for run in runs if run.data.tags.get("kind") == "sweep"]
     kept = {file.path for file in client.list_artifacts(search.info.run_id)}
-    assert {"optimisation_history.png", "parameter_importance.png", "best"} <= kept
+    assert {"optimisation_history.svg", "parameter_importance.svg", "best"} <= kept
     best = study_in(here.folder / "out").best_value
     assert search.data.metrics["best/log_loss"] == pytest.approx(best, abs=6e-5)
     again = here(*THREE, "hydra.sweeper.n_trials=2")
