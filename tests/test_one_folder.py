@@ -97,6 +97,7 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(
     assert summary_of(folder.with_name(f"{folder.name}_2") / job)["users"] == 2
 
 
+@pytest.mark.slow
 def test_a_folder_that_goes_during_the_run_is_a_failure(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
