@@ -62,6 +62,8 @@ class RevlogsFolder:
         Whom to read, such as ``[8, 36]`` or ``"1-100,250"``; everyone if None.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
+    first : int, optional
+        How many of these users at most, in their order.
     download : bool
         Whether to fetch the files of `users` that are not in the folder yet. The data set is
         open on request.
@@ -89,6 +91,7 @@ class RevlogsFolder:
         users: Selection = None,
         *,
         sample: int | None = None,
+        first: int | None = None,
         download: bool = False,
         repo_id: str = REPO_ID,
     ) -> None:
@@ -103,7 +106,7 @@ class RevlogsFolder:
                 f"data.path={path}: data.download=true needs a folder, not an address"
             )
         object.__setattr__(self, "path", place.address)
-        object.__setattr__(self, "choice", Choice(users, sample))
+        object.__setattr__(self, "choice", Choice(users, sample, first))
         object.__setattr__(self, "download", download)
         object.__setattr__(self, "repo_id", repo_id)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.limits import paused
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
@@ -77,7 +78,7 @@ class EvaluateAndScore:
 
     def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
         """Evaluate one user, calling `tick` after each fold."""
-        evaluate = replace(self.evaluate, watch=tick) if self.watched else self.evaluate
+        evaluate = replace(self.evaluate, watch=paused()(tick)) if self.watched else self.evaluate
         return score_user(evaluate(user, tick), self.panel)
 
 
