@@ -123,8 +123,8 @@ class SqlQuery:
         return self.choice.among(self._rows().known)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self.choice.remarks(self._rows().known)
+        """Return remarks on the choice of users and on where days begin."""
+        return *self.choice.remarks(self._rows().known), *self.reading.remarks(self.columns)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
