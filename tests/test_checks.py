@@ -45,7 +45,7 @@ from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 
 
-@pytest.mark.parametrize(("cheat", "check", "advice"), rest_slow(CAUGHT, 30))
+@pytest.mark.parametrize(("cheat", "check", "advice"), rest_slow(CAUGHT, 15))
 def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())

@@ -242,6 +242,7 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) 
     assert f"{summary['reviews']:,}" in run.out
 
 
+@pytest.mark.slow
 def test_on_a_terminal_one_line_shows_the_progress(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +355,7 @@ def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: He
     assert not Path("out/summary.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_is_not_compared_with_what_it_overwrites(here: Here, run: Finished) -> None:
     run.copied_to(here.folder / "out")
     done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=./out/")

@@ -32,6 +32,7 @@ TEXTS = (
     "name",
     "notes",
     "baseline",
+    "parts",
     "tracking.uri",
     "tracking.artifacts",
     "tracking.experiment",
@@ -54,6 +55,7 @@ class Settings:
     name: str | None = None
     seed: int = 2026
     curves_per_user: int = 200
+    parts: str | None = None
     parts_above: int = 1000
     figures: bool = True
     report: bool = False

@@ -76,6 +76,8 @@ class ChunkDone:
         The metric of each user that a search watches; empty without a search.
     has_died : bool
         Whether its worker process died or can do no more, and nothing is kept.
+    was_done : bool
+        Whether the part was there before.
     fits_worked : bool
         Whether a fit worked, now or before.
     failed : tuple of Fit
@@ -86,6 +88,7 @@ class ChunkDone:
     part: Part | None = None
     watched: tuple[float, ...] = ()
     has_died: bool = False
+    was_done: bool = False
     fits_worked: bool = True
     failed: tuple[Fit, ...] = ()
 
@@ -116,7 +119,7 @@ class EvaluateChunk:
                 if self.is_spoiled and len(chunk.users) > 1:
                     return ChunkDone(chunk, has_died=True)
             return self.kept(chunk, scored)
-        return self._done(chunk, users, None)
+        return replace(self._done(chunk, users, None), was_done=True)
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
@@ -285,10 +288,15 @@ def evaluate_chunks(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
     limits: FitLimits = NO_LIMITS,
-) -> None:
+) -> int:
     """Evaluate the users of chunks; the results are in the store alone.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
+
+    Returns
+    -------
+    before : int
+        Users who were done before.
     """
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)
@@ -308,7 +316,7 @@ def evaluate_chunks(
         store,
         watched=None if means is None else means.metric,
     )
-    evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
+    return evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
 
 
 def evaluate_with(
@@ -319,9 +327,9 @@ def evaluate_with(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     on_step: OnStep | None = None,
     means: RunningMeans | None = None,
-) -> None:
+) -> int:
     """Have chunks evaluated; those whose worker died again, user by user."""
-    users, finished = sum(len(chunk.users) for chunk in chunks), 0
+    users, finished, before = sum(len(chunk.users) for chunk in chunks), 0, 0
     failing = FailingAlike(users)
     if not work.evaluate.evaluate.limits.fail_fast:
         failing.end()
@@ -335,7 +343,7 @@ def evaluate_with(
                 bar.update()
 
         def died(todo: Sequence[Chunk]) -> list[Chunk]:
-            nonlocal finished
+            nonlocal finished, before
             apart = []
             for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
                 stopping.check()
@@ -347,6 +355,7 @@ def evaluate_with(
                     failing.end()
                 failing.add(each.failed)
                 finished += folds * len(each.chunk.users)
+                before += len(each.chunk.users) if each.was_done else 0
                 bar.update(max(finished - bar.n, 0))
                 if means is not None:
                     means.add(each.chunk.users, each.watched)
@@ -356,6 +365,7 @@ def evaluate_with(
         died([single for chunk in apart for single in chunk.taken_apart()])
         for chunk in apart:
             work.store.join(chunk)
+    return before
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

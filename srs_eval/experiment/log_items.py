@@ -101,7 +101,8 @@ def facts_after(
         if (plan.options.folder / name).is_file():
             yield ArtifactFile(plan.options.folder / name, "results")
     if result.predicted.stay_in(plan.options.folder):  # too large to be sent
-        yield Tag("parts", str((plan.options.folder / PARTS).absolute()))
+        here = (plan.options.folder / PARTS).absolute()
+        yield Tag("parts", str(plan.options.parts or here))
     if getattr(plan.options.tracker, "model", False):
         yield from learned_model(plan, result)
     yield Description(describe(plan, result))

@@ -24,6 +24,7 @@ from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.nouns.capabilities import undeclared
+from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
 from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
@@ -56,6 +57,8 @@ class RunOptions:
         Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
         The place of the job in a search.
+    parts : Place, optional
+        Where workers write their parts, if not in the folder.
     parts_above : int
         The predictions of more users than this stay in parts.
     shard : Shard, optional
@@ -77,6 +80,7 @@ class RunOptions:
     baseline: Path | None = None
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
+    parts: Place | None = None
     parts_above: int = 1000
     shard: Shard | None = None
     is_merge: bool = False
@@ -166,6 +170,7 @@ def make_plan(
         baseline=_finished_run(content.get("baseline"), folder),
         sweep_folder=sweep_folder,
         trial=trial,
+        parts=_parts(content.get("parts"), folder, in_sweep=sweep_folder is not None),
         parts_above=content["parts_above"],
         shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
         is_merge=content["shard"] == ALL,
@@ -175,6 +180,20 @@ def make_plan(
     return Plan(
         experiment, described(built, content, choices, usual=usual, further_tags=tags), options
     )
+
+
+def _parts(given: str | None, folder: Path, *, in_sweep: bool) -> Place | None:
+    """Return where parts are written; each job of a sweep has a folder of its own there."""
+    if given is None:
+        return None
+    place = Place.of(given)
+    if scheme_of(given) == "hf":
+        raise ConfigError(f"parts={given}: parts are written to s3://, gs://, abfss:// or a path")
+    if not place.is_remote:
+        place = Place.of(place.local.resolve())
+        if folder.resolve().is_relative_to(place.local):
+            raise ConfigError(f"parts={given}: has the folder of the run in it")
+    return place / folder.name if in_sweep else place
 
 
 def _in_own_process(compute: Compute) -> Compute:

@@ -207,6 +207,7 @@ class Fails(Algorithm):
         raise FitError("never")
 
 
+@pytest.mark.slow
 def test_fits_that_fail_are_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = study._evaluated("hlr", Fails())
     others = {"avg": study._evaluated("avg", Average()), "hlr": failing}

@@ -131,6 +131,7 @@ def test_names_cannot_break_out_of_any_format(make_scores):
     assert json.loads(json.dumps(as_json(verdict)))["runs"][0]["name"] == NASTY
 
 
+@pytest.mark.slow
 def test_the_page_fetches_nothing(pairwise):
     parsed = Strict()
     parsed.feed(page(pairwise[1]))

@@ -114,6 +114,7 @@ def test_a_killed_worker_costs_its_own_user_only():
     assert sorted(alive) == [user for user in users if user not in (3, 11)]
 
 
+@pytest.mark.slow
 def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
     users = list(range(6))
     found = results(Processes(workers=1), KillsItsWorker((4,), str(tmp_path)), users)

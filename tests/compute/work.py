@@ -1,5 +1,6 @@
 """Work that worker processes can import quickly."""
 
+import errno
 import os
 import signal
 import threading
@@ -71,6 +72,16 @@ class KillsItsWorker:
             return bool(self.pardons)
         note.touch()
         return False
+
+
+@dataclass(frozen=True)
+class FullDisk(KillsItsWorker):
+    """Fail for certain users as a disk that is full does."""
+
+    def __call__(self, user, tick=lambda: None):
+        if user in self.users and not self._pardoned(user):
+            raise OSError(errno.ENOSPC, "No space left on device", "part")
+        return user
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def test_undefined_metrics_are_named_and_not_logged(uri: str, client: MlflowClie
     assert run.data.tags["undefined_metrics"] == "discrimination/auc, test/brier"
 
 
+@pytest.mark.slow
 def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
     run_id = keep(
         uri,
