@@ -152,7 +152,7 @@ def test_an_experiment_has_a_study_that_names_it(path):
 
 
 def test_every_study_has_its_experiment_or_a_program_of_its_own():
-    studies = {path.name for path in (ROOT / "experiments").iterdir() if path.is_dir()}
+    studies = {path.parent.name for path in (ROOT / "experiments").glob("*/README.md")}
     overlays = {path.stem for path in (CONF / "experiment").glob("*.yaml")}
     assert overlays <= studies
     for study in studies - overlays:

@@ -7,9 +7,10 @@ import io
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -34,7 +35,7 @@ from srs_eval.text.console import complain, facts, say
 from srs_eval.tuning.progress import running_trial
 
 if TYPE_CHECKING:
-    from srs_eval.experiment.plan import Plan
+    from srs_eval.experiment.attempt import Work
 
 
 # Hydra's own sweeper.
@@ -136,7 +137,8 @@ def _claim(config: DictConfig, kind: Literal["run", "sweep"]) -> None:
 def job(cfg: DictConfig) -> float:
     """Run one job and return its log loss, or what else the search it is part of is about."""
     from srs_eval.config.building import build, resolved
-    from srs_eval.experiment.attempt import attempt  # heavy: not for --help and completion
+    from srs_eval.experiment.attempt import Work, attempt  # heavy: not for --help and completion
+    from srs_eval.experiment.job import run_job
     from srs_eval.experiment.plan import make_plan
 
     hydra_config = HydraConfig.get()
@@ -152,17 +154,19 @@ def job(cfg: DictConfig) -> float:
     folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in own]
     _print_once(option_files.shadowed_options(choices, folders))
 
-    def plan() -> Plan:
+    def plan() -> Work:
         # options that were swept over may differ from those the command began with
         refused = section_problems(cast(DictConfig, HydraConfig.instance().cfg))
         if refused:
             raise ConfigError("\n".join(refused))
+        if cfg.study is not None:
+            return _study(cfg, folder, choices, is_single=not in_sweep)
         content = resolved(cfg, choices)
         # what a trial that was cut short has finished is not done again
         content["resume"] |= trial is not None and trial.repeated
         built = build(cfg, choices)
         usual = option_files.values("algo", choices["algo"], folders)
-        return make_plan(
+        planned = make_plan(
             built,
             content,
             choices,
@@ -172,6 +176,7 @@ def job(cfg: DictConfig) -> float:
             trial=trial,
             words=[*(f"--config-dir={folder}" for folder in folders), *hydra_config.overrides.task],
         )
+        return Work(planned.about.label, partial(run_job, planned))
 
     _command.reports_its_end = True
     done = attempt(
@@ -184,6 +189,21 @@ def job(cfg: DictConfig) -> float:
     _command.reports_its_end = False
     _command.status = max(_command.status, done.exit_status)
     return done.value
+
+
+def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_single: bool) -> Work:
+    """Plan a study of the folder experiments."""
+    from srs_eval.config.building import build_option
+    from srs_eval.experiment.attempt import Work
+    from srs_eval.experiment.study import load_study, run_study
+
+    options: Any = OmegaConf.to_container(cfg.study, resolve=True)
+    tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
+    name = str(options.pop("name"))
+    study = load_study(name, option_files.conf_folder().parent / "experiments")
+    tracker = build_option("tracking", choices["tracking"], tracking)
+    run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
+    return Work(name, run)
 
 
 def _print_once(texts: Sequence[str]) -> None:

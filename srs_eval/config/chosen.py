@@ -22,7 +22,7 @@ _COLUMNS = "columns."
 def settings() -> dict[str, Any]:
     """Return what is in no group: the seed and the like, at the defaults of the command."""
     loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
-    return {key: loaded[key] for key in loaded if key not in ("defaults", "hydra")}
+    return {key: loaded[key] for key in loaded if key not in ("defaults", "hydra", "study")}
 
 
 def default_option(group: str) -> str:

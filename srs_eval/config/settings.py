@@ -65,6 +65,7 @@ class Settings:
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
+    study: Any = None
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -105,7 +106,7 @@ def literally(word: str, *, is_sweep: bool) -> str:
     In a sweep, commas separate several values.
     """
     key, _, value = word.partition("=")
-    if key not in TEXTS and not key.startswith("data.columns."):
+    if key not in TEXTS and not key.startswith(("data.columns.", "study.")):
         return word
     path, override = Path(value).expanduser(), _parsed(word)
     if isinstance(override, Override):
@@ -173,6 +174,10 @@ def _problems(
         return []
     if top not in known:
         return [f"{word}: there is no {top!r}{suggestion(top, known)}"]
+    if top == "study" and chosen.get("experiment", ["null"]) == ["null"]:
+        return [
+            f"{word}: options of a study need experiment=NAME{there_are(options('experiment', folders))}"
+        ]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
     if override.is_add():

@@ -93,7 +93,7 @@ class ReviewLog:
     left_out : mapping of str to int
         Rows of the source that are not reviews, counted by reason.
     notes : sequence of str
-        Remarks of the source on the log.
+        Remarks of the source and the protocol on the log.
     fingerprint : str
         Digest of the reviews; "" where none could be read.
     """
@@ -170,6 +170,7 @@ class EvaluateUser:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
+            facts = replace(facts, notes=(*log.notes, *task.notes))
         except FitSkipped as skipped:
             return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded

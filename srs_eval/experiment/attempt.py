@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, FolderInUseError, Pruned, SrsEvalError
-from srs_eval.experiment.job import run_job
+from srs_eval.experiment.job import Done
 from srs_eval.experiment.jobs import JobOutcome, write_outcome
-from srs_eval.experiment.plan import Plan
 from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import has_parts
@@ -37,8 +36,15 @@ class Attempt(NamedTuple):
     exit_status: int
 
 
+class Work(NamedTuple):
+    """A job that is planned: its label, and the function that runs it."""
+
+    label: str
+    run: Callable[[], Done]
+
+
 def attempt(
-    make_plan: Callable[[], Plan],
+    make_plan: Callable[[], Work],
     *,
     label: str,
     folder: Path,
@@ -89,14 +95,13 @@ def attempt(
 
 
 def _carry_out(
-    make_plan: Callable[[], Plan], label: str, folder: Path
+    make_plan: Callable[[], Work], label: str, folder: Path
 ) -> tuple[Result | None, JobOutcome, str]:
     """Plan and run; return the result, how the job ended, and the message of an error."""
     status = 1
     try:
-        plan = make_plan()
-        label = plan.about.label
-        done = run_job(plan)
+        label, run = make_plan()
+        done = run()
     except Pruned as pruned:
         return None, JobOutcome(label, "pruned", str(pruned)), ""
     except ConfigError as error:

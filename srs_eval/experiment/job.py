@@ -38,8 +38,12 @@ from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
-# Worth comparing with any algorithm: a baseline, and those that lead on real logs.
-_SUGGESTED = ("avg", "fsrs6", "fsrs7", "session_filter")
+# Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
+# fractional days.
+_SUGGESTED = {
+    False: ("avg", "fsrs6", "fsrs7", "session_filter"),
+    True: ("avg", "fsrs7", "logistic", "session_filter"),
+}
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
@@ -81,6 +85,12 @@ def run_job(plan: Plan) -> Done:
         require_all(users, kept, shared_at(plan))
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
+    if _in_fractional_days(plan) and getattr(plan.experiment.algorithm, "for_whole_days", False):
+        complain(
+            f"algo={about.algo} was made for whole days, and "
+            f"protocol={plan.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
+            "were made for these"
+        )
     with _tracked(plan) as run:
         kept.open(
             resume=options.resume,
@@ -151,6 +161,10 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
     return result.described(about.algo, about.label, about.data, about.tags)
 
 
+def _in_fractional_days(plan: Plan) -> bool:
+    return bool(getattr(plan.experiment.protocol, "in_fractional_days", False))
+
+
 def _remove_figures(folder: Path) -> None:
     """Remove the figures of another run, and no other file."""
     for name in _FIGURES:
@@ -212,7 +226,8 @@ def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
 def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) -> str:
     """Return where everything is, and what to do next."""
     folder = plan.options.folder
-    compared = ",".join(dict.fromkeys((plan.about.algo, *_SUGGESTED)))
+    suggested = _SUGGESTED[_in_fractional_days(plan)]
+    compared = ",".join(dict.fromkeys((plan.about.algo, *suggested)))
     words = shlex.join(["-m", f"algo={compared}", *plan.options.words])
     following = f"python -m srs_eval {words}   # compares algorithms"
     return places(

@@ -1,0 +1,262 @@
+"""Which metrics can be cheated: predictions that are worse, and score better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from real_logs import real_logs
+
+import srs_eval as se
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.experiment.study import Findings
+from srs_eval.metrics.bins import WIKI_2024, RmseBins, RmseBinsByP, RmseBinsWiki, log_bins
+from srs_eval.metrics.corp import CorpPart
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.smece import Smece
+from srs_eval.nouns import FloatArray, Source
+from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION, house_style, new_figure, style_axes
+
+HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"
+SHRUNK, FLAT = "honest, shrunk by 30 %", "honest, shrunk by 90 %"
+TWO = "two levels"
+EXPLOIT, WIKI, BALANCED = "bins balanced", "wiki's bins balanced", "referee's bins balanced"
+CHEATS = (BASE, HINDSIGHT, TWO, SHRUNK, FLAT, EXPLOIT, WIKI, BALANCED)
+MATTERS = 0.001  # smallest gain that is called one
+UNIVERSAL = "Universal Metric"
+# Lower is better in all but the last.
+METRICS = {
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "rmse_bins_by_p": "RMSE(bins) by prediction",
+    "rmse_bins_wiki": "RMSE(bins) of the wiki",
+    "rmse_bins": "RMSE(bins)",
+    UNIVERSAL: UNIVERSAL,
+    "smece": "SmoothECE",
+    "corp_miscalibration_log": "CORP miscalibration",
+    "auc": "AUC",
+}
+FACTS = ("elapsed_days", "nth_review", "lapses")
+
+
+def predictions(source: Source) -> dict[str, pd.DataFrame]:
+    """Return honest and cheating predictions of the same reviews."""
+    models: dict[str, tuple[str, dict[str, Any]]] = {
+        HONEST: ("fsrs6", {}),
+        "referee": ("fsrs45", {}),
+        BASE: ("avg", {}),
+        EXPLOIT: ("rmse_bins_exploit", {}),
+    }
+    if isinstance(source, SyntheticUsers):
+        models[TRUTH] = ("oracle", {})
+    found = {
+        name: se.evaluate(model, source, curves_per_user=0, panel="quick", **arguments).predictions
+        for name, (model, arguments) in models.items()
+    }
+    honest = found[HONEST]
+    rate = honest.groupby("user")["recalled"].transform("mean")
+    found[HINDSIGHT] = honest.assign(p=rate)
+    for name, share in ((SHRUNK, 0.3), (FLAT, 0.9)):
+        found[name] = honest.assign(p=(1 - share) * honest["p"] + share * rate)
+    upper = honest["p"] > honest.groupby("user")["p"].transform("median")
+    levels = honest.groupby(["user", upper])["recalled"].transform("mean")
+    found[TWO] = honest.assign(p=levels)
+    scales = (WIKI_2024.interval, WIKI_2024.reviews, WIKI_2024.lapses)
+    codes = [scale.codes(honest[fact]) for scale, fact in zip(scales, FACTS, strict=True)]
+    wiki = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
+    for name, bins in ((WIKI, wiki), (BALANCED, log_bins(found["referee"]["p"]))):
+        users = honest.assign(bin=bins).groupby("user", sort=False)
+        found[name] = honest.assign(p=np.concatenate([_balanced(own) for _, own in users]))
+    return found
+
+
+def _balanced(own: pd.DataFrame) -> FloatArray:
+    """Predict one user's reviews so that each bin adds up, one review late."""
+    bins, recalled = own["bin"].to_numpy(), own["recalled"].to_numpy(float)
+    missing = np.full(bins.max() + 1, recalled.mean())
+    p = np.empty(len(bins))
+    for review in np.argsort(own["row"].to_numpy(), kind="stable"):
+        here = bins[review]
+        p[review] = min(max(missing[here], 1e-6), 1 - 1e-6)
+        missing[here] += recalled[review] - p[review]
+    return p
+
+
+def universal(p: FloatArray, recalled: FloatArray, referee: FloatArray) -> float:
+    """Compute the universal metric: root mean square gap over bins of the referee's predictions."""
+    bins = log_bins(referee)
+    gaps, counts = np.bincount(bins, p - recalled), np.bincount(bins)
+    held = counts > 0
+    return float(np.sqrt((gaps[held] ** 2 / counts[held]).sum() / len(p)))
+
+
+def scores(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Score predictions of each user; return means over users."""
+    panel = Panel(
+        [
+            *(LogLoss(), Brier(), RmseBinsByP(), RmseBinsWiki(), RmseBins(), Smece()),
+            *(CorpPart("miscalibration", "log"), Auc()),
+        ]
+    )
+    rows = []
+    for name in (HONEST, *([TRUTH] if TRUTH in found else []), *CHEATS):
+        users = []
+        for user, own in found[name].groupby("user", sort=False):
+            facts = {fact: own[fact] for fact in FACTS}
+            one = dict(se.score(own["p"], own["recalled"], panel=panel, resamples=0, **facts))
+            referee = found["referee"]
+            referee = referee[referee["user"] == user]["p"].to_numpy()
+            one[UNIVERSAL] = universal(own["p"].to_numpy(), own["recalled"].to_numpy(), referee)
+            users.append(one)
+        means = pd.DataFrame(users).mean()
+        rows.append({"predictions": name, **{METRICS[m]: float(means[m]) for m in METRICS}})
+    return pd.DataFrame(rows)
+
+
+def cheated(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each metric the cheat that gains most by it, and what it costs in log loss.
+
+    What it gains on, the truth where that is known, is what no predictions should beat.
+    """
+    by_name = table.set_index("predictions")
+    best_known = TRUTH if TRUTH in by_name.index else HONEST
+    honest, cheats = by_name.loc[best_known], by_name.loc[list(CHEATS)]
+    rows = []
+    for metric in METRICS.values():
+        best = cheats[metric].idxmax() if metric == "AUC" else cheats[metric].idxmin()
+        gain = (cheats[metric][best] - honest[metric]) * (1 if metric == "AUC" else -1)
+        row = {"metric": metric, best_known: honest[metric], "best cheat": best}
+        row |= {"score": cheats[metric][best], "gain": gain}
+        rows.append(row | {"cost in log loss": cheats["log loss"][best] - honest["log loss"]})
+    return pd.DataFrame(rows)
+
+
+def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Figure:
+    """Draw the calibration of honest and of cheating predictions, and what metrics say of them."""
+    by_name = table.set_index("predictions")
+    with house_style():
+        figure = new_figure(10.0, 3.9)
+        axes = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
+        for place, name in zip(axes, (HONEST, TWO), strict=False):
+            own = by_name.loc[name]
+            _calibration(place, found[name])
+            place.set_title(f"FSRS-6, {log}" if name == HONEST else "cheating: two levels")
+            place.text(
+                0.97,
+                0.03,
+                f"old RMSE(bins) {own['RMSE(bins) by prediction']:.3f}\n"
+                f"log loss {own['log loss']:.3f}",
+                transform=place.transAxes,
+                ha="right",
+            )
+        axes[0].set_ylabel("share recalled")
+        _gains(axes[2], by_name)
+    return figure
+
+
+def _calibration(axes: Axes, own: pd.DataFrame) -> None:
+    """Draw the old bins: the area of a dot is the number of reviews."""
+    bins = pd.Series(log_bins(own["p"]), index=own.index)
+    means = own.groupby(bins)[["p", "recalled"]].mean()
+    counts = own.groupby(bins).size()
+    axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8)
+    axes.scatter(means["p"], means["recalled"], s=600 * counts / counts.sum() + 4, color=BLUE)
+    axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="predicted recall")
+    style_axes(axes)
+
+
+def _gains(axes: Axes, by_name: pd.DataFrame) -> None:
+    """Draw the best cheating score of each metric, relative to that of the truth."""
+    shown = [metric for metric in METRICS.values() if metric != "AUC"][::-1]
+    best = by_name.loc[list(CHEATS), shown].min() / by_name.loc[TRUTH, shown]
+    for height, metric in enumerate(shown):
+        colour = VERMILION if best[metric] < 1 else INK
+        axes.plot([1, best[metric]], [height, height], color=colour, linewidth=1.6)
+        axes.plot(best[metric], height, "o", color=colour)
+    axes.axvline(1, color=MUTED, linewidth=0.8)
+    axes.set_yticks(range(len(shown)), shown)
+    axes.set_xlim(-0.05, 1.5)
+    axes.set_xlabel("best cheat's score / the truth's")
+    axes.set_title("Cheated: left of 1")
+    style_axes(axes)
+
+
+def run(options: SimpleNamespace) -> Findings:
+    """Compute the tables and draw the figure."""
+    small = bool(options.small)
+    logs, left_out = real_logs(SimpleNamespace(josh=options.josh, anki_mit=None))
+    source = se.source("synthetic", **_USERS[small])
+    name = f"{len(source.users())} simulated users"
+    logs = {name: source, **logs}
+    found = {log: predictions(one) for log, one in logs.items()}
+    tables = {log: scores(each) for log, each in found.items()}
+    best = {log: cheated(table) for log, table in tables.items()}
+    answer, learned = _learned(tables, best, name)
+    named = {"simulated" if log == name else log: log for log in logs}
+    return Findings(
+        answer=answer,
+        learned=learned,
+        tables={key: tables[log] for key, log in named.items()}
+        | {f"{key}_cheated": best[log] for key, log in named.items()},
+        figures={"metric_gaming": draw(found[name], tables[name], "simulated users")},
+        metrics={"cheated": float((best[name]["gain"] > MATTERS).sum())},
+        left_out=[part for part in left_out if "josh" in part],
+    )
+
+
+_USERS = {True: {"users": 2, "size_scale": 0.03}, False: {"users": 8, "max_reviews": 5000}}
+
+
+def _learned(
+    tables: Mapping[str, pd.DataFrame], best: Mapping[str, pd.DataFrame], simulated: str
+) -> tuple[str, list[str]]:
+    """Return the answer, and what was learned."""
+    own = tables[simulated].set_index("predictions")
+    cheats = {log: each.set_index("metric") for log, each in best.items()}
+    is_cheated = cheats[simulated]["gain"] > MATTERS
+    names = ", ".join(cheats[simulated].index[is_cheated])
+    safe = ", ".join(cheats[simulated].index[~is_cheated])
+    old, constant = "RMSE(bins) by prediction", own.loc[HINDSIGHT]
+    truth, honest, flat, two = (own.loc[name] for name in (TRUTH, HONEST, FLAT, TWO))
+    learned = [
+        f"On simulated users no predictions should beat the true probabilities. Of "
+        f"{len(CHEATS)} cheats, some do in {names}, and none in {safe}.",
+        f"A constant, the user's own share of recalls, scores {constant[old]:.4f} in the old "
+        f"RMSE(bins), {constant['SmoothECE']:.4f} in SmoothECE and "
+        f"{constant['CORP miscalibration']:.4f} in CORP's miscalibration, where the truth scores "
+        f"{truth[old]:.4f}, {truth['SmoothECE']:.4f} and {truth['CORP miscalibration']:.4f}, "
+        "because of chance. Calibration is not quality: read it beside a proper score.",
+        f"The subtle form is a model that knows little and is calibrated: two levels score "
+        f"{two[old]:.4f} in the old RMSE(bins) at a log loss of {two['log loss']:.4f}, against "
+        f"{honest[old]:.4f} and {honest['log loss']:.4f} of FSRS-6. Shrinking the predictions of a "
+        f"model is not it: shrunk by {0.9:.0%}, FSRS-6 goes from {honest[old]:.4f} to "
+        f"{flat[old]:.4f}, because it still ranks the reviews, and understates how they differ.",
+        f"Bins by the facts of a review end that, and can be balanced instead: predictions that "
+        f"make up for what a bin has missed score {own.loc[EXPLOIT, 'RMSE(bins)']:.4f} in today's "
+        f"RMSE(bins) (the truth {truth['RMSE(bins)']:.4f}) at a log loss of "
+        f"{own.loc[EXPLOIT, 'log loss']:.2f}. So it is with the bins of a referee: "
+        f"{own.loc[BALANCED, UNIVERSAL]:.4f} in the Universal Metric (the truth "
+        f"{truth[UNIVERSAL]:.4f}) at a log loss of {own.loc[BALANCED, 'log loss']:.2f}.",
+        f"AUC is not cheated, but does not see calibration at all: {flat['AUC']:.4f} for FSRS-6, "
+        f"shrunk by {0.9:.0%} or not.",
+        *(
+            f"On {log}, where only the honest model is known to compare with: today's RMSE(bins) "
+            f"{each.loc['RMSE(bins)', HONEST]:.4f} honestly, {each.loc['RMSE(bins)', 'score']:.4f} "
+            f"balanced, at {each.loc['RMSE(bins)', 'cost in log loss']:.2f} more log loss; "
+            f"the best cheat in log loss is worse by {-each.loc['log loss', 'gain']:.4f}."
+            for log, each in cheats.items()
+            if log != simulated
+        ),
+    ]
+    answer = (
+        f"Every measure of calibration is cheated, by a constant or by predictions that balance "
+        f"its bins; {safe} are not, by any of {len(CHEATS)} cheats."
+    )
+    return answer, learned

@@ -1,0 +1,198 @@
+"""Studies of the folder experiments: programs that answer a question with tables and figures.
+
+A study is a file ``experiments/NAME/study.py`` with a function ``run(options) -> Findings``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from tabulate import tabulate
+
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.job import Done
+from srs_eval.experiment.jobs import JobOutcome
+from srs_eval.experiment.report import places
+from srs_eval.plots.style import save_figure
+from srs_eval.results.files import FIGURES
+from srs_eval.text.console import say
+from srs_eval.tracking.items import (
+    ArtifactFile,
+    Description,
+    FigureFiles,
+    Item,
+    Param,
+    TableRows,
+    Tag,
+    Value,
+)
+from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks, Tracker
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPOSITORY = "https://github.com/srs-eval/srs_eval"
+TABLES = "tables"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study has found.
+
+    Attributes
+    ----------
+    answer : str
+        The answer to its question, in one sentence.
+    learned : sequence of str
+        What was learned: sentences whose numbers come from the tables.
+    tables : mapping of str to DataFrame
+        Numbers are formatted by `formats`, text is shown as it is.
+    figures : mapping of str to Figure
+    metrics : mapping of str to float
+        The numbers to compare runs of the study by.
+    left_out : sequence of str
+        Parts for which no data were given.
+    formats : mapping of str to str
+        Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default.
+    """
+
+    answer: str
+    learned: Sequence[str]
+    tables: Mapping[str, pd.DataFrame]
+    figures: Mapping[str, Figure]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, table: str, style: str = "simple") -> str:
+        """Format a table as text, or in another style of tabulate, such as ``github``."""
+        columns = self.tables[table]
+        cells = {name: _cells(columns[name], self.formats.get(str(name))) for name in columns}
+        align = ["right" if _is_number(columns[name]) else "left" for name in columns]
+        headers = [str(name) for name in columns]
+        return tabulate(
+            list(zip(*cells.values(), strict=True)),
+            headers,
+            tablefmt=style,
+            colalign=align if len(columns) else None,
+            disable_numparse=True,
+        )
+
+    def summary(self) -> str:
+        """Format the answer, what was learned, and what was left out, in Markdown."""
+        lines = [self.answer, "", *(f"- {sentence}" for sentence in self.learned)]
+        return "\n".join([*lines, *(f"- Left out: {part}" for part in self.left_out)])
+
+
+Study = Callable[[SimpleNamespace], Findings]
+
+
+def load_study(name: str, folder: Path) -> Study:
+    """Load the function of a study.
+
+    Raises
+    ------
+    ConfigError
+        If the folder of the studies, which an installed package does not have, lacks it.
+    """
+    file = folder / name / "study.py"
+    if not file.is_file():
+        raise ConfigError(
+            f"experiment={name}: there is no {file}. The studies are in the repository: "
+            f"git clone {REPOSITORY}, then run the command in its folder"
+        )
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # modules that studies share
+    module_name = f"study_{name}"
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # dataclasses and worker processes look it up
+    spec.loader.exec_module(module)
+    study: Study = module.run
+    return study
+
+
+def run_study(
+    study: Study,
+    name: str,
+    options: Mapping[str, Any],
+    folder: Path,
+    tracker: Tracker,
+    *,
+    is_single: bool,
+) -> Done:
+    """Run a study; print, write and log what it has found.
+
+    Raises
+    ------
+    SrsEvalError
+        If an option is wrong, or the tracking store could not be reached.
+    OSError
+        If the output folder cannot be written to.
+    """
+    tracker.start(RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder))
+    end: RunEnd = "failed"
+    try:
+        tracker.log(Param(f"study.{key}", value) for key, value in options.items())
+        found = study(SimpleNamespace(**options))
+        show(found)
+        tracker.log(_items(found, folder))
+        end = "finished"
+    except KeyboardInterrupt:
+        end = "killed"
+        raise
+    finally:
+        links = tracker.finish(end) or RunLinks()
+    say()
+    if is_single:
+        at = {"results": str(folder), "MLflow UI": links.ui_command, "this run": links.run_url}
+        say(places(at))
+    outcome = JobOutcome(
+        name, "ok", run_id=links.run_id, ui_command=links.ui_command, view_url=links.run_url
+    )
+    return Done(outcome)
+
+
+def show(found: Findings) -> None:
+    """Print what a study has found."""
+    for name in found.tables:
+        say(f"\n{name}\n{found.text(name)}")
+    say(f"\n{found.summary()}")
+
+
+def _items(found: Findings, folder: Path) -> Iterator[Item]:
+    """Write the files of a study, and yield what is logged of it."""
+    yield Tag("kind", "study")
+    (folder / TABLES).mkdir(parents=True, exist_ok=True)
+    for name, table in found.tables.items():
+        csv, markdown = (folder / TABLES / f"{name}.{ending}" for ending in ("csv", "md"))
+        table.to_csv(csv, index=False)
+        markdown.write_text(found.text(name, "github") + "\n", encoding="utf-8")
+        yield from (ArtifactFile(csv, TABLES), ArtifactFile(markdown, TABLES))
+        yield TableRows(name, {str(column): table[column].tolist() for column in table})
+    for name, figure in found.figures.items():
+        (png,) = save_figure(figure, folder / FIGURES, name, formats=("png",))
+        yield FigureFiles(name, png)
+    for name, value in found.metrics.items():
+        yield Value(f"study/{name}", value)
+    yield Description(found.summary())
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _cells(column: pd.Series[Any], spec: str | None) -> list[str]:
+    if not _is_number(column):
+        return ["" if pd.isna(value) else str(value) for value in column]
+    usual = ",d" if pd.api.types.is_integer_dtype(column) else ".4f"
+    return ["" if pd.isna(value) else format(value, spec or usual) for value in column]

@@ -1,0 +1,70 @@
+"""The book of experiments: pages in one form, and tables that the programs reproduce."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from cases import rest_slow
+from commands import run_here as command
+
+from srs_eval.errors import ConfigError
+
+BOOK = Path(__file__).parents[1] / "experiments"
+# The quickest study first: its small version is run every day.
+QUICKEST = "noise_floors"
+NAMES = sorted(
+    {file.parent.name for file in BOOK.glob("*/study.py")}, key=lambda n: (n != QUICKEST, n)
+)
+
+
+@pytest.mark.parametrize("name", rest_slow(NAMES))
+def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd
+
+    monkeypatch.chdir(tmp_path)
+    words = [f"experiment={name}", "study.small=true", "tracking=none", "hydra.run.dir=out"]
+    assert command(words) == 0
+    committed = {file.name: file for file in (BOOK / name / "small").glob("*.csv")}
+    made = {file.name: file for file in (tmp_path / "out" / "tables").glob("*.csv")}
+    assert set(made) == set(committed) != set()
+    for file in committed:
+        pd.testing.assert_frame_equal(
+            pd.read_csv(made[file]), pd.read_csv(committed[file]), rtol=1e-3, atol=2e-4
+        )
+    assert list((tmp_path / "out" / "figures").glob("*.png"))
+    assert "\n- " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_of_a_study_has_the_form_of_the_book(name: str) -> None:
+    page = (BOOK / name / "README.md").read_text(encoding="utf-8")
+    parts = ["**Question.**", "**Command.**", "<!-- answer -->", "![", "**What was learned.**"]
+    parts += ["<!-- learned -->", "**What it does not show.**"]
+    assert [part for part in parts if part not in page] == []
+    assert f"python -m srs_eval -m experiment={name}" in page
+    assert len([line for line in page.splitlines() if line and line[0] != "|"]) <= 90
+    for marker in re.findall(r"<!-- (\w+) -->", page):
+        assert page.split(f"<!-- {marker} -->")[1].split(f"<!-- /{marker} -->")[0].strip(), marker
+    pictures = re.findall(r"!\[.*?\]\((\S+?\.png)\)", page)
+    assert all((BOOK / name / picture).is_file() for picture in [*pictures, "thumbnail.png"])
+
+
+def test_the_index_shows_every_study() -> None:
+    index = (BOOK / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\((\w+)/README\.md\)<br>", index)) == set(NAMES)
+
+
+def test_without_the_folder_the_command_says_where_the_studies_are(tmp_path: Path) -> None:
+    from srs_eval.experiment.study import load_study
+
+    with pytest.raises(ConfigError, match="git clone"):
+        load_study(NAMES[0], tmp_path)
+
+
+def test_options_of_a_study_need_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["study.small=true"]) == 2
+    assert "experiment=" in capsys.readouterr().err
