@@ -257,4 +257,4 @@ def test_the_columns_and_charts_of_the_view_are_all_logged(study: Study) -> None
         assert name.strip("`") in kept
     assert set(view.BARS) <= set(data.metrics)
     figures = study.artifacts(study.run("fsrs6"))
-    assert {f"{name}.png" for name in view.FIGURES} <= figures
+    assert {f"{name}.svg" for name in view.FIGURES} <= figures

@@ -88,7 +88,11 @@ class MlflowRuns(Callback):
         began_in = Path(HydraConfig.get().runtime.cwd)
         address = store_address(self._uri, self._artifacts, folder=began_in)
         tracker = MlflowTracker(
-            uri=address.uri, experiment=self._experiment, artifacts=address.artifacts, view=False
+            uri=address.uri,
+            experiment=self._experiment,
+            artifacts=address.artifacts,
+            view=False,
+            digits=None,
         )
         settings = _without_hydra(config)
         self._folder = Path(HydraConfig.get().runtime.output_dir)

@@ -65,7 +65,7 @@ class MlflowTracker:
         view: bool = True,
         model: bool = False,
         system_metrics: bool = False,
-        digits: int | None = None,
+        digits: int | None = 4,
         timeout: float = LOCK_SECONDS,
     ) -> None:
         self.uri = uri

@@ -29,7 +29,7 @@ _PLUG_INS = "srs_eval.conf"
 _GIT_SECONDS = 10
 # Tags of the open run that other runs started meanwhile get too.
 _SHARED = ("protocol", "protocol_version", "data", "data_fingerprint", "rows_fingerprint")
-# Facts that are kept in a file instead of tags: nobody searches for runs by them.
+# Facts that are kept in a file instead of tags, because runs are not searched by them.
 _ENVIRONMENT = ("python", "cpu", "git_dirty", "protocol_version")
 ENVIRONMENT = "environment.json"
 _open: dict[str, str] = {}
