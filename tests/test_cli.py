@@ -473,3 +473,13 @@ def test_the_outcome_is_on_record_as_json(run: Finished) -> None:
     assert outcome["label"] == "hlr"
     assert (outcome["status"], outcome["exit_status"]) == ("ok", 0)
     assert outcome["seconds"] > 0
+
+
+@pytest.mark.parametrize("protocol", ["srs_benchmark", "srs_benchmark_secs"])
+def test_fsrs_made_for_whole_days_warns_of_fractional_ones(protocol, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *SMALL, *QUIET]
+    assert run_here(words) == 0
+    out, err = capsys.readouterr()
+    assert ("made for whole days" in err) == (protocol == "srs_benchmark_secs")
+    assert ("algo=fsrs6,avg,fsrs7,logistic" in out) == (protocol == "srs_benchmark_secs")

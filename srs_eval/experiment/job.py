@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import Pruned
+from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
@@ -38,8 +38,12 @@ from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
-# Worth comparing with any algorithm: a baseline, and those that lead on real logs.
-_SUGGESTED = ("avg", "fsrs6", "fsrs7", "session_filter")
+# Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
+# fractional days.
+_SUGGESTED = {
+    False: ("avg", "fsrs6", "fsrs7", "session_filter"),
+    True: ("avg", "fsrs7", "logistic", "session_filter"),
+}
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
@@ -81,6 +85,12 @@ def run_job(plan: Plan) -> Done:
         require_all(users, kept, shared_at(plan))
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
+    if _in_fractional_days(plan) and getattr(plan.experiment.algorithm, "for_whole_days", False):
+        complain(
+            f"algo={about.algo} was made for whole days, and "
+            f"protocol={plan.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
+            "were made for these"
+        )
     with _tracked(plan) as run:
         kept.open(
             resume=options.resume,
@@ -134,15 +144,25 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
     if not options.is_merge:
         try:
             before = evaluate_chunks(
-                plan.experiment, chunks, options.compute, kept, _BAR, options.trial
+                plan.experiment,
+                chunks,
+                options.compute,
+                kept,
+                _BAR,
+                options.trial,
+                options.limits,
             )
-        except Pruned:
+        except (Pruned, FailedAlikeError):
             kept.remove()
             raise
         if before:
             say(f"{before} of {users} users were done before")
     result = gathered(plan.experiment, chunks, kept, stay)
     return result.described(about.algo, about.label, about.data, about.tags)
+
+
+def _in_fractional_days(plan: Plan) -> bool:
+    return bool(getattr(plan.experiment.protocol, "in_fractional_days", False))
 
 
 def _remove_figures(folder: Path) -> None:
@@ -206,7 +226,8 @@ def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
 def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) -> str:
     """Return where everything is, and what to do next."""
     folder = plan.options.folder
-    compared = ",".join(dict.fromkeys((plan.about.algo, *_SUGGESTED)))
+    suggested = _SUGGESTED[_in_fractional_days(plan)]
+    compared = ",".join(dict.fromkeys((plan.about.algo, *suggested)))
     words = shlex.join(["-m", f"algo={compared}", *plan.options.words])
     following = f"python -m srs_eval {words}   # compares algorithms"
     return places(

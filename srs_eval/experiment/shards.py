@@ -58,7 +58,9 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
         for name in COMMAND_FILES:
             (own / name).write((options.folder / COMMAND / name).read_bytes())
     chunks = shard.take(cut(users, kept.chunk))
-    if before := evaluate_chunks(experiment, chunks, options.compute, kept, progress):
+    if before := evaluate_chunks(
+        experiment, chunks, options.compute, kept, progress, limits=options.limits
+    ):
         say(f"{before} users of the shard were done before")
     read = kept.parts()
     found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)

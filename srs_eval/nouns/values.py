@@ -159,6 +159,8 @@ class Task:
     last_rating : int64 [len(reviews)], optional
         Answer of the card's review before in the log, seen by the algorithm or not; 0 where
         there is none.
+    notes : sequence of str
+        Remarks of the protocol on this log, printed with the results.
     """
 
     reviews: Reviews
@@ -168,6 +170,7 @@ class Task:
     log_row: IntArray
     warm_start: bool = False
     last_rating: IntArray | None = None
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from srs_eval.cards import CardRows, rows_by_card
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.nouns import BoolArray, FloatArray, Fold, IntArray, Reviews, Task
 from srs_eval.protocol.outliers import unusual_first_intervals
+from srs_eval.protocol.pauses import pause_warning, until_previous_answer
 
 FOLDS = 5
 _LONGEST_HISTORY = 128
@@ -37,6 +38,7 @@ class Candidates:
     lapses: IntArray
     last_rating: IntArray
     log_row: IntArray
+    notes: tuple[str, ...] = ()
 
     def task(self, folds: Sequence[Fold], *, warm_start: bool = False) -> Task:
         """Return which targets are learned from, and which are scored."""
@@ -48,6 +50,7 @@ class Candidates:
             last_rating=self.last_rating,
             log_row=self.log_row,
             warm_start=warm_start,
+            notes=self.notes,
         )
 
 
@@ -86,12 +89,12 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     )
 
 
-def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
+def in_seconds(reviews: Reviews, *, answer_time: bool, previous_answer: bool) -> Candidates:
     """Keep every review but a card's first, and those within the second of the one before.
 
-    Same-day reviews are kept in all histories, and no card is an outlier. With `answer_time`,
-    intervals end with the answer to be predicted, as published, or else when it was asked for. The
-    targets are the same either way.
+    Same-day reviews are kept in all histories, and no card is an outlier. Intervals end when the
+    question is shown; with `answer_time` with its answer, as published; with `previous_answer`
+    with the previous answer to any card, within a session. The targets are always the same.
     """
     histories, cards = _within_longest_history(reviews)
     later_day = histories.elapsed_days > 0
@@ -104,6 +107,13 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
     }
     _require_enough(reviews, histories, since_answer > 0, left_out)
     seconds = since_answer if answer_time else _until_asked(since_answer, histories.duration_ms)
+    notes: tuple[str, ...] = ()
+    if previous_answer:
+        until_answer, goes_on = until_previous_answer(histories)
+        until_answer = np.maximum(np.rint(until_answer), _SHORTEST_SECONDS)
+        seconds = np.where(goes_on & (since_answer > 0), until_answer, seconds)
+    elif warning := pause_warning(histories):
+        notes = (f"user {reviews.user}: {warning}",)
     return Candidates(
         reviews=_on_a_clock(histories, seconds / _SECONDS_PER_DAY, whole_days=False),
         targets=targets,
@@ -111,6 +121,7 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> Candidates:
         lapses=cards.earlier(histories.rating == _AGAIN),
         last_rating=cards.last(histories.rating),
         log_row=histories.row,
+        notes=notes,
     )
 
 

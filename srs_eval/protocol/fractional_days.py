@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fold, Reviews, Task
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import (
@@ -32,23 +33,30 @@ class SrsBenchmarkSecs:
         Whether each interval includes the time its own answer took, as in the published
         tables. That time is not known before the answer and carries information about it, so it
         is only there to reproduce published numbers.
+    previous_answer : bool
+        Whether an interval within a session ends with the previous answer, to any card, instead
+        of the question. The pause between the two can tell the outcome.
     """
 
     version: ClassVar[str] = "1"
     folds: ClassVar[int] = FOLDS
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
+    previous_answer: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what only looks like true or false."""
-        require_bool("answer_time", self.answer_time)
+        """Refuse what only looks like true or false, and two ends of one interval."""
+        _require_one_end(answer_time=self.answer_time, previous_answer=self.previous_answer)
 
     @property
     def name(self) -> str:
-        """The name, with a suffix where intervals include the answer time."""
-        return "srs_benchmark_secs" + _suffix(answer_time=self.answer_time)
+        """The name, with a suffix where intervals do not end with the question."""
+        return "srs_benchmark_secs" + _suffix(self)
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(reviews, answer_time=self.answer_time)
+        candidates = in_seconds(
+            reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
+        )
         return candidates.task(expanding_folds(candidates.targets, FOLDS))
 
 
@@ -62,7 +70,7 @@ class SrsBenchmarkEqualised:
 
     Parameters
     ----------
-    answer_time : bool
+    answer_time, previous_answer : bool
         As in `SrsBenchmarkSecs`.
     refits : int
         Fits per user, as in `SrsBenchmarkRefit`; each starts from the one before where there
@@ -70,19 +78,21 @@ class SrsBenchmarkEqualised:
     """
 
     version: ClassVar[str] = "1"
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
     refits: int = FOLDS
+    previous_answer: bool = False
 
     def __post_init__(self) -> None:
         """Refuse fewer fits than the public protocol has."""
         require_refits(self.refits)
-        require_bool("answer_time", self.answer_time)
+        _require_one_end(answer_time=self.answer_time, previous_answer=self.previous_answer)
 
     @property
     def name(self) -> str:
-        """The name, with the number of fits if unusual, and answer times if counted."""
+        """The name, with the number of fits if unusual, and a suffix as in `SrsBenchmarkSecs`."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
-        return f"srs_benchmark_equalised{often}" + _suffix(answer_time=self.answer_time)
+        return f"srs_benchmark_equalised{often}" + _suffix(self)
 
     @property
     def folds(self) -> int:
@@ -90,7 +100,9 @@ class SrsBenchmarkEqualised:
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        candidates = in_seconds(reviews, answer_time=self.answer_time)
+        candidates = in_seconds(
+            reviews, answer_time=self.answer_time, previous_answer=self.previous_answer
+        )
         # With their same-day reviews, both have the same rows, so row numbers agree.
         days = in_whole_days(reviews, same_day=True)
         learned = candidates.targets
@@ -102,5 +114,16 @@ class SrsBenchmarkEqualised:
         return replace(candidates, lapses=days.lapses).task(folds, warm_start=often)
 
 
-def _suffix(*, answer_time: bool) -> str:
-    return "_published" if answer_time else ""
+def _suffix(protocol: SrsBenchmarkSecs | SrsBenchmarkEqualised) -> str:
+    if protocol.previous_answer:
+        return "_previous_answer"
+    return "_published" if protocol.answer_time else ""
+
+
+def _require_one_end(*, answer_time: bool, previous_answer: bool) -> None:
+    require_bool("answer_time", answer_time)
+    require_bool("previous_answer", previous_answer)
+    if answer_time and previous_answer:
+        raise ConfigError(
+            "answer_time and previous_answer are both true, but an interval has one end"
+        )

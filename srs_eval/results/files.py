@@ -62,10 +62,10 @@ def _renamed(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def write_table(path: Path | Place, table: pa.Table) -> None:
-    """Write a parquet file."""
+def write_table(path: Path | Place, table: pa.Table, group: int | None = None) -> None:
+    """Write a parquet file, with at most `group` rows in a row group (default: a million)."""
     with whole_file(path) as partial:
-        pq.write_table(table, partial, compression="zstd", write_page_checksum=True)
+        pq.write_table(table, partial, group, compression="zstd", write_page_checksum=True)
 
 
 def read_table(path: Path | Place) -> pa.Table:

@@ -118,3 +118,16 @@ class ReturnsUnsendable:
 
     def __call__(self, user, tick=lambda: None):
         return lambda: user
+
+
+@dataclass(frozen=True)
+class HangsAt:
+    """Run on for ever at one user."""
+
+    user: object
+    patience: float
+
+    def __call__(self, user, tick=lambda: None):
+        if user == self.user:
+            time.sleep(600)
+        return user

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_slow
@@ -41,7 +42,7 @@ from srs_eval.results.parts import (
     cut,
     part_of,
 )
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import AllUsers, users_table
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
 DEFAULT = Fsrs6(fit="default")
@@ -142,6 +143,21 @@ def test_results_come_back_as_they_were(kept, scored):
     assert users.notes == ("user 7: a", "user 7: b", "user ann: a", "user ann: b")
     assert (users.counts["fits"], users.counts["failed"]) == (11, 1)
     assert users.fit_notes == ("user 4: why",)
+
+
+def test_tables_of_users_are_added_up_without_being_kept(scored):
+    results = [*scored(7, 8), failed()]
+    held = []
+
+    def tables():
+        for _ in range(8):
+            for result in results:
+                held.append(pa.total_allocated_bytes())
+                yield users_table([result])
+
+    users = AllUsers.of(tables(), PANEL.names)
+    assert repr(users) == repr(AllUsers.of([users_table(8 * results)], PANEL.names))
+    assert max(held[12:]) <= max(held[:12])
 
 
 def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):

@@ -1,0 +1,190 @@
+"""The pause before a question: reconstructed, tabulated, warned of, and left out of intervals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from invented import Logs
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.cards import rows_by_card
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.errors import ConfigError
+from srs_eval.evaluation.evaluate import EvaluateUser
+from srs_eval.metrics.proper import LogLoss
+from srs_eval.nouns import Algorithm
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.pauses import answer_times, pause_table, pause_warning
+
+
+def sittings(*, told: bool, days=20, cards=60, seed=0):
+    """A log of daily sittings, in which a card is shown late before a lapse where `told`.
+
+    Recall has nothing to do with the interval. The log has the times of the answers as well.
+    """
+    rng = np.random.default_rng(seed)
+    n = days * cards
+    day, card = np.repeat(np.arange(days), cards), np.tile(np.arange(cards), days)
+    recalled = rng.random(n) < 0.8
+    late = np.where(recalled, 0.1, 0.5) if told else 0.2
+    new = day == 0
+    pause = np.where((rng.random(n) < late) & ~new, rng.uniform(5, 60, n), 0.0)
+    took = rng.uniform(2, 20, n)
+    answered = 86_400 * day + np.cumsum(pause + took)
+    before = rows_by_card(card).previous()
+    log = reviews_from_columns(
+        user="ann",
+        source="sittings",
+        card=card,
+        rating=np.where(recalled, 3, 1),
+        day=day,
+        elapsed_seconds=np.where(new, -1.0, answered - answered[before]),
+        duration_ms=took * 1000,
+    )
+    return log, answered
+
+
+class ReadsThePause(Algorithm):
+    """Adds intervals and answer times up to a clock, and takes the pause off it."""
+
+    def fit(self, reviews, rows, rng):
+        p = [reviews.recalled[rows[late]].mean() for late in self._late(reviews, rows)]
+        return _Model(lambda log, rows: np.where(self._late(log, rows)[0], p[0], p[1]))
+
+    @staticmethod
+    def _late(log, rows):
+        columns = (log.card, 86_400 * log.elapsed, log.duration_ms / 1000)
+        now, answered, pause = 0.0, {}, []
+        for card, elapsed, took in zip(*(column.tolist() for column in columns), strict=True):
+            shown = answered[card] + elapsed if card in answered else now
+            pause.append(shown - now)
+            now = answered[card] = shown + took
+        late = np.array(pause)[rows] > 2
+        return late, ~late
+
+
+class _Model:
+    parameters = ()
+
+    def __init__(self, predicted):
+        self.predict = predicted
+
+
+def log_loss(log, algorithm, protocol):
+    result = EvaluateUser(Logs({log.user: log}), algorithm, protocol, seed=0, curves=0)(log.user)
+    assert {fit.status for fit in result.fits} == {"ok"}
+    return LogLoss()(result.predictions), result.log.notes
+
+
+@pytest.mark.parametrize("protocol", [SrsBenchmarkSecs, SrsBenchmarkEqualised])
+def test_an_offender_that_reads_the_pause_gains_until_it_is_left_out(protocol):
+    log, _ = sittings(told=True)
+    honest, notes = log_loss(log, Average(), protocol())
+    assert len(notes) == 1
+    assert "previous_answer=true" in notes[0]
+    assert log_loss(log, ReadsThePause(), protocol())[0] < honest - 0.03
+    closed, notes = log_loss(log, ReadsThePause(), protocol(previous_answer=True))
+    assert closed > honest - 0.005
+    assert not notes
+
+
+def test_an_interval_that_ends_with_the_previous_answer_knows_nothing_of_its_own():
+    log, _ = sittings(told=True)
+    row = 15 * 60 + 30
+    seconds, took = log.elapsed_seconds.copy(), log.duration_ms.copy()
+    seconds[row] += 200
+    took[row] += 7000
+    other = replace(log, elapsed_seconds=seconds, duration_ms=took)
+    for protocol, moves in (
+        (SrsBenchmarkSecs(), True),
+        (SrsBenchmarkSecs(answer_time=True), True),
+        (SrsBenchmarkSecs(previous_answer=True), False),
+    ):
+        one, two = (protocol(each, same_day=True).reviews.elapsed[row] for each in (log, other))
+        assert (one != two) == moves, protocol.name
+
+
+def test_an_interval_ends_with_the_previous_answer_or_a_new_session():
+    log = reviews_from_columns(
+        user=1,
+        source="log",
+        card=[1, 2, 1, 2, 1, 2, 1, 2],
+        rating=[3] * 8,
+        day=[0, 0, 0, 0, 1, 1, 1, 1],
+        elapsed_seconds=[-1, -1, 100, 100, 86_400, 86_400, 60, 60],
+        duration_ms=[1000.0, 20_000.0, 5000.0, 5000.0, 10_000.0, 4000.0, 4000.0, 4000.0],
+    )
+    # Answered at 1, 21, 101, 121, 86501, 86521, 86561, 86581.
+    np.testing.assert_allclose(answer_times(log)[-1], 86_581)
+    elapsed = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True).reviews.elapsed
+    np.testing.assert_allclose(elapsed * 86_400, [0, 0, 20, 80, 86_390, 86_380, 20, 40])
+
+
+def test_times_of_answers_are_reconstructed():
+    log, answered = sittings(told=True)
+    np.testing.assert_allclose(np.diff(answer_times(log)), np.diff(answered), atol=1e-6)
+
+
+def test_waiting_for_a_repetition_is_no_leak():
+    """Repetitions on the same day are shown late and fail often, whatever the pause."""
+    log, _ = sittings(told=False)
+    rng = np.random.default_rng(1)
+    repeat = log.card % 3 == 0
+    late = np.where(repeat & (log.elapsed_seconds >= 0), 30.0, 0.0)
+    answered = np.cumsum(late) + 86_400 * log.day + np.cumsum(log.duration_ms / 1000)
+    before = rows_by_card(log.card).previous()
+    log = replace(
+        log,
+        elapsed_seconds=np.where(before < 0, -1.0, answered - answered[before]),
+        elapsed_days=np.where((before >= 0) & repeat, 0, log.elapsed_days),
+        rating=np.where(rng.random(len(log)) < np.where(repeat, 0.5, 0.9), 3, 1),
+    )
+    at_once, late = pause_table(log)[:2]
+    assert late.failed / late.reviews > 2 * at_once.failed / at_once.reviews
+    assert late.failed == pytest.approx(late.expected, rel=0.15)
+    assert not pause_warning(log)
+    assert pause_warning(sittings(told=True)[0])
+    assert not pause_warning(sittings(told=False)[0])
+
+
+def test_logs_without_answer_times_have_no_table_but_the_protocol():
+    log, _ = sittings(told=True)
+    log = replace(log, duration_ms=None)
+    assert not pause_table(log)
+    assert not pause_warning(log)
+    task = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True)
+    assert (task.reviews.elapsed[task.folds[0].test] > 0).all()
+
+
+def test_an_interval_has_one_end():
+    with pytest.raises(ConfigError):
+        SrsBenchmarkSecs(answer_time=True, previous_answer=True)
+    assert SrsBenchmarkSecs(previous_answer=True).name == "srs_benchmark_secs_previous_answer"
+    protocol = SrsBenchmarkEqualised(refits=20, previous_answer=True)
+    assert protocol.name == "srs_benchmark_equalised_refit20_previous_answer"
+
+
+def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs):
+    folder = real_logs / "py-fsrs-josh"
+    table = pd.read_csv(folder / "revlogs_benchmark_schema.csv")
+    exact = pd.to_datetime(
+        pd.read_csv(folder / "review_logs_josh.csv")["review_time"], format="ISO8601"
+    )
+    log = reviews_from_columns(
+        user="josh",
+        source="josh",
+        card=table["card_id"],
+        rating=table["rating"],
+        day=table["day_offset"],
+        elapsed_seconds=table["elapsed_seconds"],
+        duration_ms=table["duration"],
+    )
+    since = exact.diff().dt.total_seconds().to_numpy()
+    within = (log.elapsed_seconds > 0) & (since < 1800)
+    error = np.abs(np.diff(answer_times(log), prepend=0.0) - since)[within]
+    assert np.mean(error <= 1) == pytest.approx(0.98, abs=0.005)
+    table = pause_table(log)
+    assert [row.reviews for row in table] == [9989, 101, 29, 60]
+    assert sum(row.expected for row in table) == pytest.approx(sum(row.failed for row in table))
+    assert not pause_warning(log)
