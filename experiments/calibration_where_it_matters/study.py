@@ -300,8 +300,8 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
         f"dearer when all realise it: {'; '.join(_dearer(asked)) or 'none'}.",
         "A small overall bias can hide large ones: " + _hidden(load, tables["strata"]),
         "Of the eight confusion statistics four are one minus the others. At R* = "
-        f"{DESIRED}, the share of recalls among predicted recalls (ppv) of {len(ppv)} models on {log} "
-        f"is between {ppv.min():.3f} and {ppv.max():.3f}, while their log loss is between "
+        f"{DESIRED}, the share of recalls among predicted recalls (ppv) of {len(ppv)} models on "
+        f"{log} is between {ppv.min():.3f} and {ppv.max():.3f}, while their log loss is between "
         f"{shown.min():.4f} and {shown.max():.4f}.",
     ]
     if unknown:
