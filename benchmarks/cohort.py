@@ -4,8 +4,11 @@
 
 Makes simulated users of 35,000 reviews each in the layout of anki-revlogs-10k (once; FOLDER
 keeps them), runs the command on the first so many of them, and prints what each run took. What
-follows ``--command`` is added to the command. CPU time is that of the whole process, start-up
-included; the last line is what each further user adds. Memory is the most the process ever held.
+follows ``--command`` is added to the command. CPU time is that of the whole process and its
+workers, start-up included; the last lines are what each further user adds, and a million users.
+Memory is the most a process ever held. Ten thousand users, whose logs are 500 different ones:
+
+    python benchmarks/cohort.py FOLDER --users 100 10000 --distinct 500 --command compute=processes
 """
 
 from __future__ import annotations
@@ -49,16 +52,24 @@ class Cost:
     peak_bytes: int
 
 
-def make_cohort(folder: Path, users: int, reviews: int = REVIEWS) -> None:
+def make_cohort(
+    folder: Path, users: int, reviews: int = REVIEWS, distinct: int | None = None
+) -> None:
     """Write the logs of simulated users as ``revlogs/user_id=N/data.parquet``, N from 1.
 
-    Those that are there already are kept.
+    Those that are there already are kept. Users beyond `distinct` have the logs of earlier ones.
     """
-    missing = [n for n in range(1, users + 1) if not _file(folder, n).exists()]
+    different = min(users, distinct or users)
+    missing = {n for n in range(1, different + 1) if not _file(folder, n).exists()}
     if missing:
-        for number, log in zip(range(1, users + 1), _full_logs(reviews), strict=False):
+        for number, log in zip(range(1, different + 1), _full_logs(reviews), strict=False):
             if number in missing:
                 _write(_file(folder, number), log)
+    for number in range(different + 1, users + 1):
+        copy = _file(folder, number)
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            os.link(_file(folder, 1 + (number - 1) % different), copy)
 
 
 def cost_of(words: Sequence[str]) -> Cost:
@@ -111,8 +122,14 @@ def _costs(folder: Path, sizes: Sequence[int], words: Sequence[str]) -> Iterator
     for size in (1, *sizes):
         with tempfile.TemporaryDirectory() as output:
             given = (f"data.path='{folder}'", f"data.users='1-{size}'", f"hydra.run.dir={output}")
-            cost = cost_of([*COMMAND, *given, *words])
+            cost = cost_of([*_command(words), *given])
         yield cost
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    """Return the words of the command, of which given ones replace others of the same key."""
+    keys = {word.partition("=")[0] for word in words}
+    return [*(word for word in COMMAND if word.partition("=")[0] not in keys), *words]
 
 
 def main() -> None:
@@ -120,11 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--users", type=int, nargs="+", default=[20, 100])
+    parser.add_argument("--distinct", type=int, help="different logs; all by default")
     parser.add_argument("--command", nargs="+", default=["algo=fsrs6"])
     given = parser.parse_args()
     sizes = sorted(given.users)
     # In a process of its own: at its start a child counts the memory of its parent.
-    in_process(make_cohort, given.folder, sizes[-1])
+    in_process(make_cohort, given.folder, sizes[-1], REVIEWS, given.distinct)
     costs = list(islice(_costs(given.folder, sizes, given.command), 1, None))
     rows = [
         (f"{size:,} users", f"{c.cpu:.2f} s", f"{c.wall:.2f} s", f"{c.peak_bytes / 1e6:.0f} MB")
@@ -142,7 +160,9 @@ def main() -> None:
                 f"{memory / 1e6:.2f} MB",
             )
         )
-    print(" ".join(["python -m srs_eval", *COMMAND, *given.command]))
+        hours = (f"{seconds * 1e6 / 3600:.1f} h" for seconds in (cpu, wall))
+        rows.append(("a million users", *hours, ""))
+    print(" ".join(["python -m srs_eval", *_command(given.command)]))
     print(tabulate(rows, ["", "CPU", "wall", "peak memory"], stralign="right"))
 
 

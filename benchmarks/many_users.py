@@ -1,11 +1,13 @@
 """What many users cost where their results come together, and how wide grouped intervals are.
 
-    python benchmarks/many_users.py widths          # grouped against single users, about a minute
-    python benchmarks/many_users.py fed 1000000     # made-up results of so many users
+    python benchmarks/many_users.py widths              # grouped against single users
+    python benchmarks/many_users.py fed 1000000         # a run of so many made-up users
+    python benchmarks/many_users.py compare 40 100000   # so many runs of so many made-up users
 
 The first prints the width of intervals from resampling 10,000 groups of users, divided by that
-from resampling the users themselves. The second feeds made-up scores, and made-up sums of the
-default panel, to what summarises a run, and prints time and memory for each step.
+from resampling the users themselves. The second writes parts of made-up users, as workers do, and
+prints the time and memory of each step of the parent, and the size of the files. The third
+prints what comparing runs costs, with all files and figures.
 """
 
 from __future__ import annotations
@@ -14,14 +16,23 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from parent import FOLDS, MadeUp
 
+from srs_eval.algorithms.baselines import Average
+from srs_eval.commands.compare import command as compare_command
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import Scores
+from srs_eval.experiment.evaluate import gathered
+from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import half_widths
@@ -30,17 +41,27 @@ from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.smece import Smece
-from srs_eval.metrics.summary import summarise
 from srs_eval.nouns import Predictions
-from srs_eval.results.files import read_table, write_table
-from srs_eval.results.tables import read_scores, scores_table
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results import save
+from srs_eval.results.files import FITS, SCORES, SUMMARY, write_json, write_table
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import PARTS, USERS, Chunk, chunk_size, cut, part_of
+from srs_eval.results.summary import Summary
+from srs_eval.results.tables import scores_table
 from srs_eval.stats.resample import GROUPS, group_of
 
 PART = 200  # users in a part
+_FILES = (SCORES, f"{PARTS}/users/*", f"{PARTS}/fits/*")
+_QUICK = ("log_loss", "brier", "auc", "rmse_bins", "mbe", "brier_skill", "normalized_entropy")
 
 
-def widths(users: int = 50_000, resamples: int = 2_000) -> None:
-    """Print the width of grouped intervals in units of those of single users."""
+def widths(users: int = 50_000, resamples: int = 2_000, repeats: int = 10) -> None:
+    """Print the width of grouped intervals in units of those of single users.
+
+    Each repeat has its own groups and its own draws on both sides, so that the ratios are
+    independent but for the users, and their spread gives the standard error of their mean.
+    """
     rng = np.random.default_rng(0)
     reviews = np.maximum(1, rng.lognormal(1.5, 1.0, users)).astype(np.int64)
     user = np.repeat(np.arange(users), reviews)
@@ -53,34 +74,40 @@ def widths(users: int = 50_000, resamples: int = 2_000) -> None:
     predictions = Predictions(("",), zeros, zeros, np.arange(len(user)), zeros, p, recalled)
     panel = Panel([LogLoss(), Auc(), Smece()])
     single = ClusterSums.of(panel, predictions, user, users, PredictionCells.fixed())
-    before = half_widths(single, resamples=resamples)
-    for salt in range(5):
-        group = np.array([group_of(f"{salt} {number}") for number in range(users)])
+    ratios: dict[str, list[float]] = {name: [] for name in panel.names}
+    for repeat in range(repeats):
+        group = np.array([group_of(f"{repeat} {number}") for number in range(users)])
         grouped = single.grouped(group, GROUPS)
         grouped = grouped[np.diff(grouped.table.indptr) > 0]
-        after = half_widths(grouped, resamples=resamples)
-        shares = ", ".join(f"{name} {after[name] / before[name]:.3f}" for name in before)
-        print(f"grouping {salt}, {len(grouped):,} groups of {users:,} users: {shares}")
+        before = half_widths(single, resamples=resamples, seed=repeat)
+        after = half_widths(grouped, resamples=resamples, seed=repeats + repeat)
+        for name, found in ratios.items():
+            found.append(after[name] / before[name])
+        print(f"{len(grouped):,} groups of {users:,} users:", flush=True, end=" ")
+        print(", ".join(f"{name} {found[-1]:.3f}" for name, found in ratios.items()), flush=True)
+    for name, found in ratios.items():
+        error = np.std(found, ddof=1) / np.sqrt(repeats)
+        print(f"{name}: mean {np.mean(found):.4f}, standard error {error:.4f}")
 
 
 def fed(users: int) -> None:
     """Print what made-up results of many users cost where they come together."""
-    rng = np.random.default_rng(0)
     panel = default_panel()
-    common = rng.gamma(4, 0.08, users)
-    values = common[:, None] + rng.normal(0, 0.05, (users, len(panel.names)))
-    reviews = rng.integers(1_000, 60_000, users)
-    names = tuple(range(users))
-    rows = tuple(f"{number:016x}" for number in names)
-    scores = Scores(names, reviews, rows, panel.names, values)
-    with _step("summarise", users):
-        summarise(panel.names, values, reviews, {})
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "scores.parquet"
-        with _step("write scores", users):
-            write_table(file, scores_table(scores))
-        with _step("read scores", users):
-            read_scores(read_table(file))
+    of_scores = Panel(list(panel), pooled=False)
+    experiment = Experiment(Average(), SyntheticUsers(users=1), SrsBenchmark(), of_scores)
+    chunks = cut(range(users), chunk_size(users))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kept = KeptParts(folder / PARTS, "made up")
+        kept.open(resume=False, chunk=chunk_size(users))
+        with _step("made up and written by workers", users):
+            _write_parts(kept, chunks, of_scores)
+        with _step("summarise", users):
+            result = gathered(experiment, chunks, kept, folder)
+        with _step("save", users):
+            save(result, folder)
+        sizes = {kind: sum(f.stat().st_size for f in folder.glob(kind)) for kind in _FILES}
+        print(", ".join(f"{kind} {size / users:.0f} bytes a user" for kind, size in sizes.items()))
     arrays = PooledSums(panel, (_user(number) for number in range(PART))).arrays()
     total = PooledSums(panel)
     with _step("add sums up", users):
@@ -89,6 +116,55 @@ def fed(users: int) -> None:
             total.extend({**arrays, "sum_group": group})
     with _step("pooled scores with intervals", users):
         pool(panel, list, total)
+
+
+def _write_parts(kept: KeptParts, chunks: Sequence[Chunk], panel: Panel) -> None:
+    """Write a part for each chunk; scores and digests differ, all else is the first chunk's."""
+    evaluate = EvaluateUser(SyntheticUsers(users=1), Average(), SrsBenchmark(), seed=1, curves=0)
+    made_up = MadeUp(evaluate, panel)
+    first = part_of([made_up(int(user), lambda: None) for user in chunks[0].users], panel)
+    rng = np.random.default_rng(0)
+    for chunk in chunks:
+        size = len(chunk.users)
+        digests = pa.array([f"{number:016x}" for number in rng.integers(0, 2**63, size)])
+        values = pa.array(rng.gamma(4, 0.08, size * len(panel.names)))
+        users = {
+            "user": pa.array(chunk.users, pa.int64()),
+            "rows": digests,
+            "fingerprint": digests,
+            "values": pa.FixedSizeListArray.from_arrays(values, len(panel.names)),
+        }
+        fits = {"user": pa.array(np.repeat(np.array(chunk.users, np.int64), FOLDS))}
+        tables = {
+            USERS: [_with(first[USERS][0][:size], users)],
+            FITS: [_with(first[FITS][0][: size * FOLDS], fits)],
+        }
+        kept.keep(chunk, {**first, **tables})
+
+
+def _with(table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    for name, column in columns.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def compared(runs: int, users: int) -> None:
+    """Print what comparing made-up runs costs, which have the quick panel."""
+    rng = np.random.default_rng(0)
+    easy, reviews = rng.gamma(4, 0.08, users), rng.integers(1_000, 60_000, users)
+    rows = tuple(f"{number:016x}" for number in rng.integers(0, 2**63, users))
+    with tempfile.TemporaryDirectory() as name:
+        for run in range(runs):
+            folder = Path(name) / f"{run}_run"
+            folder.mkdir()
+            values = easy[:, None] * (1 + 0.002 * run) + rng.normal(0, 0.05, (users, len(_QUICK)))
+            scores = Scores(tuple(range(users)), reviews, rows, _QUICK, values)
+            write_table(folder / SCORES, scores_table(scores))
+            facts = Summary(label=f"run {run}", users=users, when="previous_review")
+            write_json(folder / SUMMARY, facts.as_json())
+        words = [name, f"out={name}/compared", "tracking=none"]
+        with _step(f"compare {runs} runs", users), redirect_stdout(StringIO()):
+            compare_command(words)
 
 
 def _user(number: int, reviews: int = 17_000) -> Predictions:
@@ -109,20 +185,18 @@ def _user(number: int, reviews: int = 17_000) -> Predictions:
 
 @contextmanager
 def _step(name: str, users: int) -> Iterator[None]:
-    began = time.process_time()
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     yield
     seconds = time.process_time() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     million = seconds / users * 1e6
     print(
         f"{name}: {seconds:.1f} s CPU, {1e3 * seconds / users:.4f} ms a user, "
-        f"{million:.0f} s for a million, peak {peak:,.0f} MB",
+        f"{million:.0f} s for a million, peak {peak / 1024:,.0f} MB, "
+        f"{(peak - before) / users:.3f} kB more a user",
         flush=True,
     )
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "widths":
-        widths()
-    else:
-        fed(int(sys.argv[2]))
+    {"widths": widths, "fed": fed, "compare": compared}[sys.argv[1]](*map(int, sys.argv[2:]))

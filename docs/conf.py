@@ -42,6 +42,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_css_files = ["figures.css"]
 html_sidebars = {"docs/index": []}
 html_show_sourcelink = False
 html_copy_source = False
@@ -60,6 +61,22 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+
+# Figures are drawn on white: in the dark their brightness is turned over and their hues kept.
+# Screenshots, and drawings that have dark colours of their own, stay as they are.
+FIGURES = """
+html[data-theme=dark] .bd-content img:not([src*=mlflow_], [src*=report], [src$=".svg"]) {
+  filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; background: none !important;
+}
+html[data-theme=dark] .bd-content div.cell_output img { background: none; }
+"""
+
+
+def write_style(app: Sphinx) -> None:
+    """Write the style of figures where the pages look for it."""
+    place = Path(app.outdir) / "_static" / "figures.css"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(FIGURES, encoding="utf-8")
 
 
 def adapt(_app: Sphinx, page: str, text: list[str]) -> None:
@@ -95,6 +112,7 @@ def lead_home(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
+    app.connect("builder-inited", write_style)
     app.connect("source-read", adapt)
     app.connect("doctree-read", unlink_words)
     app.connect("build-finished", lead_home)

@@ -74,7 +74,7 @@ document.addEventListener('DOMContentLoaded', () => {
 class Browser:
     """A headless Chromium, spoken to through a pipe in the DevTools protocol."""
 
-    def __init__(self, *, width: int = 1700, height: int = 1200) -> None:
+    def __init__(self, *, width: int = 1400, height: int = 900) -> None:
         program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
         if program is None:
             raise SystemExit(f"None of {', '.join(CHROMIUM_NAMES)} is on the PATH.")
@@ -271,7 +271,7 @@ def _of_run(
     place = f"{address}/#/experiments/{experiment_id}/runs/{run['info']['run_id']}"
     browser.open(f"{place}?{MENUS}", name)
     browser.picture(folder / "mlflow_run.png")
-    for file, artifact in (("figure", "calibration.png"), ("table", "tables/metrics.json")):
+    for file, artifact in (("figure", "calibration.svg"), ("table", "tables/metrics.json")):
         browser.open(f"{place}/artifacts/{artifact}?{MENUS}", name)
         browser.picture(folder / f"mlflow_run_{file}.png")
 

@@ -3,7 +3,7 @@
 ``python experiments/book.py study.josh=JOSH.csv study.anki_mit=FOLDER study.published=FILE`` runs
 every study with the data that it can use. Parts without data are left out of the pages, so give all
 data that the committed pages were made with. ``python experiments/book.py NAME`` runs one study,
-``--small`` the versions that the tests compare.
+``--small`` the versions that the tests compare, and ``--index`` none.
 """
 
 from __future__ import annotations
@@ -104,11 +104,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("words", nargs="*", metavar="NAME or study.OPTION=VALUE")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--index", action="store_true", help="only rewrite the page of all studies")
     given = parser.parse_args()
     chosen = [word for word in given.words if "=" not in word] or names()
     overrides = [word for word in given.words if "=" in word]
     overrides += ["study.small=true"] if given.small else []
-    for name in chosen:
+    for name in [] if given.index else chosen:
         cpu, wall = time.process_time(), time.perf_counter()
         found = load_study(name, HERE)(options_of(name, overrides))
         seconds = time.process_time() - cpu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,8 +83,17 @@ class CardRows:
         return result
 
 
+class _Known(NamedTuple):
+    card: IntArray
+    rows: CardRows
+
+
+# The same cards are asked for again and again: to fit what was just predicted, for instance.
+_last: list[_Known | None] = [None]
+
+
 def rows_by_card(card: IntArray) -> CardRows:
-    """Find the rows of each card; reviews are in time order.
+    """Find the rows of each card; reviews are in time order. The arrays are read-only.
 
     Examples
     --------
@@ -91,12 +101,19 @@ def rows_by_card(card: IntArray) -> CardRows:
     >>> rows_by_card(np.array([7, 9, 7])).order.tolist()
     [0, 2, 1]
     """
+    known = _last[0]
+    if known is not None and np.array_equal(card, known.card):
+        return known.rows
     order = order_by_card(card)
     grouped = card[order]
     is_first = np.ones(len(card), bool)
     np.not_equal(grouped[1:], grouped[:-1], out=is_first[1:])
     begins = np.flatnonzero(is_first)
-    return CardRows(order, begins, np.diff(begins, append=len(card)))
+    found = CardRows(order, begins, np.diff(begins, append=len(card)))
+    for shared in (found.order, found.begins, found.lengths):
+        shared.flags.writeable = False
+    _last[0] = _Known(card.copy(), found)
+    return found
 
 
 def order_by_card(card: IntArray) -> IntArray:

@@ -86,6 +86,10 @@ class FitError(SrsEvalError):
     """A fit failed; it is recorded for its user and fold, and never replaced."""
 
 
+class FailedAlikeError(SrsEvalError):
+    """All fits of the first users failed in the same way; the evaluation was stopped."""
+
+
 class FitSkipped(SrsEvalError):
     """A fit is impossible for a stated reason, such as too few training reviews."""
 

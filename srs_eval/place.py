@@ -195,11 +195,11 @@ class Place:
             found = self.filesystem.get_file_info(self.path)
         return Entry(self, found.size, found.mtime_ns or 0) if found.is_file else None
 
-    def files(self, *, recursive: bool = False) -> list[Entry]:
+    def files(self, *, recursive: bool = False, hidden: bool = False) -> list[Entry]:
         """Return the files of a folder by name, in one request per thousand files or so.
 
-        Names that begin with a dot are left out, as are those in folders of such a name. A
-        folder that does not exist has no files.
+        Names that begin with a dot are left out unless `hidden`, as are those in folders of such
+        a name. A folder that does not exist has no files.
         """
         from pyarrow.fs import FileSelector
 
@@ -210,8 +210,16 @@ class Place:
         return [
             Entry(self / name, below[name].size, below[name].mtime_ns or 0)
             for name in sorted(below)
-            if not any(part.startswith(".") for part in re.split(r"[/\\]", name))
+            if hidden or not any(part.startswith(".") for part in re.split(r"[/\\]", name))
         ]
+
+    def names(self) -> list[str]:
+        """Return the names of the files and folders in a folder, but those with a dot first."""
+        from pyarrow.fs import FileSelector
+
+        with explained(self):
+            found = self.filesystem.get_file_info(FileSelector(self.path, allow_not_found=True))
+        return sorted(each.base_name for each in found if not each.base_name.startswith("."))
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -252,22 +260,30 @@ class Place:
         with tempfile.TemporaryDirectory(prefix="srs_eval_upload_") as folder:
             copy = Path(folder, "whole")
             yield copy
-            # Objects appear when the stream is closed, and not at all after a failed write.
-            with (
-                explained(self),
-                copy.open("rb") as source,
-                self.filesystem.open_output_stream(self.path) as target,
-            ):
-                shutil.copyfileobj(source, target, 8 << 20)
+
+            def upload() -> None:
+                # Objects appear when the stream is closed, and not at all after a failed write.
+                with (
+                    explained(self),
+                    copy.open("rb") as source,
+                    self.filesystem.open_output_stream(self.path) as target,
+                ):
+                    shutil.copyfileobj(source, target, 8 << 20)
+
+            patiently(upload)
 
     def remove(self) -> None:
         """Remove a file or a folder with all that is in it, if it is there."""
-        with explained(self):
-            kind = self.kind()
-            if kind == "folder":
-                self.filesystem.delete_dir(self.path)
-            elif kind:
-                self.filesystem.delete_file(self.path)
+
+        def removed() -> None:
+            with explained(self):
+                kind = self.kind()
+                if kind == "folder":
+                    self.filesystem.delete_dir(self.path)
+                elif kind:
+                    self.filesystem.delete_file(self.path)
+
+        patiently(removed)
 
 
 def is_uri(text: str) -> bool:
@@ -303,18 +319,19 @@ def explained(place: Place) -> Iterator[None]:
         raise _meaning(place, error) from error
 
 
-def patiently(read: Callable[[], _Value]) -> _Value:
-    """Call a function that reads, again if the store fails; clients retry requests, mostly.
+def patiently(use: Callable[[], _Value]) -> _Value:
+    """Call a function again if the store fails; clients retry requests, mostly.
 
-    Arrow does not retry a read of fewer bytes than the store's message about the failure has.
+    Arrow does not retry a read of fewer bytes than the store's message about the failure has, nor
+    each kind of request.
     """
     for _ in range(2):
         try:
-            return read()
+            return use()
         except PlaceError as error:
             if not error.what.startswith(_PASSING):
                 raise
-    return read()
+    return use()
 
 
 def _meaning(place: Place, error: OSError) -> PlaceError:
@@ -354,6 +371,7 @@ def _filesystem(root: str, _process: int) -> Any:
         endpoint_override=host or None,
         scheme=scheme or "https",
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+        allow_delayed_open=True,  # small objects in one request
         request_timeout=60,
         connect_timeout=10,
     )

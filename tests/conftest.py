@@ -13,9 +13,6 @@ from typing import IO, Any
 import pytest
 from invented import Logs, invented_log
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
-from xdist.workermanage import WorkerController
 
 from srs_eval.nouns import Reviews, User
 
@@ -25,27 +22,10 @@ gc.disable()
 SHARED = Path(__file__).parents[1] / "../shared/data"
 
 
-class _FromBothEnds(LoadFileScheduling):
-    """Assign files to workers in order, from either end: neighbours import and compile the same."""
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        if self.nodes.index(node) % 2:
-            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-        super()._assign_work_unit(node)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _FromBothEnds | None:
-    """Distribute whole files in their order, not by their number of tests."""
-    if config.getoption("dist") != "loadfile":
-        return None
-    config.option.loadscopereorder = False
-    return _FromBothEnds(config, log)
-
-
 def pytest_collection_finish() -> None:
     """Collect garbage again, but not among what the tests are made of."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 

@@ -1077,7 +1077,7 @@ CAUGHT = [
     (PeeksWhereFewRowsAreAskedFor, check_blind_to_the_future, "earlier reviews"),
     (CurvePeeksAtTimesThatAreNotRound, check_blind_to_the_future, "earlier reviews"),
     (MultipliesByAColumnOfItsFit, check_blind_to_the_future, "ValueError"),
-    (LooksTheNextReviewUp, check_blind_to_the_future, "had not been made yet"),
+    (LooksTheNextReviewUp, check_blind_to_the_future, "read only rows before"),
     (WhispersTheAnswersItWasFittedNextTo, check_fit_ignores_test_rows, "to the same side"),
     (WhispersWhatOtherCardsTeachIt, check_time_of_prediction, "same side"),
     (AStepKnowsItsOutcomes, check_last_step_is_the_fit, "earlier reviews"),

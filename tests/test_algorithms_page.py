@@ -45,6 +45,7 @@ def test_the_page_is_what_the_program_makes():
     assert page == made.page(), "python docs/make_algorithms.py makes it anew"
 
 
+@pytest.mark.slow
 @needs_everything
 def test_every_option_is_on_the_page_and_its_link_leads_somewhere():
     page = made.page()

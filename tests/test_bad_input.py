@@ -99,6 +99,7 @@ def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here, text: 
     assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_single_card_with_enough_reviews_is_scored(here: Here) -> None:
     rows = "".join(f"1,{1 if day % 5 == 0 else 3},{day}\n" for day in range(300))
     done = evaluated(here, HEAD + rows, "algo=avg")
@@ -124,6 +125,7 @@ def test_outcomes_that_are_all_the_same_leave_some_metrics_undefined(
 # ---- logs with something wrong in them
 
 
+@pytest.mark.slow
 def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
     folder = here.folder / "logs"
     folder.mkdir()
@@ -144,6 +146,7 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
 # ---- an output folder that cannot be written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", rest_slow([["hydra.run.dir=file/out"], ["-m", "hydra.sweep.dir=file/out"]])
 )
@@ -211,6 +214,7 @@ def free_port() -> int:
     return port
 
 
+@pytest.mark.slow
 def test_a_tracking_server_that_is_down_is_told_within_seconds_and_before_any_fit(
     here: Here,
 ) -> None:

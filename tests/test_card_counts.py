@@ -1,6 +1,7 @@
 """Running counts along cards, against loops that cannot be wrong."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,16 @@ def test_earlier_events_of_a_card_are_counted_like_a_loop_counts_them(reviews):
     counts = earlier_on_card(card, event)
     assert counts.tolist() == expected
     assert counts.dtype == np.int64
+
+
+def test_cards_that_changed_in_place_are_not_taken_for_those_asked_for_before():
+    card = np.array([7, 9, 7])
+    before = rows_by_card(card)
+    card[2] = 9
+    assert rows_by_card(card).order.tolist() == [0, 1, 2]
+    assert before.order.tolist() == [0, 2, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        before.order[0] = 5
 
 
 @given(REVIEWS)

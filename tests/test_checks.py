@@ -45,7 +45,7 @@ from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 
 
-@pytest.mark.parametrize(("cheat", "check", "advice"), rest_slow(CAUGHT, 30))
+@pytest.mark.parametrize(("cheat", "check", "advice"), rest_slow(CAUGHT, 15))
 def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
@@ -93,8 +93,23 @@ def test_the_invented_clock_hangs_together_so_that_a_cheat_can_add_it_up():
 
 
 def test_reading_past_the_end_of_the_log_is_explained():
-    with pytest.raises(CheckFailed, match="had not been made yet"):
+    with pytest.raises(CheckFailed, match="read only rows before") as caught:
         check_blind_to_the_future(NeedsTheReviewAfterwards())
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():
+    class Raises(ReadsItsOwnRating):
+        def fit(self, reviews, rows, rng):
+            return {}["stability"]
+
+    with pytest.raises(CheckFailed) as caught:
+        check_algorithm(Raises())
+    assert isinstance(caught.value.__cause__, KeyError)
+    (line,) = str(caught.value).splitlines()
+    assert "KeyError: 'stability'" in line
+    assert "test_checks.py:" in line
+    assert "before" not in line
 
 
 def test_all_failures_are_reported_at_once():

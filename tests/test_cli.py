@@ -242,6 +242,7 @@ def test_a_run_says_what_it_does_and_prints_the_numbers_it_saved(run: Finished) 
     assert f"{summary['reviews']:,}" in run.out
 
 
+@pytest.mark.slow
 def test_on_a_terminal_one_line_shows_the_progress(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +355,7 @@ def test_a_baseline_that_is_no_run_is_refused_before_anything_is_fitted(here: He
     assert not Path("out/summary.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_is_not_compared_with_what_it_overwrites(here: Here, run: Finished) -> None:
     run.copied_to(here.folder / "out")
     done = here("algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", "baseline=./out/")
@@ -471,3 +473,13 @@ def test_the_outcome_is_on_record_as_json(run: Finished) -> None:
     assert outcome["label"] == "hlr"
     assert (outcome["status"], outcome["exit_status"]) == ("ok", 0)
     assert outcome["seconds"] > 0
+
+
+@pytest.mark.parametrize("protocol", ["srs_benchmark", "srs_benchmark_secs"])
+def test_fsrs_made_for_whole_days_warns_of_fractional_ones(protocol, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *SMALL, *QUIET]
+    assert run_here(words) == 0
+    out, err = capsys.readouterr()
+    assert ("made for whole days" in err) == (protocol == "srs_benchmark_secs")
+    assert ("algo=fsrs6,avg,fsrs7,logistic" in out) == (protocol == "srs_benchmark_secs")

@@ -97,6 +97,7 @@ def test_runs_are_chosen_by_when_they_predict_under_either_name(
     assert command([str(sweep), f"out={tmp_path / 'no'}", "tracking=none", "when=later"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_images")
 def test_without_a_word_about_it_results_go_to_a_folder_of_their_own(
     sweep: Path, tmp_path: Path

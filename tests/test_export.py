@@ -284,6 +284,7 @@ def in_anki(
     return float(state.stability), float(state.difficulty)
 
 
+@pytest.mark.slow
 def test_a_list_for_anki_comes_with_what_to_do_and_what_to_know(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,6 +130,7 @@ def test_the_model_built_again_predicts_what_the_run_has_predicted(run: Path, lo
         np.testing.assert_allclose(curve, kept.curves.p[[number]], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_served_model_asks_for_the_preset_of_a_card(run: Path) -> None:
     fit, options = last_fit(run), options_of(run)
     content = {"options": options, "parameters": [], "whole_days": True}
@@ -202,6 +203,7 @@ def options_for(kind: type, **options: Any) -> dict[str, Any]:
     return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **options}
 
 
+@pytest.mark.slow
 def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log: Reviews) -> None:
     members = {"hlr": options_for(Hlr), "fsrs6": options_for(Fsrs6)}
     algorithm = PerGroup(Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()}), pooling="none", fewest=150)

@@ -63,6 +63,7 @@ def test_what_an_overlay_makes_hydra_do_is_refused(
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", rest_slow(["experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"])
 )

@@ -22,16 +22,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def package(folder: Path, kind: str, name: str) -> Path:
+    """Write a package, and say of it what pip would."""
+    assert new.command([kind, name, str(folder)]) == 0
+    about = folder / f"srs_{name}-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: srs-{name}\nVersion: 0.1.0\n")
+    (about / "entry_points.txt").write_text(f"[srs_eval.conf]\n{name} = srs_{name}\n")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a package, and say of it what pip would."""
-    folder = tmp_path_factory.mktemp("new") / "srs-half-day"
-    assert new.command(["algo", "half_day", str(folder)]) == 0
-    about = folder / "srs_half_day-0.1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: srs-half-day\nVersion: 0.1.0\n")
-    (about / "entry_points.txt").write_text("[srs_eval.conf]\nhalf_day = srs_half_day\n")
-    return folder
+    return package(tmp_path_factory.mktemp("new") / "srs-half-day", "algo", "half_day")
 
 
 def test_it_says_what_there_is_and_what_to_type(
@@ -52,9 +55,12 @@ def test_it_says_what_there_is_and_what_to_type(
     ]
 
 
-@pytest.mark.parametrize("name", rest_slow([LONGEST, "half_day", "a"]))
-def test_what_is_written_is_clean(here: Path, name: str) -> None:
-    assert new.command(["algo", name, "made"]) == 0
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    rest_slow([("algo", LONGEST), *((kind, name) for kind in new.KINDS for name in ("x_y", "a"))]),
+)
+def test_what_is_written_is_clean(here: Path, kind: str, name: str) -> None:
+    assert new.command([kind, name, "made"]) == 0
     for words in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "made"]
         done = subprocess.run(ruff, cwd=here, capture_output=True, text=True, check=False)
@@ -63,18 +69,24 @@ def test_what_is_written_is_clean(here: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_its_types_are_right_and_complete(written: Path) -> None:
+@pytest.mark.parametrize("kind", new.KINDS)
+def test_its_types_are_right_and_complete(tmp_path: Path, kind: str) -> None:
+    folder = package(tmp_path / "made", kind, "half_day")
     mypy = [sys.executable, "-m", "mypy", "--strict", "srs_half_day"]
-    done = subprocess.run(mypy, cwd=written, capture_output=True, text=True, check=False)
+    done = subprocess.run(mypy, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
-def test_it_passes_its_own_tests(written: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "tests"), [("algo", 5), ("estimator", 3), ("metric", 2), ("data", 3)]
+)
+def test_it_passes_its_own_tests(tmp_path: Path, kind: str, tests: int) -> None:
+    folder = package(tmp_path / "made", kind, "half_day")
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
-    done = subprocess.run(pytest_, cwd=written, capture_output=True, text=True, check=False)
+    done = subprocess.run(pytest_, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert "5 passed" in done.stdout
+    assert f"{tests} passed" in done.stdout
 
 
 @pytest.mark.slow

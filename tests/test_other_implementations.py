@@ -105,6 +105,7 @@ def first_stability_in(collection: Any, parameters: Sequence[float]) -> float:
     return float(collection.compute_memory_state(card.id).stability)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", PUBLISHED)
 @pytest.mark.parametrize("package", ["anki", "fsrs", "fsrs-rs-python"])
 def test_packages_take_as_many_parameters_as_the_table_says(

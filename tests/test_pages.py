@@ -39,6 +39,7 @@ def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", rest_slow([2, 0, 1]))
 def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)

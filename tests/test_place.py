@@ -1,6 +1,7 @@
 import pickle
 
 import pytest
+from cases import rest_slow
 from object_store import object_store
 
 from srs_eval.errors import ConfigError, PlaceError
@@ -13,7 +14,7 @@ def store(monkeypatch):
         yield started
 
 
-@pytest.fixture(params=["path", "s3"])
+@pytest.fixture(params=rest_slow(["path", "s3"]))
 def folder(request, tmp_path):
     if request.param == "path":
         return Place.of(tmp_path / "bucket")

@@ -73,7 +73,7 @@ def test_a_plan_holds_what_was_chosen(plan_of):
             (["algo=moving_avg", "algo.rate=0.1"], "moving_avg(rate=0.1)"),
             (["algo=constant", "algo.p=0.8"], "constant(p=0.8)"),
         ],
-        3,
+        2,
     ),
 )
 def test_a_label_names_the_arguments_that_are_not_at_their_defaults(plan_of, words, label):
@@ -111,7 +111,7 @@ def test_parameters_are_flat_and_name_the_options(plan_of):
             "~panel.metrics.ece",
             "curves_per_user=0",
         ],
-        4,
+        2,
     ),
 )
 def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, word):
@@ -133,13 +133,13 @@ def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, w
             "figures=false",
             "resume=true",
         ],
-        2,
     ),
 )
 def test_the_digest_does_not_change_with_anything_else(plan_of, word):
     assert config_hash(plan_of(word)) == config_hash(plan_of())
 
 
+@pytest.mark.slow
 def test_runs_of_a_sweep_share_a_name_that_other_sweeps_do_not_have(plan_of):
     places = [Path("/a/today/10-00_sweep")] * 2 + [Path("/a/yesterday/10-00_sweep")]
     plans = [plan_of(sweep_folder=place) for place in places]

@@ -103,6 +103,7 @@ def test_a_signal_is_heard(program: str, status: int, told: str) -> None:
     assert ("cleaned up" in done.stdout) == (program == TWICE)
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_at_once() -> None:
     words = [sys.executable, "-c", BEGIN + STUBBORN + END]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:

@@ -122,6 +122,7 @@ def empty_site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
+@pytest.mark.slow
 def test_help_lists_them_in_every_group(site: Site) -> None:
     done = site("--help")
     assert done.status == 0
@@ -387,6 +388,7 @@ def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) ->
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["conf", "all"])
 def test_an_entry_point_that_leads_nowhere_is_told_of(empty_site: Site, lost: str) -> None:
     ship(empty_site.packages, "srs-lost", {"algo/mine": "p: 1\n"})

@@ -41,6 +41,11 @@ class Study:
         return {file.path for file in self.client.list_artifacts(run.info.run_id, folder)}
 
 
+def shown(value):
+    """Return what the UI shows of a metric: four digits or decimals."""
+    return None if value is None else pytest.approx(value, abs=6e-5, rel=6e-4)
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("tracked")
@@ -101,7 +106,7 @@ def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
         if metric["mean_users"] is None:
             assert name not in by_name
         else:
-            assert by_name.pop(name) == metric["mean_users"]
+            assert by_name.pop(name) == shown(metric["mean_users"])
     assert by_name == {}
     for name, section in SECTIONS.items():
         assert f"{section}/{name}" in kept
@@ -109,9 +114,9 @@ def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
     assert kept["users/reviews"] == summary["reviews"]
     log_loss = summary["metrics"]["log_loss"]
     # no interval where users are too few for one
-    assert kept.get("users/log_loss_low") == log_loss["lo"]
-    assert kept.get("users/log_loss_high") == log_loss["hi"]
-    assert kept["pooled/log_loss"] == log_loss["pooled"]
+    assert kept.get("users/log_loss_low") == shown(log_loss["lo"])
+    assert kept.get("users/log_loss_high") == shown(log_loss["hi"])
+    assert kept["pooled/log_loss"] == shown(log_loss["pooled"])
 
 
 @pytest.mark.slow
@@ -123,7 +128,7 @@ def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None
     found = study.run("hlr").data
     means = [run["metrics"]["log_loss"]["mean_users"] for run in (avg, hlr)]
     percent = 100 * (means[1] / means[0] - 1)
-    assert found.metrics["vs_avg/log_loss_percent"] == pytest.approx(percent, abs=1e-9)
+    assert found.metrics["vs_avg/log_loss_percent"] == pytest.approx(percent, rel=1e-3)
     assert found.metrics["vs_avg/users"] == avg["users"]
     assert found.tags["baseline"] == "avg"
     assert found.tags["baseline_config_hash"] == study.run("avg").data.tags["config_hash"]
@@ -148,10 +153,8 @@ def test_the_tags_find_the_run_again(study: Study) -> None:
     tags = study.run("fsrs6").data.tags
     summary = summary_of(study.folder / "one")
     assert tags["protocol"] == "srs_benchmark"
-    assert tags["protocol_version"]
     assert tags["rows_fingerprint"] == summary["rows_fingerprint"]
     assert tags["data_fingerprint"]
-    assert tags["version.numpy"]
     assert tags["config_hash"]
     assert tags["who"] == "me"
     fingerprints = {run.data.tags["rows_fingerprint"] for run in study.runs}
@@ -163,8 +166,7 @@ def test_the_figures_are_at_the_root_and_the_results_in_a_folder(study: Study) -
     run = study.run("fsrs6")
     root = study.artifacts(run)
     for name in ("calibration", "roc", "users", "forgetting"):
-        assert f"{name}.png" in root
-        assert any(f"{name}.svg" in path for path in root | study.artifacts(run, "svg"))
+        assert f"{name}.svg" in root
     assert {
         f"results/{name}"
         for name in ("summary.json", "scores.parquet", "predictions.parquet", "fits.parquet")
@@ -196,9 +198,11 @@ def test_the_dataset_is_named_with_its_digest(study: Study) -> None:
 def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) -> None:
     text = study.run("fsrs6").data.tags["mlflow.note.content"]
     summary = summary_of(study.folder / "one")
-    assert text.startswith("**fsrs6** on 2 simulated users")
+    mean = summary["metrics"]["log_loss"]["mean_users"]
+    assert text.startswith(f"log_loss **{mean:.4f}**")
+    assert "**fsrs6** on 2 simulated users" in text
     assert f"{summary['reviews']:,} scored reviews of 2 users" in text
-    assert f"| log_loss | {summary['metrics']['log_loss']['mean_users']:.4f} |" in text
+    assert f"| log_loss | {mean:.4f} |" in text
     assert "what I tried" in text
 
 

@@ -151,8 +151,8 @@ def run(options: SimpleNamespace) -> Findings:
         f"A perfect model shows an RMSE(bins) of {by_size.loc[few, bins]:.3f} with {few:,} "
         f"reviews, {by_size.loc[middle, bins]:.3f} with {middle:,} and "
         f"{by_size.loc[many, bins]:.3f} with {many:,}. The floor depends on the number of "
-        "reviews, so that scores of users with different numbers of reviews cannot be compared; `rmse_bins_floor` and `smece_floor` in "
-        "every run say what it is.",
+        "reviews, so that scores of users with different numbers of reviews cannot be compared; "
+        "`rmse_bins_floor` and `smece_floor` in every run say what it is.",
         f"Debiasing takes most of it off ({by_size.loc[middle, debiased]:.3f} with {middle:,} "
         "reviews), and not all, because the root of a noisy square cannot be negative.",
         f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "

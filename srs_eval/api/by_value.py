@@ -44,6 +44,11 @@ class _Work:
 
     def __init__(self, work: Any) -> None:
         self._work = work
+        self.patience = getattr(work, "patience", None)
+
+    @property
+    def is_spoiled(self) -> bool:
+        return getattr(self._work, "is_spoiled", False)
 
     def __call__(self, item: Any, tick: Tick = lambda: None) -> Any:
         return _Pickled(self._work(item, tick))

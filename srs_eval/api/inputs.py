@@ -167,7 +167,7 @@ def gathered(
         if key in usable and not _is_count(usable[key])
     ]
     chosen.refuse(wrong)
-    chosen_users = ("users", "sample")
+    chosen_users = ("users", "sample", "first")
     of_data = {k: value for k, value in of_group.get("data", {}).items() if k not in chosen_users}
     return Inputs(groups, known | usable, names["data"], of_data)
 
@@ -228,6 +228,7 @@ def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
         content["users"],
         Reading(**reading),
         sample=content["sample"],
+        first=content["first"],
     )
     kind = f"{ReviewFrame.__module__}.{ReviewFrame.__qualname__}"
     return Input(built, built.name, {**content, TARGET: kind})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from srs_eval.nouns import (
     Task,
     WarmStarting,
 )
+from srs_eval.text.frames import own_frames
 
 SEED = 20240229
 # An algorithm that finds too little to learn from is given more.
@@ -66,8 +68,8 @@ def honesty_check(advice: str) -> Callable[[Try], Check]:
                 except FitSkipped as skipped:
                     reason = str(skipped)
                 except Exception as error:  # a plug-in can raise anything
-                    what = f"{type(error).__name__}: {error}"
-                    raise CheckFailed(f"{named(algorithm)}: fails ({what}). {advice}.") from error
+                    what = f"{named(algorithm)}: raises {raised(error)}"
+                    raise CheckFailed(f"{what}. {advice}.") from error
                 else:
                     return
             raise CheckFailed(
@@ -141,11 +143,19 @@ def predicted(
         p = prediction(model, reviews, rows)
     except LookupError as error:
         raise CheckFailed(
-            f"{named(algorithm)}: predicting rows up to {rows.max(initial=-1)} asked for a review "
-            f"that had not been made yet ({error!r}). Read only rows before the predicted one."
+            f"{named(algorithm)}: raises {raised(error)}, predicting {len(rows)} rows up to row "
+            f"{rows.max(initial=-1)} of a log that ends with row {len(reviews) - 1}. Expect any "
+            "number of rows, and read only rows before the predicted one."
         ) from error
     expect_shape(algorithm, p, rows.shape)
     return p
+
+
+def raised(error: Exception) -> str:
+    """Describe an exception and the line of the algorithm that it comes from."""
+    what = f"{type(error).__name__}: {error}"
+    text = "".join(traceback.format_exception(error))
+    return " at ".join([what, *(str(frame) for frame in own_frames(text)[-1:])])
 
 
 def curve_of(model: MemoryModel) -> Curve | None:

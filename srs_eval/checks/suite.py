@@ -14,6 +14,7 @@ the last is used. By default each check invents a small log of its own.
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import replace
 
 import numpy as np
@@ -72,21 +73,34 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     Raises
     ------
     CheckFailed
-        Naming every check that failed, and why.
+        Naming every check that failed, and why: each cause once. The exception of an algorithm is
+        the `__cause__`.
     """
     if missing := undeclared(algorithm):
         raise CheckFailed(
             f"{named(algorithm)} does not declare {', '.join(missing)}. Make it a subclass of "
             "srs_eval.nouns.Algorithm, or give it these attributes"
         )
-    failures = []
+    check_probabilities_in_range(algorithm, task)  # without these, no other check means anything
+    failures: dict[object, CheckFailed] = {}
     for check in _CHECKS:
         try:
             check(algorithm, task)
         except CheckFailed as failure:
-            failures.append(str(failure))
+            failures.setdefault(_cause(failure), failure)
     if failures:
-        raise CheckFailed("\n".join(dict.fromkeys(failures)))
+        causes = [failure.__cause__ for failure in failures.values() if failure.__cause__]
+        message = "\n".join(map(str, failures.values()))
+        raise CheckFailed(message) from next(iter(causes), None)
+
+
+def _cause(failure: CheckFailed) -> object:
+    """Return what failures of one cause share: the exception and its line, or the message."""
+    error = failure.__cause__
+    if error is None:
+        return str(failure)
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return type(error), frame.f_code, line
 
 
 @honesty_check("Do not read `reviews.truth`")
@@ -139,7 +153,7 @@ def check_capability_names(algorithm: Algorithm, fold: Fold, reviews: Reviews) -
         raise CheckFailed(f"{named(algorithm)}: {'; '.join(sentences)}")
 
 
-@honesty_check("Return one probability for each of `rows`")
+@honesty_check("This is an ordinary fit and prediction, without anything changed")
 def check_probabilities_in_range(algorithm: Algorithm, fold: Fold, reviews: Reviews) -> None:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers."""
     model = fit(algorithm, reviews, fold.train)
@@ -174,7 +188,6 @@ _CHECKS: tuple[Check, ...] = (
     check_nothing_outlives_a_fit,
     check_inputs_not_mutated,
     check_capability_names,
-    check_probabilities_in_range,
     check_predict_at_equals_predict,
     check_last_step_is_the_fit,
     check_empty_folds,

@@ -7,6 +7,7 @@ import math
 from srs_eval.collection.section import Section, Table
 from srs_eval.collection.study import OTHERS, Study, difference, left_out
 from srs_eval.collection.words import Change, between, explained, log_loss, percent
+from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.text.console import number
 
 QUESTION = "How good can it get?"
@@ -29,10 +30,15 @@ def ceiling(study: Study) -> Section | None:
         ]
     ]
     better = []
-    for name, result in study.others.items():
-        if not result.complete:
-            continue
-        change = Change.of(difference(result, study.fitted), base)
+    compared = {
+        name: difference(result, study.fitted)
+        for name, result in study.others.items()
+        if result.complete
+    }
+    factors = holm([estimate.p_value for estimate in compared.values()]).factor.tolist()
+    for (name, estimate), factor in zip(compared.items(), factors, strict=True):
+        result = study.others[name]
+        change = Change.of(estimate, base, 1 - ALPHA / factor)
         share, lo, hi = explained(result)
         rows.append(
             [
@@ -52,10 +58,10 @@ def ceiling(study: Study) -> Section | None:
         else f"None of {count} other algorithms predicted better by more than chance."
     )
     notes = [
-        "The bar is a constant that knows your average recall of these very reviews: a prediction "
-        "that explains 100 % knows every answer, which no one can, and one below 0 % is worse than "
-        "the average.",
-        "All count whole days, and those that are fitted learn from the same earlier reviews.",
+        "Your average is that of these very reviews. Predictions that explain 100 % would know "
+        "every answer, which no one can; those below 0 % are worse than the average.",
+        "All count whole days, and those that are fitted learn from the same earlier reviews. "
+        "The differences to FSRS-6 are adjusted for the number of comparisons by Holm's method.",
         *left_out(study.others),
     ]
     headers = ["", "log loss", "explained", "99 % range", "error against FSRS-6", ""]
@@ -64,7 +70,7 @@ def ceiling(study: Study) -> Section | None:
 
 
 def _explains(share: float, lo: float, hi: float) -> str:
-    what = "of what is unpredictable for a constant"
+    what = "of what your average alone leaves open"
     if math.isnan(share) or math.isnan(lo):  # not defined where all answers are alike
         return "How much FSRS-6 explains cannot be said: there are too few answers of one kind."
     if lo > 0:
@@ -72,8 +78,8 @@ def _explains(share: float, lo: float, hi: float) -> str:
             f"FSRS-6 fitted to your reviews explains {percent(share)} ({between(lo, hi)}) {what}."
         )
     if hi < 0:
-        return f"FSRS-6 predicts worse than a constant: it explains {percent(share)} {what}."
+        return f"FSRS-6 predicts worse than your average: it explains {percent(share)} {what}."
     return (
-        f"FSRS-6 is not clearly better than a constant: it explains {percent(share)} "
+        f"FSRS-6 is not clearly better than your average: it explains {percent(share)} "
         f"({between(lo, hi, sign=True)}) {what}."
     )

@@ -17,6 +17,8 @@ KEYS = {
     "out": "the page to write (by default NAME.html in this folder)",
     "decks": "only these decks, as in decks='Spanish*' or decks=[Spanish,French]",
     "presets": "only these presets",
+    "published": "results of each user of the public srs-benchmark, a file or a folder, to compare "
+    "yours with",
     "data.KEY": "any other argument of data=anki, as in data.rollover_hour=4, or of the table that "
     "is named in place of a collection",
 }
@@ -28,7 +30,8 @@ _HELP = f"""What FSRS is worth on an Anki collection: a page, and the same in a 
 The file is copied and never changed. Options, KEY=VALUE:
 
 """
-_WIDTH = 100
+_WIDTH = 110
+_LABEL = 12
 
 
 def command(words: Sequence[str]) -> int:
@@ -68,14 +71,14 @@ def _report(asked: Words, words: Sequence[str]) -> int:
     path = asked.paths[0]
     place = asked.path("out") or Path(f"{path.stem}.html")
     study = study_of(path, data_options(asked.options))
-    found = sections(study)
+    found = sections(study, asked.path("published"))
     typed = shell([*PROGRAM.split(), *words])
     place.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(place) as partial:
         partial.write_text(page(path.name, facts(study), found, command=typed), encoding="utf-8")
     for line in lines(f"{path.name}: {facts(study)}", found):
         say(line)
-    say(f"\npage  {place}")
+    say(f"{'page':<{_LABEL}}{place}")
     return 0
 
 
@@ -86,11 +89,11 @@ def data_options(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def lines(name: str, found: Sequence[Any]) -> Iterator[str]:
-    """Format the answers for a terminal."""
+    """Format the first sentence of each answer for a terminal."""
     yield from textwrap.wrap(name, _WIDTH)
     for section in found:
-        yield ""
-        yield section.question
+        first, end, _ = section.answer.partition(". ")
         # Numbers stay on the line of their percent signs.
-        answer = section.answer.replace(" %", "\N{NO-BREAK SPACE}%")
-        yield textwrap.fill(answer, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        answer = (first + end.rstrip()).replace(" %", "\N{NO-BREAK SPACE}%")
+        label = f"{section.label:<{_LABEL}}"
+        yield textwrap.fill(answer, _WIDTH, initial_indent=label, subsequent_indent=" " * _LABEL)

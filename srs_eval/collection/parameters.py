@@ -98,8 +98,8 @@ def where_do_i_stand(study: Study) -> Section | None:
         "Where do I stand?",
         _standing(change),
         [
-            "Explained is the part of what is unpredictable for a constant that predictions take "
-            "away: 0 % is always answering your average, 100 % is knowing every answer."
+            "Explained is the part of what your average alone leaves open that predictions settle: "
+            "0 % is always answering your average, 100 % is knowing every answer."
         ],
         [Table(caption, headers, rows)],
     )
@@ -126,7 +126,7 @@ def _advice(study: Study, change: Change) -> str:
     """Return whether new parameters are worth the trouble, in words."""
     yours = "those you have now" if study.current else "the default ones"
     if change.kind == "better":
-        return f"The new ones below: they predict better than {yours}, error {change.size}."
+        return f"The new ones: they predict better than {yours}, error {change.size}."
     if change.kind == "worse":
         why = ", which may have been optimised on these very reviews" if study.current else ""
         return f"Keep {yours}{why}: new ones predict worse, error {change.size}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.history import history
 from srs_eval.collection.lateness import lateness
+from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
@@ -45,18 +47,22 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
     return Study(OneLog(logs.name, logs.location, logs.read(users[0])))
 
 
-def sections(study: Study) -> list[Section]:
-    """Return the sections that can be answered."""
-    found = [
-        truth(study),
-        which_parameters(study),
-        where_do_i_stand(study),
-        history(study),
-        ceiling(study),
-        lateness(study),
-        doubts(study),
-    ]
-    return [section for section in found if section is not None]
+def sections(study: Study, published: Path | None = None) -> list[Section]:
+    """Return the sections that can be answered.
+
+    `published` are results of other users: see `read_published`.
+    """
+    found = {
+        "recall": truth(study),
+        "parameters": which_parameters(study),
+        "yours now": where_do_i_stand(study),
+        "history": history(study),
+        "how good": ceiling(study),
+        "others": others(study, published) if published else None,
+        "late": lateness(study),
+        "doubts": doubts(study),
+    }
+    return [replace(section, label=label) for label, section in found.items() if section]
 
 
 def facts(study: Study) -> str:

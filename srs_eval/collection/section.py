@@ -81,13 +81,16 @@ class Section:
     ----------
     question : str
     answer : str
-        In one sentence or two, which the terminal shows too.
+        In one sentence or two; the terminal shows the first.
     notes : sequence of str
         Sentences that explain it.
     parts : sequence of Picture, Table or Paste
+    label : str
+        The question in a word, for the terminal.
     """
 
     question: str
     answer: str
     notes: Sequence[str] = ()
     parts: Sequence[Picture | Table | Paste] = ()
+    label: str = ""

@@ -14,12 +14,12 @@ from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.features.dash import Dash
 from srs_eval.algorithms.features.logistic import Logistic
+from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.schedulers.anki_sm2 import AnkiSm2
 from srs_eval.api.comparing import compare
 from srs_eval.api.fitting import FittedModels, fit
-from srs_eval.collection.current import DEFAULTS, CurrentParameters, as_fsrs6
 from srs_eval.collection.first_reviews import FirstReviews
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.engine.recurrent import RecurrentModel
@@ -133,38 +133,33 @@ class Study:
         """Parameters of FSRS-6 that Anki uses now for each preset of the log, if it does."""
         if self.settings is None or not self.has_fsrs:
             return {}
-        found = {}
-        for number in self.presets:
-            preset = self.settings.presets.get(number)
-            try:
-                found[number] = as_fsrs6(preset.parameters if preset else ())
-            except ValueError:
-                found[number] = DEFAULTS  # of no known version: named in the section on doubts
-        return found
+        stored = {number: preset.parameters for number, preset in self.settings.presets.items()}
+        # lists of no known version are named in the section on doubts
+        return current_parameters({number: stored.get(number, ()) for number in self.presets})
 
     @cached_property
     def default(self) -> Result:
         """FSRS-6 with the published default parameters."""
-        return self._evaluated("default", Fsrs6(fit="default"))
+        return self.evaluated("default", Fsrs6(fit="default"))
 
     @cached_property
     def now(self) -> Result:
         """FSRS-6 with the parameters that the collection has now, or else the default ones."""
         if not self.current:
             return self.default
-        return self._evaluated("current", CurrentParameters(self.current))
+        return self.evaluated("current", CurrentParameters(self.current))
 
     @cached_property
     def one(self) -> Result:
         """FSRS-6 fitted to all presets together."""
-        return self._evaluated("fitted", Fsrs6())
+        return self.evaluated("fitted", Fsrs6())
 
     @cached_property
     def several(self) -> Result | None:
         """FSRS-6 fitted to each preset, as far as they differ; None if there is only one."""
         if len(self.presets) < 2:
             return None
-        return self._evaluated("fitted_per_preset", PerGroup(Fsrs6()))
+        return self.evaluated("fitted_per_preset", PerGroup(Fsrs6()))
 
     @cached_property
     def separate(self) -> Estimate:
@@ -190,7 +185,7 @@ class Study:
     @cached_property
     def others(self) -> dict[str, Result]:
         """Other algorithms."""
-        return {name: self._evaluated(name, make()) for name, (make, _) in OTHERS.items()}
+        return {name: self.evaluated(name, make()) for name, (make, _) in OTHERS.items()}
 
     @cached_property
     def scored(self) -> Predictions | None:
@@ -220,7 +215,7 @@ class Study:
         if most >= _FIRST:
             counts.append(most)
         return [
-            (count, self._evaluated(f"first_{count}", Fsrs6(), FirstReviews(count)))
+            (count, self.evaluated(f"first_{count}", Fsrs6(), FirstReviews(count)))
             for count in counts
         ]
 
@@ -229,7 +224,7 @@ class Study:
         """The default parameters on the reviews that `curve` is scored on."""
         assert self.task is not None
         protocol = FirstReviews(len(self.task.folds[-1].train))
-        return self._evaluated("default", Fsrs6(fit="default"), protocol)
+        return self.evaluated("default", Fsrs6(fit="default"), protocol)
 
     @property
     def last_fit(self) -> RecurrentModel | None:
@@ -247,9 +242,10 @@ class Study:
         found = models.by_user[self.log.user].model
         return found if isinstance(found, RecurrentModel) else None
 
-    def _evaluated(
+    def evaluated(
         self, name: str, algorithm: Any, protocol: EvaluationProtocol | None = None
     ) -> Result:
+        """Evaluate an algorithm on the collection, by default by the protocol of the report."""
         # Not by the names of options, whose files take longer to read than a small log to evaluate.
         rules = protocol or SrsBenchmark()
         experiment = Experiment(algorithm, self.source, rules, _PANEL, curves_per_user=0)

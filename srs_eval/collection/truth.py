@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from srs_eval.collection.current import DEFAULTS
+from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study

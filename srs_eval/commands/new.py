@@ -1,10 +1,11 @@
-"""`python -m srs_eval.new algo NAME [FOLDER]`: write a package with your own memory model."""
+"""`python -m srs_eval.new KIND NAME [FOLDER]`: write a package with your own code."""
 
 from __future__ import annotations
 
 import keyword
 import re
 import shlex
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -16,31 +17,53 @@ from srs_eval.text.console import say
 from srs_eval.text.local_paths import uri_problem
 
 PROGRAM = "python -m srs_eval.new"
-_KIND = "algo"
 _LONGEST_NAME = 30
 _WORDS_OF_YAML = {"null", "true", "false", "none", "yes", "no", "on", "off", "nan", "inf"}
-_TEMPLATES = Path(__file__).with_name("templates") / _KIND
-# Names that the file of the model imports.
-_IMPORTED = {"ClassVar", "Fitted", "Maths", "ParameterSpace", "State", "Value"}
+_TEMPLATES = Path(__file__).with_name("templates")
+# Names that the files import.
+_IMPORTED = {"ClassVar", "Fitted", "Maths", "ParameterSpace", "State", "Value", "Algorithm"}
+_IMPORTED |= {"FloatArray", "IntArray", "Learned", "Literal", "Metric", "Model", "Predictions"}
+_IMPORTED |= {"Reviews", "User"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a package may have: its noun, the group of its option, its module, and a command."""
+
+    what: str
+    group: str
+    module: str
+    command: str
+
+
+KINDS = {
+    "algo": Kind("memory model", "algo", "model", "-m algo=$name,fsrs6,hlr,avg"),
+    "estimator": Kind("memory model", "algo", "model", "-m algo=$name,fsrs6,hlr,avg"),
+    "metric": Kind("metric", "panel", "metric", "-m algo=fsrs6,avg panel=$name"),
+    "data": Kind("source of review logs", "data", "source", "-m algo=fsrs6,avg data=$name"),
+}
 # Template files end in .txt, so that no tool treats them as code. Keys are templates too.
 _FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
     ".gitignore": "gitignore.txt",
     "$package/__init__.py": "init.py.txt",
-    "$package/model.py": "model.py.txt",
-    "$package/conf/algo/$name.yaml": "option.yaml.txt",
-    "tests/test_$name.py": "test.py.txt",
+    "$package/$module.py": "$kind/$module.py.txt",
+    "$package/conf/$group/$name.yaml": "$kind/option.yaml.txt",
+    "tests/test_$name.py": "$kind/test.py.txt",
 }
-_HELP = f"""Write a package with a memory model, which you then replace by yours.
+_HELP = f"""Write a package with an example, which you then replace by your own code.
 
-  {PROGRAM} algo half_day            into the folder srs-half-day
+  {PROGRAM} algo half_day            a memory model as equations, into the folder srs-half-day
   {PROGRAM} algo half_day FOLDER     into FOLDER, which must be empty or not exist
+  {PROGRAM} estimator half_day       a memory model with a fit of its own, as in scikit-learn
+  {PROGRAM} metric sharpness         a metric
+  {PROGRAM} data diary               a source of review logs
 
 Once it is installed (the command prints how), algo=half_day is an option of python -m srs_eval,
-listed in --help, in completion and in algo=glob(*). The model is a page of plain maths, which
-srs_eval compiles, differentiates and fits; its tests look for mistakes that a leaderboard would
-reward. Existing files are never overwritten.
+listed in --help, in completion and in algo=glob(*). Equations are a page of plain maths, which
+srs_eval compiles, differentiates and fits; the tests of models look for mistakes that a
+leaderboard would reward. Existing files are never overwritten.
 
 Exit status: 0 if the package was written, 1 if it could not be, 2 if the command was not
 understood."""
@@ -60,8 +83,8 @@ def command(words: list[str]) -> int:
 
 def _write_package(words: list[str]) -> int:
     """Write the files and print the next steps."""
-    name, folder = _asked(words)
-    texts = package_files(name)
+    kind, name, folder = _asked(words)
+    texts = package_files(name, kind)
     if folder.is_dir() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
     if folder.exists() and not folder.is_dir():
@@ -70,31 +93,40 @@ def _write_package(words: list[str]) -> int:
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    say(_next(name, folder, list(texts)))
+    say(_next(kind, name, folder, list(texts)))
     return 0
 
 
-def package_files(name: str) -> dict[str, str]:
-    """Return the files of a package with a model of this name: paths and contents.
+def package_files(name: str, kind: str = "algo") -> dict[str, str]:
+    """Return the files of a package with something of this name: paths and contents.
 
     Raises
     ------
     ConfigError
         If the name cannot be that of an option, package and module.
     """
-    _expect_good_name(name)
+    _expect_good_name(name, KINDS[kind].group)
     words = {
         "name": name,
+        "kind": kind,
+        "what": KINDS[kind].what,
+        "group": KINDS[kind].group,
+        "module": KINDS[kind].module,
+        "command": _command(kind, name),
         "package": _package(name),
         "distribution": _distribution(name),
         "class_name": _class_name(name),
     }
     return {
         Template(place).substitute(words): Template(
-            (_TEMPLATES / file).read_text(encoding="utf-8")
+            (_TEMPLATES / Template(file).substitute(words)).read_text(encoding="utf-8")
         ).substitute(words)
         for place, file in _FILES.items()
     }
+
+
+def _command(kind: str, name: str) -> str:
+    return f"python -m srs_eval {Template(KINDS[kind].command).substitute(name=name)}"
 
 
 def _package(name: str) -> str:
@@ -109,21 +141,22 @@ def _class_name(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _asked(words: list[str]) -> tuple[str, Path]:
+def _asked(words: list[str]) -> tuple[str, str, Path]:
     flags = [word for word in words if word.startswith("-")]
     if flags:
         raise ConfigError(f"{flags[0]}: no such flag")
-    if not words or words[0] != _KIND:
+    if not words or words[0] not in KINDS:
         wrong = f"{words[0]}: cannot be written" if words else "what is to be written is missing"
-        raise ConfigError(f"{wrong}; there is {_KIND}, as in {PROGRAM} {_KIND} half_day")
+        raise ConfigError(f"{wrong}; there are {', '.join(KINDS)}, as in {PROGRAM} algo half_day")
     if len(words) not in (2, 3):
-        raise ConfigError(f"write {PROGRAM} {_KIND} NAME, and if you like a FOLDER")
+        raise ConfigError(f"write {PROGRAM} {words[0]} NAME, and if you like a FOLDER")
     if len(words) == 3 and uri_problem(words[2]):
         raise ConfigError(f"{words[2]}: {uri_problem(words[2])}")
-    return words[1], Path(words[2] if len(words) == 3 else _distribution(words[1])).expanduser()
+    folder = words[2] if len(words) == 3 else _distribution(words[1])
+    return words[0], words[1], Path(folder).expanduser()
 
 
-def _expect_good_name(name: str) -> None:
+def _expect_good_name(name: str, group: str) -> None:
     """Raise an error for a name that Python, pip or Hydra would misinterpret."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
         near = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
@@ -135,29 +168,29 @@ def _expect_good_name(name: str) -> None:
     if len(name) > _LONGEST_NAME:
         raise ConfigError(f"{name}: a name has at most {_LONGEST_NAME} letters")
     if keyword.iskeyword(name) or name in _WORDS_OF_YAML or _class_name(name) in _IMPORTED:
-        raise ConfigError(f"{name}: is a word of Python, YAML or srs_eval; how about {name}_model?")
+        raise ConfigError(f"{name}: is a word of Python, YAML or srs_eval; how about my_{name}?")
     if name.startswith("srs_"):
         raise ConfigError(
             f"{name}: srs_ is added to the name; how about {name.removeprefix('srs_')}?"
         )
-    if name in options(_KIND):
-        raise ConfigError(f"{name}: there is already an {_KIND}={name}; how about my_{name}?")
+    if name in options(group):
+        raise ConfigError(f"{name}: there is already an option {group}={name}; try my_{name}")
     if find_spec(_package(name)) is not None:
         raise ConfigError(f"{name}: there is already a package {_package(name)}; take another name")
 
 
-def _next(name: str, folder: Path, places: list[str]) -> str:
+def _next(kind: str, name: str, folder: Path, places: list[str]) -> str:
     commands = [
         f"cd {shlex.quote(str(folder))}",
         'python -m pip install -e ".[test]"',
         "python -m pytest",
-        f"python -m srs_eval -m algo={name},fsrs6,hlr,avg",
+        _command(kind, name),
     ]
     return "\n".join(
         [
             f"{folder} now contains",
             *(f"  {place}" for place in places),
-            f"Write your model into {_package(name)}/model.py. It runs as it is:",
+            f"Write your code into {_package(name)}/{KINDS[kind].module}.py. It runs as it is:",
             *(f"  {line}" for line in commands),
         ]
     )

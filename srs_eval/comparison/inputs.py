@@ -35,7 +35,7 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
     problems = []
     for path in paths:
         try:
-            found = _runs_at(path)
+            found = _runs_at(path, next(iter(runs), None))
         except ConfigError as error:
             problems.append(str(error))
         except (OSError, KeyError, ValueError) as error:
@@ -49,15 +49,16 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
     return [run for run in runs if run.rows], notes
 
 
-def _runs_at(path: Path) -> list[Run]:
+def _runs_at(path: Path, like: Run | None) -> list[Run]:
     if not path.exists():
         raise ConfigError(f"{path}: there is no such file or folder")
     if path.is_dir() and is_run(path):
-        return [load_run(path)]
+        return [load_run(path, like)]
     if path.is_dir():
         below = runs_below(path)
         if below:
-            return [load_run(folder) for folder in below]
+            first = load_run(below[0], like)
+            return [first, *(load_run(folder, first) for folder in below[1:])]
         if any(is_published(file) for file in path.iterdir()):
             return read_published(path)
         raise ConfigError(

@@ -12,7 +12,7 @@ from srs_eval.comparison.standing import Rules, Standing, against, behind
 from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import FloatArray, IntArray
 from srs_eval.stats.estimate import Estimate, mean_of_users
-from srs_eval.stats.paired import Weighting, effective_users, paired_mean, user_weights
+from srs_eval.stats.paired import Weighting, effective_users, user_weights
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
@@ -92,13 +92,19 @@ def leaderboards(
     whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
     # Differences are taken column by column.
     values, counts = np.asfortranarray(scores[whole]), reviews[whole]
+    largest = np.abs(values).max(axis=0, initial=0.0).tolist()
     found = []
     for weighting in weightings:
         weights = user_weights(counts, weighting)
         means = [mean_of_users(column, weights) for column in values.T]
         intervals = [clipped(mean.interval(), rules.bounds) for mean in means]
         pairs = [
-            [paired_mean(values[:, a], values[:, b], weights) for b in range(a)]
+            [
+                mean_of_users(
+                    values[:, a] - values[:, b], weights, size=max(largest[a], largest[b])
+                )
+                for b in range(a)
+            ]
             for a in range(len(means))
         ]
         found.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -79,8 +80,8 @@ def pair(
     """
     every = (*runs, *yardsticks)
     if users is None:
-        known = ((*run.rows, *run.incomplete) for run in (runs or every))
-        users = list(dict.fromkeys(user for some in known for user in some))
+        known = (chain(run.rows, run.incomplete) for run in (runs or every))
+        users = list(dict.fromkeys(chain.from_iterable(known)))
     match = Matching(every, tuple(runs), tuple(users))
     if match.different and not intersect:
         raise ConfigError(match.refusal())

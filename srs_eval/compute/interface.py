@@ -16,7 +16,12 @@ OnCrash = Callable[[Any, str], Result]
 
 
 class Work(Protocol[Result_co]):
-    """A picklable function of one item, which calls `tick` as it proceeds."""
+    """A picklable function of one item, which calls `tick` as it proceeds.
+
+    An attribute `patience`, where there is one, is after how many seconds without a tick a worker
+    process is ended as stuck; None for never. An attribute `is_spoiled` is true where the process
+    should do no more work.
+    """
 
     def __call__(self, item: Any, /, tick: Tick = ...) -> Result_co:
         """Do the work for one item."""

@@ -25,6 +25,7 @@ Result = TypeVar("Result")
 
 _GO_ON = "go on"
 _SECONDS_BETWEEN_TICKS = 0.1
+_SECONDS_BETWEEN_LOOKS = 1.0
 # Loaded before workers are forked, each a copy of a process that has run no algorithm. They are
 # loaded because imports take seconds; modules of others are not, whatever they do when loaded.
 _OURS = tuple(
@@ -32,6 +33,7 @@ _OURS = tuple(
     for part in ("commands", "evaluation", "data", "protocol", "metrics", "engine", "algorithms")
 )
 _DIED = "its worker process died (killed, or out of memory)"
+_STUCK = "its worker process was ended: compiled code ran on beyond the time limit of fits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class Processes:
     """Evaluate users in worker processes, one chunk of users at a time in each.
 
     A worker that dies takes no other chunk with it. Its chunk is tried again at the end, with
-    no other worker beside it, and reported if that one dies too.
+    no other worker beside it, and reported if that one dies too. A worker without progress for
+    longer than the work allows is ended, and its chunk reported.
 
     Parameters
     ----------
@@ -62,11 +65,14 @@ class Processes:
     ) -> Iterator[Result]:
         """Yield the result of each item as it is done."""
         died: list[Any] = []
-        yield from _share(work, items, self.workers or _available_cores(), died, tick)
+        stuck: list[Any] = []
+        yield from _share(work, items, self.workers or _available_cores(), died, stuck, tick)
         died_again: list[Any] = []
-        yield from _share(work, died, 1, died_again, tick)
+        yield from _share(work, died, 1, died_again, stuck, tick)
         for item in died_again:
             yield on_crash(item, _DIED)
+        for item in stuck:
+            yield on_crash(item, _STUCK)
 
 
 def _available_cores() -> int:
@@ -75,9 +81,14 @@ def _available_cores() -> int:
 
 
 def _share(
-    work: Work[Result], items: Sequence[Any], workers: int, died: list[Any], tick: Tick
+    work: Work[Result],
+    items: Sequence[Any],
+    workers: int,
+    died: list[Any],
+    stuck: list[Any],
+    tick: Tick,
 ) -> Iterator[Result]:
-    """Yield results as they come; items whose worker died are added to `died`.
+    """Yield results as they come; items whose worker died or was ended are added to lists.
 
     Each worker has a pipe of its own. One that is shared, as in the executors of the standard
     library, stays blocked for ever if a worker dies while it sends.
@@ -85,6 +96,8 @@ def _share(
     todo = iter(items)
     started: list[BaseProcess] = []
     busy: dict[Connection, tuple[BaseProcess, Any]] = {}
+    heard: dict[Connection, float] = {}
+    patience: float | None = getattr(work, "patience", None)
     try:
         while True:
             for item in islice(todo, workers - len(busy)):
@@ -94,11 +107,18 @@ def _share(
                 busy[connection] = process, item
             if not busy:
                 return
-            ready = set(wait(list(busy)))
+            ready = set(wait(list(busy), patience and _SECONDS_BETWEEN_LOOKS))
+            now = time.monotonic()
+            heard = {each: now if each in ready else heard.get(each, now) for each in busy}
+            for each in [each for each in busy if patience and now - heard[each] > patience]:
+                process, item = busy.pop(each)
+                process.kill()
+                each.close()
+                stuck.append(item)
             for connection in [each for each in busy if each in ready]:
                 process, item = busy[connection]
                 try:
-                    is_result, ticks, answered = connection.recv()
+                    is_result, ticks, answered, is_last = connection.recv()
                 except (EOFError, OSError):
                     died.append(item)
                     del busy[connection]
@@ -112,7 +132,7 @@ def _share(
                         _hand_over(connection, _GO_ON)
                     continue
                 del busy[connection]
-                following = next(todo, None)
+                following = None if is_last else next(todo, None)
                 if following is None:
                     connection.close()  # ends the worker
                 else:
@@ -186,7 +206,8 @@ def _serve(connection: Connection) -> None:
         while True:
             item = connection.recv()
             answered = answer(work, item, ticks)
-            connection.send((True, ticks.taken(), answered))
+            is_last = getattr(work, "is_spoiled", False)
+            connection.send((True, ticks.taken(), answered, is_last))
 
 
 class _Ticks:
@@ -203,7 +224,7 @@ class _Ticks:
         now = time.monotonic()
         if step or now - self._sent > _SECONDS_BETWEEN_TICKS:
             self._sent = now
-            self._connection.send((False, self.taken(), step))
+            self._connection.send((False, self.taken(), step, False))
         if step:
             self._connection.recv()
 

@@ -8,7 +8,9 @@ import os
 import platform
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +30,7 @@ _DIED = "its worker process died on every try (killed, out of memory, or its mac
 class Ray:
     """Evaluate chunks of users as tasks of a Ray cluster, which machines may join and leave.
 
-    All machines need the same code and the folder of the run at the same place.
+    All machines need the same code, and the parts of the run at the same path or address.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ class Ray:
     chunk : int, optional
         Users of a chunk; by default a thousandth of all, at most 50.
     retries : int
-        How often a chunk is evaluated again whose process or machine was lost.
+        How often a chunk is evaluated again whose process or machine was lost, or has a full disk.
     cpus, gpus : float
         What a chunk occupies of a machine.
     """
@@ -63,12 +65,14 @@ class Ray:
         ------
         SrsEvalError
             If the cluster cannot be reached, or a machine has other code.
+        OSError
+            If a machine cannot write on any try, with its name.
         """
         del tick
         if not items:
             return
         ray = self._connected()
-        _check_machines(ray)
+        code = _check_machines(ray)
         from ray.exceptions import RayError, RayTaskError
 
         sent = ray.put(work)
@@ -77,6 +81,7 @@ class Ray:
             num_cpus=self.cpus,
             num_gpus=self.gpus,
             max_retries=self.retries,
+            retry_exceptions=[OSError],
             runtime_env={"env_vars": {VARIABLE: level}} if level else None,
         )
         todo = deque(items)
@@ -86,7 +91,7 @@ class Ray:
                 cores = int(ray.cluster_resources().get("CPU", 1))  # machines come and go
                 while todo and len(under_way) < max(2, _AHEAD * cores):
                     item = todo.popleft()
-                    under_way[task.remote(sent, item, str(Path.cwd()))] = item
+                    under_way[task.remote(sent, item, str(Path.cwd()), code)] = item
                 ready, _ = ray.wait(list(under_way), num_returns=1, timeout=1)
                 for reference in ready:
                     item = under_way.pop(reference)
@@ -120,14 +125,25 @@ class Ray:
         return ray
 
 
-def _evaluate(work: Any, item: Any, folder: str) -> Any:
-    """Do the work for one item on whichever machine this is."""
-    os.chdir(folder)  # paths are relative to it
-    return work(item, lambda *_: None)
+def _evaluate(work: Any, item: Any, folder: str, code: str) -> Any:
+    """Do the work for one item on whichever machine this is, be it one that has just joined."""
+    _check_code(_code(), code, platform.node())
+    with suppress(FileNotFoundError):
+        os.chdir(folder)  # paths are relative to it
+    try:
+        return work(item, lambda *_: None)
+    except OSError as error:
+        reason = f"{error.strerror or error}, on the machine {platform.node()}"
+        raise OSError(error.errno, reason, error.filename) from error
 
 
-def _check_machines(ray: Any) -> None:
-    """Refuse machines with other code, and report several kinds of processor."""
+def _check_code(found: str, expected: str, machine: str) -> None:
+    if found != expected:
+        raise SrsEvalError(f"compute=ray: {machine} has other code; install the same there")
+
+
+def _check_machines(ray: Any) -> str:
+    """Refuse machines with other code, report several kinds of processor, and return the code."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
@@ -143,19 +159,24 @@ def _check_machines(ray: Any) -> None:
     )
     here, _ = _machine()
     for node, (code, _) in zip(nodes, told, strict=True):
-        if code != here:
-            raise SrsEvalError(f"compute=ray: {node['NodeManagerAddress']} has other code")
+        _check_code(code, here, node["NodeManagerAddress"])
     processors = sorted({processor for _, processor in told})
     if len(processors) > 1 and not common_level():
         complain(f"several kinds of processor, which may differ in the last bit: {processors}")
+    return here
 
 
 def _machine() -> tuple[str, str]:
     """Return the digest of the code of srs_eval on a machine, and its processor."""
+    return _code(), _processor()
+
+
+@cache
+def _code() -> str:
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(file.read_bytes())
-    return digest.hexdigest(), _processor()
+    return digest.hexdigest()
 
 
 def _processor() -> str:

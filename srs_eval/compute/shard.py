@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from srs_eval.errors import ConfigError
+from srs_eval.place import Place
 
 Item = TypeVar("Item")
 
@@ -15,6 +16,9 @@ Item = TypeVar("Item")
 ALL = "all"
 # Folder of the folders of shards, in that of their run.
 SHARDS = "shards"
+# Folder and files in which Hydra records the command of a shard.
+COMMAND = ".hydra"
+COMMAND_FILES = ("hydra.yaml", "overrides.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,10 @@ class Shard:
     def take(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return the share of the shard: every `of`-th item."""
         return items[self.number - 1 :: self.of]
+
+
+def recorded_shards(place: Place) -> list[Place]:
+    """Return the folders with the commands of the shards of a run, or of parts at an address."""
+    found = (place / SHARDS).files(recursive=True, hidden=True)
+    commands = {entry.place.parent for entry in found if entry.place.name == COMMAND_FILES[-1]}
+    return sorted(commands, key=str)

@@ -15,6 +15,8 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
 from srs_eval.tracking.tracker import Tracker
 
+# In place of a list: the parameters that the Anki collection has now.
+CURRENT = "current"
 # Protocol of each group.
 KINDS: Mapping[str, type] = {
     "algo": Algorithm,
@@ -44,16 +46,43 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
 
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     """Build the object of each group."""
-    built, problems = {}, []
+    built: dict[str, Any] = {}
+    problems, for_data = [], False
     for group in KINDS:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
+        is_current = group == "algo" and content.get("parameters") == CURRENT
+        if is_current:  # nothing is fitted, and the collection has them
+            content |= {"parameters": None, "fit": "default"}
         try:
             built[group] = build_option(group, choices[group], content)
         except ConfigError as error:
             problems.append(str(error))
+        for_data = for_data or is_current
     if problems:
         raise ConfigError(*problems)
+    if for_data:
+        built["algo"] = _of_collection(built["algo"], built["data"])
     return built
+
+
+def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:
+    """Return FSRS-6 with the parameters that a collection has now for each preset."""
+    # Imported here, because --help need not wait for them.
+    from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
+    from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+    from srs_eval.data.anki import AnkiCollection
+    from srs_eval.data.anki.presets import read_fsrs_settings
+
+    if not isinstance(algorithm, Fsrs6) or not isinstance(source, AnkiCollection):
+        raise ConfigError(f"algo.parameters={CURRENT} needs algo=fsrs6 and data=anki")
+    settings = read_fsrs_settings(source.location)
+    if not settings.enabled:
+        raise ConfigError(
+            f"algo.parameters={CURRENT}: FSRS is off in {source.location}; algo.fit=default has "
+            "the default parameters"
+        )
+    stored = {number: preset.parameters for number, preset in settings.presets.items()}
+    return CurrentParameters(current_parameters(stored))
 
 
 def build_option(group: str, name: str, content: Mapping[str, Any]) -> Any:

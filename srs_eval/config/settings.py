@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,13 +27,18 @@ _LONG_WORD = 500
 GROUPS = (*BUILT_GROUPS, *OVERLAYS)
 TEXTS = (
     "data.path",
+    "data.query",
+    "data.url",
     "name",
     "notes",
     "baseline",
+    "parts",
     "tracking.uri",
     "tracking.artifacts",
     "tracking.experiment",
 )
+# Caught before Hydra saves the words of the command.
+_WITH_PASSWORD = re.compile(r"\+*data\.url=[\"']?[^:/]+://[^@/]*:[^@/]+@")
 _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
 
 
@@ -49,10 +55,13 @@ class Settings:
     name: str | None = None
     seed: int = 2026
     curves_per_user: int = 200
+    parts: str | None = None
     parts_above: int = 1000
     figures: bool = True
     report: bool = False
     resume: bool = False
+    fail_fast: bool = True
+    fit_timeout: float | None = None
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
@@ -76,6 +85,8 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
     """Return all errors in a command line, with suggestions."""
     if any(word.lstrip("+").startswith("hydra.searchpath") for word in overrides):
         return []  # there may be options that only Hydra finds
+    if any(_WITH_PASSWORD.match(word) for word in overrides):
+        return ["data.url has a password, which would be saved: give data.url=env:NAME instead"]
     parsed = {word: _parsed(word) for word in overrides}
     readable = {word: found for word, found in parsed.items() if isinstance(found, Override)}
     chosen = _chosen(readable.values())
@@ -99,7 +110,8 @@ def literally(word: str, *, is_sweep: bool) -> str:
         return word
     path, override = Path(value).expanduser(), _parsed(word)
     if isinstance(override, Override):
-        is_text = override.is_sweep_override() and (not is_sweep or path.exists())
+        is_one = not is_sweep or key == "data.query" or path.exists()
+        is_text = override.is_sweep_override() and is_one
     else:
         is_text = not value.startswith(("'", '"'))
     text = str(path) if value.startswith("~") else value
@@ -162,6 +174,10 @@ def _problems(
         return []
     if top not in known:
         return [f"{word}: there is no {top!r}{suggestion(top, known)}"]
+    if top == "study" and chosen.get("experiment", ["null"]) == ["null"]:
+        return [
+            f"{word}: options of a study need experiment=NAME{there_are(options('experiment', folders))}"
+        ]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
     if override.is_add():

@@ -55,6 +55,8 @@ class ReviewFrame:
         Name of the table in results and errors, and of the user if there is no column of users.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
+    first : int, optional
+        How many of these users at most, in their order.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class ReviewFrame:
     reading: Reading = field(default_factory=Reading)
     name: str = "frame"
     sample: int | None = None
+    first: int | None = None
     _choice: Choice = field(init=False, repr=False)
     _tables: UserTables = field(init=False, repr=False)
 
@@ -103,7 +106,7 @@ class ReviewFrame:
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
         object.__setattr__(self, "table", None)
-        object.__setattr__(self, "_choice", Choice(self.selection, self.sample))
+        object.__setattr__(self, "_choice", Choice(self.selection, self.sample, self.first))
         object.__setattr__(self, "_tables", found)
 
     @property

@@ -45,7 +45,9 @@ class PartitionedLogs:
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
-    time_unit, time_zone, day_start_hour, duplicates
+    first : int, optional
+        How many of these users at most, in their order.
+    time_unit, time_zone, day_start_hour, duplicates, ratings
         As in `srs_eval.data.table.ReviewTable`; as they were for ``prepare`` if None.
 
     Raises
@@ -64,21 +66,24 @@ class PartitionedLogs:
         users: Selection = None,
         *,
         sample: int | None = None,
+        first: int | None = None,
         time_unit: TimeUnit | None = None,
         time_zone: str | None = None,
         day_start_hour: float | None = None,
         duplicates: Duplicates | None = None,
+        ratings: Mapping[Any, int] | None = None,
     ) -> None:
         given: dict[str, Any] = {
             "time_unit": time_unit,
             "time_zone": time_zone,
             "day_start_hour": day_start_hour,
             "duplicates": duplicates,
+            "ratings": ratings,
         }
         changed = {name: value for name, value in given.items() if value is not None}
         replace(Reading(), **changed)  # which checks them
         object.__setattr__(self, "path", Place.of(path).address)
-        object.__setattr__(self, "choice", Choice(users, sample))
+        object.__setattr__(self, "choice", Choice(users, sample, first))
         object.__setattr__(self, "changed", changed)
 
     @property

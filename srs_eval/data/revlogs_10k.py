@@ -62,6 +62,8 @@ class RevlogsFolder:
         Whom to read, such as ``[8, 36]`` or ``"1-100,250"``; everyone if None.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
+    first : int, optional
+        How many of these users at most, in their order.
     download : bool
         Whether to fetch the files of `users` that are not in the folder yet. The data set is
         open on request.
@@ -89,6 +91,7 @@ class RevlogsFolder:
         users: Selection = None,
         *,
         sample: int | None = None,
+        first: int | None = None,
         download: bool = False,
         repo_id: str = REPO_ID,
     ) -> None:
@@ -103,7 +106,7 @@ class RevlogsFolder:
                 f"data.path={path}: data.download=true needs a folder, not an address"
             )
         object.__setattr__(self, "path", place.address)
-        object.__setattr__(self, "choice", Choice(users, sample))
+        object.__setattr__(self, "choice", Choice(users, sample, first))
         object.__setattr__(self, "download", download)
         object.__setattr__(self, "repo_id", repo_id)
 
@@ -222,9 +225,8 @@ def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) 
     present = list(table.columns)
     named = _NEEDED | {noun: name for noun, name in _OPTIONAL.items() if name in present}
     check_columns(source, present, [(name, f"the {noun}") for noun, name in named.items()])
-    columns: dict[str, Any] = {
-        noun: table[name].reset_index(drop=True) for noun, name in named.items()
-    }
+    table = table.reset_index(drop=True)
+    columns: dict[str, Any] = {noun: table[name] for noun, name in named.items()}
 
     def row_name(row: int) -> str:
         return f"row {file_rows[row] + 1}"
@@ -238,9 +240,9 @@ def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) 
     columns["card"] = identities(names.values)
     # The other columns are checked with all rows in place; there, any rating will do, and
     # the states of rows that are no answers are none of ours.
-    columns["rating"] = columns["rating"].mask(unknown, 1)
-    if "state" in columns:
-        columns["state"] = columns["state"].mask(unknown, 0)
+    for noun, any_known in (("rating", 1), ("state", 0)):
+        if unknown.any() and noun in columns:
+            columns[noun] = columns[noun].mask(unknown, any_known)
     note = nearly_alike("cards", names.values)
     everything = reviews_from_columns(
         user=user,

@@ -104,6 +104,11 @@ class KnownUsers:
             hint = f"It has {len(users)} user{'s' * (len(users) != 1)}: {listed(users)}."
             if near and isinstance(missing[0], str):
                 hint += f" Did you mean {near[0]}?"
+            if len(missing) == 1 and isinstance(missing[0], int):
+                hint += (
+                    f" data.users takes names; data.first={missing[0]} takes so many users, and "
+                    f"data.sample={missing[0]} a random sample."
+                )
             there_is = "there is no user" if len(missing) == 1 else "there are no users"
             raise ReviewLogError(self.source, [f"{there_is} {listed(missing)}"], hint)
         return tuple(named[str(user)] for user in wanted)
@@ -141,30 +146,42 @@ class Choice:
     sample : int, optional
         How many of these users at most. Those are taken whose names have the smallest digests:
         the same ones each time, and for the most part still the same ones when users are added.
+    first : int, optional
+        How many of these users at most, in the order of the source.
     """
 
     wanted: tuple[User, ...] | None
     sample: int | None
+    first: int | None
 
-    def __init__(self, users: Selection = None, sample: int | None = None) -> None:
-        if sample is not None and (isinstance(sample, bool) or sample < 1):
-            raise ConfigError(f"data.sample={sample}: expected a whole number above 0, or null")
+    def __init__(
+        self, users: Selection = None, sample: int | None = None, first: int | None = None
+    ) -> None:
+        for name, count in {"sample": sample, "first": first}.items():
+            if count is not None and (isinstance(count, bool) or count < 1):
+                raise ConfigError(f"data.{name}={count}: expected a whole number above 0, or null")
+        if sample is not None and first is not None:
+            raise ConfigError(f"data.sample={sample} and data.first={first}: give one of them")
+        object.__setattr__(self, "first", first)
         object.__setattr__(self, "wanted", wanted_users(users))
         object.__setattr__(self, "sample", sample)
 
     def among(self, known: KnownUsers) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
         users = known.users if self.wanted is None else known.select(self.wanted)
+        users = users[: self.first]
         if self.sample is None or self.sample >= len(users):
             return users
         chosen = set(heapq.nsmallest(self.sample, users, key=name_digest))
         return tuple(user for user in users if user in chosen)
 
     def remarks(self, known: KnownUsers) -> tuple[str, ...]:
-        """Return a remark on the sample, if there is one."""
+        """Return a remark on the sample or the first users, if not all are taken."""
+        users = len(known.users if self.wanted is None else self.wanted)
+        if self.first is not None:
+            return (f"the first {min(users, self.first):,} of {users:,} users",)
         if self.sample is None:
             return ()
-        users = len(known.users if self.wanted is None else self.wanted)
         sampled = min(users, self.sample)
         return (f"a sample of {sampled:,} of {users:,} users, chosen by a digest of their names",)
 

@@ -9,15 +9,23 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from srs_eval.data.by_user import FilePerUser, UserRows, tables_by_user
-from srs_eval.data.files import TABLE_SUFFIXES, enough_memory, existing, parquet_file
+from srs_eval.data.files import (
+    TABLE_SUFFIXES,
+    check_columns,
+    column_names,
+    enough_memory,
+    existing,
+    parquet_file,
+)
 from srs_eval.data.segments import Segments, find_segments
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.table_options import Columns, Duplicates, Reading
-from srs_eval.data.table_rows import read_user
+from srs_eval.data.table_rows import HINT, columns_needed, read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
@@ -43,6 +51,8 @@ class ReviewTable:
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
     sample : int, optional
         How many of these users at most, chosen by a digest of their names.
+    first : int, optional
+        How many of these users at most, in their order.
     time_unit : {"auto", "iso", "s", "ms"}
         What times are: ISO-8601 text, or seconds or milliseconds since 1970.
     time_zone : str
@@ -51,6 +61,9 @@ class ReviewTable:
         Hour at which a new day begins for the person, from 0 to below 24.
     duplicates : {"error", "drop"}
         What to do about rows with the card and the time of an earlier row.
+    ratings : mapping, optional
+        Rating of each value of the column of ratings, such as ``{"fail": 1, "pass": 3}``; by
+        default 1 to 4, and words such as those or again, hard, good and easy.
 
     Raises
     ------
@@ -70,17 +83,19 @@ class ReviewTable:
         users: Selection = None,
         *,
         sample: int | None = None,
+        first: int | None = None,
         time_unit: TimeUnit = "auto",
         time_zone: str = "UTC",
         day_start_hour: float = 4,
         duplicates: Duplicates = "error",
+        ratings: Mapping[Any, int] | None = None,
     ) -> None:
         if not isinstance(columns, Columns):
             columns = Columns.named(columns or {})
         object.__setattr__(self, "path", Place.of(path).address)
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "choice", Choice(users, sample))
-        reading = Reading(time_unit, time_zone, day_start_hour, duplicates)
+        object.__setattr__(self, "choice", Choice(users, sample, first))
+        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings)
         object.__setattr__(self, "reading", reading)
 
     @property
@@ -100,7 +115,8 @@ class ReviewTable:
         Raises
         ------
         ReviewLogError
-            If the path does not exist, holds no tables, or not the users asked for.
+            If the path does not exist, holds no tables, not the columns of the options, or not
+            the users asked for.
         PlaceError
             If an object store cannot be used.
         """
@@ -135,6 +151,7 @@ class ReviewTable:
 @lru_cache(maxsize=1)
 def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
+        _check_columns([place], columns)
         logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
         return logs or tables_by_user(place, user_column=columns.user, card_column=columns.card)
     found = table_files(place)
@@ -146,7 +163,26 @@ def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
         )
         raise ReviewLogError(str(place), [violation], hint)
     files = _by_stem(str(place), [entry.place for entry in found])
+    _check_columns(list(files.values()), columns)
     return FilePerUser(str(place), files, columns.card)
+
+
+def _check_columns(files: Sequence[Place], columns: Columns) -> None:
+    """Raise the error of the first file if no file has the columns; others fail when read."""
+    wanted = columns_needed(columns)
+    wanted += [(columns.user, "data.columns.user")] if columns.user else []
+    errors = []
+    for file in files:
+        if file.suffix not in TABLE_SUFFIXES:
+            return  # an error when it is read
+        try:
+            check_columns(str(file), column_names(file), wanted, hint=HINT)
+        except ReviewLogError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
 
 
 def _stamp(place: Place) -> object:

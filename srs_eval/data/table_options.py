@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Literal, get_args
 from zoneinfo import available_timezones
@@ -24,9 +24,9 @@ class Columns:
     card : str
         Card of each review: numbers or text.
     rating : str, optional
-        1 Again, 2 Hard, 3 Good, 4 Easy.
+        1 Again, 2 Hard, 3 Good, 4 Easy, or words for them.
     recalled : str, optional
-        True and false, or 1 and 0: read instead of `rating`, as Good and Again.
+        True and false, or 1 and 0, or words for them: read instead of `rating`, as Good and Again.
     time : str, optional
         When each review was.
     day : str, optional
@@ -109,6 +109,7 @@ class Reading:
     time_zone: str = "UTC"
     day_start_hour: float = 4
     duplicates: Duplicates = "error"
+    ratings: Mapping[Any, int] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         """Check every option."""
@@ -119,6 +120,9 @@ class Reading:
             wrong.append(f"data.duplicates={self.duplicates}; expected error or drop")
         if not 0 <= self.day_start_hour < 24:
             wrong.append(f"data.day_start_hour={self.day_start_hour}; expected 0 to below 24")
+        for word, rating in (self.ratings or {}).items():
+            if rating not in (1, 2, 3, 4) or isinstance(rating, bool):
+                wrong.append(f"data.ratings={{{word}: {rating}}}; expected 1 (Again) to 4 (Easy)")
         zones = _zones()
         if self.time_zone not in zones:
             near = difflib.get_close_matches(self.time_zone, sorted(zones), n=1)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.by_user import Rows, UserRows
-from srs_eval.data.columns import texts, violations, without_categories
+from srs_eval.data.columns import violations, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
 from srs_eval.data.names import (
@@ -20,6 +20,7 @@ from srs_eval.data.names import (
     nearly_alike,
     read_names,
 )
+from srs_eval.data.ratings import read_ratings
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
@@ -27,10 +28,8 @@ from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
 HINT = "Name them as data.columns.…=COLUMN."
-_RATING_OF_RECALLED = {"true": 3, "false": 1, "1": 3, "0": 1, "1.0": 3, "0.0": 1}
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
-_AGAIN = 1
 _NOT_KNOWN = -1
 
 
@@ -101,9 +100,8 @@ def _read_rows(user: User, source: str, rows: Rows, columns: Columns, reading: R
     check_columns(source, list(rows.table.columns), columns_needed(columns), hint=HINT)
     part = {noun: without_categories(rows.table[name]) for noun, name in names.items()}
     log = _Log(names, part, rows.numbers)
-    if "recalled" in part:
-        _rate(log)
     _identify_cards(log)
+    _rate(log, reading)
     if "time" in part:
         _put_in_time_order(log, reading)
     cards = log.columns["card"]
@@ -135,14 +133,15 @@ def _titles(numbers: pd.Series, names: pd.Series) -> Mapping[int, str]:
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
 
-def _rate(log: _Log) -> None:
-    """Make ratings of a column that says whether a review was recalled."""
-    recalled = texts(log.columns["recalled"]).str.lower()
-    rating = recalled.map(_RATING_OF_RECALLED)
-    bad = rating.isna().to_numpy(bool)
-    log.refuse("recalled", bad, "true or false, or 1 or 0")
-    del log.columns["recalled"]
-    log.columns["rating"] = rating.fillna(_AGAIN).astype(np.int64)
+def _rate(log: _Log, reading: Reading) -> None:
+    """Read the ratings, or make them of a column that says whether a review was recalled."""
+    noun = "recalled" if "recalled" in log.columns else "rating"
+    column = log.columns[noun]
+    ratings = read_ratings(column, reading.ratings, outcomes=noun == "recalled")
+    log.refuse(noun, ratings.bad, ratings.expected)
+    log.hints += [ratings.hint] if ratings.hint else []
+    del log.columns[noun]
+    log.columns["rating"] = ratings.values
 
 
 def _identify_cards(log: _Log) -> None:

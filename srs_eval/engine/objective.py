@@ -84,19 +84,20 @@ class Objective:
 
     def gradient(self, w: NDArray[np.float64]) -> Gradient:
         loss, gradient = self.model.gradient(w, self.packed, public=self.public)
-        return Gradient(loss + self.penalty(w), gradient + 2 * self._pull(w))
+        penalty, slope = self.penalty(w)
+        return Gradient(loss + penalty, gradient + slope)
 
     def fisher(self, w: NDArray[np.float64]) -> Fisher:
         loss, gradient, information = self.model.fisher(w, self.packed)
+        penalty, slope = self.penalty(w)
         information = information + 2 * self.penalty_matrix
-        return Fisher(loss + self.penalty(w), gradient + 2 * self._pull(w), information)
+        return Fisher(loss + penalty, gradient + slope, information)
 
-    def penalty(self, w: NDArray[np.float64]) -> float:
-        """Return what the distance from the centre costs."""
-        return float(np.sum((w - self.centre) * self._pull(w)))
-
-    def _pull(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.penalty_matrix @ (w - self.centre)
+    def penalty(self, w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return what the distance from the centre costs, and its gradient."""
+        distance = w - self.centre
+        pull = self.penalty_matrix @ distance
+        return float(np.sum(distance * pull)), 2 * pull
 
 
 def penalty_matrix(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:

@@ -31,6 +31,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
+from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, FitTimeoutError, timed_out_fits
 from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.nouns import (
     REVIEW_COLUMNS,
@@ -150,6 +151,8 @@ class EvaluateUser:
         Callback(step, predictions) after each step of a fit that can be made in steps, without
         forgetting curves; the time that it takes counts as the fit's. It ends the evaluation by
         raising `Pruned`, and changes nothing else in the result.
+    limits : FitLimits
+        How long a fit may take, and what is reported meanwhile.
     """
 
     source: Source
@@ -158,6 +161,7 @@ class EvaluateUser:
     seed: int
     curves: int
     watch: Watch | None = None
+    limits: FitLimits = NO_LIMITS
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""
@@ -177,7 +181,11 @@ class EvaluateUser:
         # One thread per user: the same sums in the same order wherever the user is evaluated.
         with _thread_pools(len(sys.modules)).limit(limits=1):
             for fold in task.folds:
-                fit, predictions, model = self._fold(task, fold, cuts, previous)
+                try:
+                    fit, predictions, model = self._fold(task, fold, cuts, previous)
+                except FitTimeoutError:
+                    fits += timed_out_fits(task, fold, self.limits)
+                    break
                 # A fallback was not learned, so the next fit does not start from it.
                 previous = model if fit.status == "ok" else None
                 fits.append(fit)
@@ -217,11 +225,12 @@ class EvaluateUser:
         fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
         began = time.process_time()
         try:
-            model = self._model(task, fold, cuts, previous)
-            fit = replace(fit, seconds=time.process_time() - began)
-            predictions = self._predict(model, task, fold, cuts)
-            curves = self._curves(model, cuts.after(fold.test), task, fold)
-            fit = _with_what_was_learned(fit, model)
+            with self.limits.applied(user, fold.number):
+                model = self._model(task, fold, cuts, previous)
+                fit = replace(fit, seconds=time.process_time() - began)
+                predictions = self._predict(model, task, fold, cuts)
+                curves = self._curves(model, cuts.after(fold.test), task, fold)
+                fit = _with_what_was_learned(fit, model)
         except Pruned:
             raise
         except FitSkipped as skipped:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.limits import paused
 from srs_eval.metrics.intervals import bounds_of, single_user_intervals
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
-from srs_eval.nouns import Fit, IntArray, Predictions, User
+from srs_eval.nouns import Fit, FloatArray, IntArray, Predictions, User
 from srs_eval.nouns.predictions import rows_fingerprint
 from srs_eval.stats.resample import GROUPS
 
@@ -77,7 +78,7 @@ class EvaluateAndScore:
 
     def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
         """Evaluate one user, calling `tick` after each fold."""
-        evaluate = replace(self.evaluate, watch=tick) if self.watched else self.evaluate
+        evaluate = replace(self.evaluate, watch=paused()(tick)) if self.watched else self.evaluate
         return score_user(evaluate(user, tick), self.panel)
 
 
@@ -179,11 +180,27 @@ def summarise_users(
         Returns the sums of the same users, added up in the same order. Several users are pooled
         by these sums instead of predictions, but for metrics that need all rows.
     """
-    together = _together(scores, panel, of_users, sums)
+    complete = np.array([rows != "" for rows in scores.rows], bool)
+    values, reviews = scores.values, scores.reviews
+    together = _Together(dict.fromkeys(panel.names, math.nan))
+    if complete.any():
+        if not complete.all():
+            values, reviews = values[complete], reviews[complete]
+        is_alone = len(complete) == 1
+        together = _together(values, reviews, panel, of_users, sums, is_alone=is_alone)
     over = "users" if together.of_single_user is None else "cards and days"
     if together.are_grouped:
         over = f"users (of pooled scores: {GROUPS:,} groups of users)"
-    return OverUsers(scores, _summary(scores, together, panel), over, together.thresholds)
+    metrics = summarise(
+        scores.names,
+        values,
+        reviews,
+        together.scores,
+        pooled_intervals=together.intervals,
+        single_user=together.of_single_user,
+        bounds={metric.name: bounds_of(metric) for metric in panel},
+    )
+    return OverUsers(scores, metrics, over, together.thresholds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,39 +214,26 @@ class _Together:
     thresholds: tuple[Mapping[str, float], ...] = ()
 
 
-def _summary(scores: Scores, together: _Together, panel: Panel) -> Mapping[str, MetricSummary]:
-    """Summarise over the users without a missing fold, if there are any."""
-    complete = np.array([rows != "" for rows in scores.rows], bool)
-    kept = complete if complete.any() else ~complete
-    return summarise(
-        scores.names,
-        scores.values[kept],
-        scores.reviews[kept],
-        together.scores,
-        pooled_intervals=together.intervals,
-        single_user=together.of_single_user,
-        bounds={metric.name: bounds_of(metric) for metric in panel},
-    )
-
-
 def _together(
-    scores: Scores, panel: Panel, of_users: OfUsers, sums: Callable[[], PooledSums] | None
+    values: FloatArray,
+    reviews: IntArray,
+    panel: Panel,
+    of_users: OfUsers,
+    sums: Callable[[], PooledSums] | None,
+    *,
+    is_alone: bool,
 ) -> _Together:
-    """Score all reviews together, as far as the panel wants it.
+    """Score all reviews of complete users together, as far as the panel wants it.
 
     A single user's cards and days are resampled instead; where that user is what is left of
     several, nothing is: it would look more certain than the failure of the others allows.
     """
-    complete = np.array([rows != "" for rows in scores.rows], bool)
-    if not complete.any():
-        return _Together(dict.fromkeys(panel.names, math.nan))
-    values, reviews = scores.values[complete], scores.reviews[complete]
     if len(values) == 1:
         user = next(iter(of_users()))
         sketch = panel.sketch(user)
         return _Together(
             dict(zip(panel.names, values[0].tolist(), strict=True)),
-            of_single_user=single_user_intervals(panel, user) if len(complete) == 1 else None,
+            of_single_user=single_user_intervals(panel, user) if is_alone else None,
             thresholds=() if sketch is None else threshold_rows(sketch, panel),
         )
     if panel.pooled:

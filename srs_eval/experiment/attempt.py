@@ -16,7 +16,7 @@ from srs_eval.experiment.job import Done
 from srs_eval.experiment.jobs import JobOutcome, write_outcome
 from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
-from srs_eval.results.parts import PARTS, USERS
+from srs_eval.results.kept import has_parts
 from srs_eval.results.result import Result
 from srs_eval.text.console import complain, shell
 
@@ -123,7 +123,7 @@ def _carry_out(
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:
     """Return how to resume the run, if any user is finished."""
-    if not any((folder / PARTS / Path(USERS).stem).glob("*.parquet")):
+    if not has_parts(folder):
         return ""
     where = f"hydra.run.dir={folder}" if sweep_folder is None else f"hydra.sweep.dir={sweep_folder}"
     results = f"The results are in {folder}.\n" if (folder / SUMMARY).is_file() else ""

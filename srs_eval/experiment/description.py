@@ -16,6 +16,7 @@ from typing import Any
 from srs_eval.cpu import common_level
 from srs_eval.engine.machine import target_cpu
 from srs_eval.nouns.when import when_of
+from srs_eval.results.run import TRAITS
 from srs_eval.tracking.run_facts import plug_in_versions
 
 # Keys of the configuration that an `Experiment` is built from.
@@ -34,7 +35,7 @@ class RunDescription:
     label : str
         The algorithm with those of its arguments that are not at their defaults.
     name : str
-        Name of the run in lists.
+        Name of the run in lists, with the marks of the algorithm's traits.
     notes : str
         Free text.
     params : mapping
@@ -88,6 +89,9 @@ def described(
     """
     algo, data = choices["algo"], choices["data"]
     label = algo + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
+    marks = "".join(
+        mark for trait, (mark, _) in TRAITS.items() if getattr(built["algo"], trait, False)
+    )
     options = {group: content[group] for group in built if group in content}
     protocol = built["protocol"]
     tags = {
@@ -110,7 +114,7 @@ def described(
         algo=algo,
         data=data,
         label=label,
-        name=content["name"] or f"{label} on {data}",
+        name=content["name"] or f"{label} {marks}".rstrip() + f" on {data}",
         notes=content["notes"],
         params=_flat({**{group: choices[group] for group in built}, **_flat(content)}),
         options=options,
@@ -144,9 +148,9 @@ def _arguments(algorithm: object, given: Mapping[str, Any], usual: Mapping[str, 
     changed = [
         f"{name}={value}"
         for name, value in given.items()
-        if name in known
+        if (name in known or name in usual)
         and not isinstance(value, Mapping)
-        and value != usual.get(name, known[name].default)
+        and value != (usual[name] if name in usual else known[name].default)
     ]
     return f"({', '.join(changed)})" if changed else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +17,10 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.evaluate import Watch as OnStep
+from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, process_is_spoiled
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, score_user, summarise_users
 from srs_eval.experiment.experiment import Experiment, checked_users
+from srs_eval.experiment.failures import FailingAlike
 from srs_eval.experiment.watching import RunningMeans, Watch, step_callback
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import Fit, Source, User, when_of
@@ -73,13 +75,22 @@ class ChunkDone:
     watched : tuple of float
         The metric of each user that a search watches; empty without a search.
     has_died : bool
-        Whether its worker process died, and nothing is kept.
+        Whether its worker process died or can do no more, and nothing is kept.
+    was_done : bool
+        Whether the part was there before.
+    fits_worked : bool
+        Whether a fit worked, now or before.
+    failed : tuple of Fit
+        The fits that failed, if none worked.
     """
 
     chunk: Chunk
     part: Part | None = None
     watched: tuple[float, ...] = ()
     has_died: bool = False
+    was_done: bool = False
+    fits_worked: bool = True
+    failed: tuple[Fit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +113,34 @@ class EvaluateChunk:
         """Evaluate a chunk, calling `tick` after each fold."""
         users = self.store.users_if_whole(chunk)
         if users is None or not _logs_are(users, chunk, self.evaluate.evaluate.source):
-            return self.kept(chunk, [self.evaluate(user, tick) for user in chunk.users])
-        return self._done(chunk, users, None)
+            scored = []
+            for user in chunk.users:
+                scored.append(self.evaluate(user, tick))
+                if self.is_spoiled and len(chunk.users) > 1:
+                    return ChunkDone(chunk, has_died=True)
+            return self.kept(chunk, scored)
+        return replace(self._done(chunk, users, None), was_done=True)
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""
         part = part_of(scored, self.evaluate.panel)
-        return self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
+        done = self._done(chunk, part[USERS][0], self.store.keep(chunk, part))
+        fits = [fit for each in scored for fit in each.fits]
+        if any(fit.predicts for fit in fits):
+            return done
+        return replace(
+            done, fits_worked=False, failed=tuple(fit for fit in fits if fit.status == "failed")
+        )
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without progress after which the process of this work is stuck."""
+        return self.evaluate.evaluate.limits.patience
+
+    @property
+    def is_spoiled(self) -> bool:
+        """Whether a fit was interrupted in this process."""
+        return process_is_spoiled()
 
     def crashed(self, chunk: Chunk, reason: str) -> ChunkDone:
         """Keep the failure of a user who was evaluated alone; nothing for several users."""
@@ -136,6 +168,7 @@ def evaluate(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
     stay: Path | None = None,
+    limits: FitLimits = NO_LIMITS,
 ) -> Result:
     """Evaluate an algorithm on users; nothing is printed or logged.
 
@@ -157,11 +190,15 @@ def evaluate(
         Is called with the metric of a search while the evaluation goes on.
     stay : Path, optional
         Folder of the run, if its parts stay there.
+    limits : FitLimits, optional
+        How long fits may take, and whether the evaluation stops if all fail alike.
 
     Raises
     ------
     ReviewLogError
         If the source has no users, or names that cannot be used.
+    FailedAlikeError
+        If all fits of the first users fail alike, and `limits` stops the evaluation there.
     Pruned
         If `watch` raises it.
     """
@@ -169,7 +206,7 @@ def evaluate(
         users = checked_users(experiment.source) if users is None else users
         chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
     store = PartsInMemory() if store is None else store
-    evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch)
+    evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch, limits)
     return gathered(experiment, chunks, store, stay)
 
 
@@ -250,10 +287,16 @@ def evaluate_chunks(
     store: Store,
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     watch: Watch | None = None,
-) -> None:
+    limits: FitLimits = NO_LIMITS,
+) -> int:
     """Evaluate the users of chunks; the results are in the store alone.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
+
+    Returns
+    -------
+    before : int
+        Users who were done before.
     """
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)
@@ -265,6 +308,7 @@ def evaluate_chunks(
                 experiment.protocol,
                 seed=experiment.seed,
                 curves=experiment.curves_per_user,
+                limits=limits,
             ),
             experiment.panel,
             watched=on_step is not None,
@@ -272,7 +316,7 @@ def evaluate_chunks(
         store,
         watched=None if means is None else means.metric,
     )
-    evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
+    return evaluate_with(work, chunks, compute, experiment.protocol.folds, progress, on_step, means)
 
 
 def evaluate_with(
@@ -283,10 +327,13 @@ def evaluate_with(
     progress: Callable[..., tqdm[Any]] = _NO_BAR,
     on_step: OnStep | None = None,
     means: RunningMeans | None = None,
-) -> None:
+) -> int:
     """Have chunks evaluated; those whose worker died again, user by user."""
-    total, finished = folds * sum(len(chunk.users) for chunk in chunks), 0
-    with progress(total=total, initial=0) as bar:
+    users, finished, before = sum(len(chunk.users) for chunk in chunks), 0, 0
+    failing = FailingAlike(users)
+    if not work.evaluate.evaluate.limits.fail_fast:
+        failing.end()
+    with progress(total=folds * users, initial=0) as bar:
 
         def tick(*step: Any) -> None:
             stopping.check()
@@ -296,7 +343,7 @@ def evaluate_with(
                 bar.update()
 
         def died(todo: Sequence[Chunk]) -> list[Chunk]:
-            nonlocal finished
+            nonlocal finished, before
             apart = []
             for each in compute.map(work, todo, on_crash=work.crashed, tick=tick):
                 stopping.check()
@@ -304,7 +351,11 @@ def evaluate_with(
                     apart.append(each.chunk)
                     continue
                 work.store.receive(each.chunk, each.part)
+                if each.fits_worked:
+                    failing.end()
+                failing.add(each.failed)
                 finished += folds * len(each.chunk.users)
+                before += len(each.chunk.users) if each.was_done else 0
                 bar.update(max(finished - bar.n, 0))
                 if means is not None:
                     means.add(each.chunk.users, each.watched)
@@ -314,6 +365,7 @@ def evaluate_with(
         died([single for chunk in apart for single in chunk.taken_apart()])
         for chunk in apart:
             work.store.join(chunk)
+    return before
 
 
 def _logs_are(users: pa.Table, chunk: Chunk, source: Source) -> bool:

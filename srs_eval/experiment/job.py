@@ -13,14 +13,19 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.errors import Pruned
-from srs_eval.experiment.evaluate import evaluate, gathered
+from srs_eval.errors import FailedAlikeError, Pruned
+from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.log_items import facts_after, facts_before
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
-from srs_eval.experiment.shards import evaluate_shard, finished_before, require_all
+from srs_eval.experiment.shards import (
+    evaluate_shard,
+    finished_before,
+    require_all,
+    shared_at,
+)
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import reason_of
@@ -33,8 +38,12 @@ from srs_eval.tracking.items import Tag
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
-# Worth comparing with any algorithm: a baseline, and those that lead on real logs.
-_SUGGESTED = ("avg", "fsrs6", "fsrs7", "session_filter")
+# Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
+# fractional days.
+_SUGGESTED = {
+    False: ("avg", "fsrs6", "fsrs7", "session_filter"),
+    True: ("avg", "fsrs7", "logistic", "session_filter"),
+}
 # No bar where standard error is no terminal.
 _BAR = partial(tqdm, desc="fits", unit="fit", leave=False, disable=None)
 
@@ -62,7 +71,7 @@ def run_job(plan: Plan) -> Done:
     about, options = plan.about, plan.options
     if options.shard is not None:
         return Done(evaluate_shard(plan, options.shard, _BAR))
-    kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above)
+    kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above, options.parts)
     if options.resume and not kept.is_begun:
         finished = finished_before(plan)
         if finished is not None:
@@ -73,9 +82,15 @@ def run_job(plan: Plan) -> Done:
     users = checked_users(plan.experiment.source)
     say(announcement(plan, len(users)))
     if options.is_merge:
-        require_all(users, kept)
+        require_all(users, kept, shared_at(plan))
     for problem in misspelt(plan.experiment.algorithm):
         complain(f"algo={about.algo}: {problem}")
+    if _in_fractional_days(plan) and getattr(plan.experiment.algorithm, "for_whole_days", False):
+        complain(
+            f"algo={about.algo} was made for whole days, and "
+            f"protocol={plan.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
+            "were made for these"
+        )
     with _tracked(plan) as run:
         kept.open(
             resume=options.resume,
@@ -126,25 +141,28 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
     """Evaluate the users that are not yet done, and name the result as the plan does."""
     about, options = plan.about, plan.options
     stay = options.folder if kept.stays(users) else None
-    if options.is_merge:
-        result = gathered(plan.experiment, chunks, kept, stay)
-        return result.described(about.algo, about.label, about.data, about.tags)
-    if done := kept.done(chunks):
-        say(f"{done} of {users} users were done before")
-    try:
-        result = evaluate(
-            plan.experiment,
-            compute=options.compute,
-            store=kept,
-            chunks=chunks,
-            progress=_BAR,
-            watch=options.trial,
-            stay=stay,
-        )
-    except Pruned:
-        kept.remove()
-        raise
+    if not options.is_merge:
+        try:
+            before = evaluate_chunks(
+                plan.experiment,
+                chunks,
+                options.compute,
+                kept,
+                _BAR,
+                options.trial,
+                options.limits,
+            )
+        except (Pruned, FailedAlikeError):
+            kept.remove()
+            raise
+        if before:
+            say(f"{before} of {users} users were done before")
+    result = gathered(plan.experiment, chunks, kept, stay)
     return result.described(about.algo, about.label, about.data, about.tags)
+
+
+def _in_fractional_days(plan: Plan) -> bool:
+    return bool(getattr(plan.experiment.protocol, "in_fractional_days", False))
 
 
 def _remove_figures(folder: Path) -> None:
@@ -208,7 +226,8 @@ def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
 def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) -> str:
     """Return where everything is, and what to do next."""
     folder = plan.options.folder
-    compared = ",".join(dict.fromkeys((plan.about.algo, *_SUGGESTED)))
+    suggested = _SUGGESTED[_in_fractional_days(plan)]
+    compared = ",".join(dict.fromkeys((plan.about.algo, *suggested)))
     words = shlex.join(["-m", f"algo={compared}", *plan.options.words])
     following = f"python -m srs_eval {words}   # compares algorithms"
     return places(

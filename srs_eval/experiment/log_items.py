@@ -23,6 +23,7 @@ from srs_eval.results.files import RESULTS
 from srs_eval.results.fit_counts import fits_in_words
 from srs_eval.results.parts import PARTS
 from srs_eval.results.result import Result
+from srs_eval.results.run import TRAITS
 from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -42,11 +43,9 @@ _PARAMETERS_SHOWN = 50
 
 
 def facts_before(about: RunDescription) -> Iterator[Item]:
-    """Yield what is known of a run before anything is fitted."""
+    """Yield the settings of a run, which are known before anything is fitted."""
     for name, value in about.params.items():
         yield Param(name, value)
-    for name, tag in about.tags.items():
-        yield Tag(name, tag)
 
 
 def facts_after(
@@ -101,7 +100,8 @@ def facts_after(
         if (plan.options.folder / name).is_file():
             yield ArtifactFile(plan.options.folder / name, "results")
     if result.predicted.stay_in(plan.options.folder):  # too large to be sent
-        yield Tag("parts", str((plan.options.folder / PARTS).absolute()))
+        here = (plan.options.folder / PARTS).absolute()
+        yield Tag("parts", str(plan.options.parts or here))
     if getattr(plan.options.tracker, "model", False):
         yield from learned_model(plan, result)
     yield Description(describe(plan, result))
@@ -116,7 +116,16 @@ def describe(plan: Plan, result: Result) -> str:
         for name in HEADLINE
         if (s := facts.metrics.get(name)) is not None
     ]
+    headline = " · ".join(
+        f"{name} **{_cell(s.mean_users)}**"
+        for name in ("log_loss", "brier_skill", "smece", "auc")
+        if (s := facts.metrics.get(name)) is not None
+    )
+    traits = [" ".join(words) for trait, words in TRAITS.items() if getattr(facts, trait)]
     lines = [
+        headline,
+        "",
+        *(f"{trait}\n" for trait in traits),
         f"**{for_markdown(about.label)}** on {for_markdown(experiment.source.location)}, "
         f"protocol {facts.protocol} (version {experiment.protocol.version}), "
         f"seed {facts.seed}. Predictions are made {IN_WORDS[facts.when]}.",

@@ -18,11 +18,13 @@ from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
 from srs_eval.errors import ConfigError
+from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
 from srs_eval.experiment.description import RunDescription, described
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.nouns.capabilities import undeclared
+from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
 from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
@@ -55,12 +57,16 @@ class RunOptions:
         Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
         The place of the job in a search.
+    parts : Place, optional
+        Where workers write their parts, if not in the folder.
     parts_above : int
         The predictions of more users than this stay in parts.
     shard : Shard, optional
         The share of the users that is evaluated, if it is not all of them.
     is_merge : bool
         Whether to take what shards have evaluated.
+    limits : FitLimits
+        How long fits may take, and whether to stop where all of them fail alike.
     words : sequence of str
         The words of the command, but for the algorithm and its options: they say what else is
         evaluated on the same reviews.
@@ -74,9 +80,11 @@ class RunOptions:
     baseline: Path | None = None
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
+    parts: Place | None = None
     parts_above: int = 1000
     shard: Shard | None = None
     is_merge: bool = False
+    limits: FitLimits = NO_LIMITS
     words: Sequence[str] = ()
 
     @property
@@ -135,6 +143,9 @@ def make_plan(
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
+    timeout = content["fit_timeout"]
+    if timeout is not None and timeout <= 0:
+        raise ConfigError(f"fit_timeout={timeout}: expected seconds above 0, or null for no limit")
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
@@ -146,19 +157,24 @@ def make_plan(
         seed=content["seed"],
         curves_per_user=content["curves_per_user"],
     )
+    compute = built["compute"]
+    if timeout is not None and not isinstance(compute, Serial | Processes):
+        raise ConfigError("fit_timeout needs compute=serial or compute=processes")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
     options = RunOptions(
         folder=folder,
-        compute=built["compute"] if sweep_folder is None else _in_own_process(built["compute"]),
+        compute=compute if sweep_folder is timeout is None else _in_own_process(compute),
         tracker=built["tracking"],
         resume=content["resume"],
         figures=content["figures"],
         baseline=_finished_run(content.get("baseline"), folder),
         sweep_folder=sweep_folder,
         trial=trial,
+        parts=_parts(content.get("parts"), folder, in_sweep=sweep_folder is not None),
         parts_above=content["parts_above"],
         shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
         is_merge=content["shard"] == ALL,
+        limits=FitLimits(timeout, report=True, fail_fast=content["fail_fast"]),
         words=[word for word in words if not word.lstrip("+~").startswith(_OF_ONE_RUN)],
     )
     return Plan(
@@ -166,11 +182,25 @@ def make_plan(
     )
 
 
+def _parts(given: str | None, folder: Path, *, in_sweep: bool) -> Place | None:
+    """Return where parts are written; each job of a sweep has a folder of its own there."""
+    if given is None:
+        return None
+    place = Place.of(given)
+    if scheme_of(given) == "hf":
+        raise ConfigError(f"parts={given}: parts are written to s3://, gs://, abfss:// or a path")
+    if not place.is_remote:
+        place = Place.of(place.local.resolve())
+        if folder.resolve().is_relative_to(place.local):
+            raise ConfigError(f"parts={given}: has the folder of the run in it")
+    return place / folder.name if in_sweep else place
+
+
 def _in_own_process(compute: Compute) -> Compute:
-    """Evaluate a job of a sweep in processes of its own.
+    """Evaluate a job of a sweep, or one with a time limit for fits, in processes of its own.
 
     What an algorithm keeps outside its models (in a module, in a class) ends with them, so that no
-    job learns from the test rows of another.
+    job learns from the test rows of another; and a process that hangs can be ended.
     """
     return Processes(1, compute.chunk) if isinstance(compute, Serial) else compute
 

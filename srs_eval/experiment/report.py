@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
+from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.summary import MetricSummary
@@ -127,13 +128,15 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
             kind = reason.split(": ")[0] if fit.status == "ok" else reason
             alike.setdefault((fit.status, kind), []).append(fit)
     groups = sorted(alike.items(), key=lambda group: _WORST_FIRST.index(group[0][0]))
-    shown = [
-        f"{_TITLES.get(status, status)}: {reason_of(same[-1 if status == 'ok' else 0])}"
-        + (f" (and {len(same) - 1:,} more)" if len(same) > 1 else "")
-        for (status, _), same in groups[:_REASONS_SHOWN]
-    ]
-    more = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
-    return shown + ([f"… and {more:,} more, all in fits.parquet"] if more else [])
+    shown = []
+    for (status, _), same in groups[:_REASONS_SHOWN]:
+        fit = same[-1 if status == "ok" else 0]
+        more = f" (and {len(same) - 1:,} more)" if len(same) > 1 else ""
+        shown += [f"{_TITLES.get(status, status)}: {reason_of(fit)}{more}", *frame_lines(fit)]
+    if any(same[0].traceback for _, same in groups[:_REASONS_SHOWN]):
+        shown.append("whole tracebacks: the column traceback of fits.parquet")
+    others = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
+    return shown + ([f"… and {others:,} more, all in fits.parquet"] if others else [])
 
 
 def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:

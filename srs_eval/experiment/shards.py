@@ -8,7 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 from srs_eval import results
-from srs_eval.compute.shard import SHARDS, Shard
+from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, recorded_shards
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.experiment.evaluate import evaluate_chunks
 from srs_eval.experiment.experiment import checked_users
@@ -16,6 +16,7 @@ from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement
 from srs_eval.nouns import User
+from srs_eval.place import Place
 from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import KeptParts
@@ -47,22 +48,27 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
         return JobOutcome(about.label, "ok", "finished before")
     users = checked_users(experiment.source)
     say(announcement(plan, len(users)))
-    kept = KeptParts(folder / PARTS, about.stamp)
+    kept = KeptParts(folder / PARTS, about.stamp, at=options.parts)
     with claim(folder, wait=_SECONDS_TO_BEGIN):
         size = chunk_size(len(users), getattr(options.compute, "chunk", None))
         kept.open(resume=True, chunk=size)
         (folder / SUMMARY).unlink(missing_ok=True)
+    if shared_at(plan).is_remote:  # so that any machine can merge
+        own = shared_at(plan) / SHARDS / shard.folder / COMMAND
+        for name in COMMAND_FILES:
+            (own / name).write((options.folder / COMMAND / name).read_bytes())
     chunks = shard.take(cut(users, kept.chunk))
-    if done := kept.done(chunks):
-        say(f"{done} users of the shard were done before")
-    evaluate_chunks(experiment, chunks, options.compute, kept, progress)
+    if before := evaluate_chunks(
+        experiment, chunks, options.compute, kept, progress, limits=options.limits
+    ):
+        say(f"{before} users of the shard were done before")
     read = kept.parts()
     found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)
     count = sum(len(chunk.users) for chunk in chunks)
     message = (
         f"shard {shard}: {count:,} of {len(users):,} users, fits failed: {found.counts['failed']:,}"
     )
-    say(f"{message}; when all shards are done: python -m srs_eval.merge {folder}")
+    say(f"{message}; when all shards are done: python -m srs_eval.merge {shared_at(plan)}")
     return JobOutcome(about.label, "ok", message)
 
 
@@ -80,28 +86,38 @@ def finished_before(plan: Plan) -> Result | None:
     return result if result.facts.failed == 0 else None
 
 
-def require_all(users: Sequence[User], kept: KeptParts) -> None:
+def shared_at(plan: Plan) -> Place:
+    """Return where all shards of a run record their commands."""
+    at = plan.options.parts
+    return at if at is not None and at.is_remote else Place.of(plan.options.run_folder)
+
+
+def require_all(users: Sequence[User], kept: KeptParts, place: Place) -> None:
     """Make sure that shards have evaluated all users.
+
+    Parameters
+    ----------
+    place : Place
+        As of `shared_at`.
 
     Raises
     ------
     SrsEvalError
         Naming shards and users that are missing.
     """
-    folder = kept.folder.parent
     if not kept.is_begun:
-        raise SrsEvalError(f"{folder}: no shard has evaluated anything there")
+        raise SrsEvalError(f"{place}: no shard has evaluated anything there")
     chunks = cut(users, kept.chunk)
     at = [n for n, chunk in enumerate(chunks) if kept.users_if_whole(chunk) is None]
     if not at:
         return
     missing = [str(user) for n in at for user in chunks[n].users]
     named = ", ".join(missing[:_USERS_NAMED]) + (", …" if len(missing) > _USERS_NAMED else "")
-    of = {int(place.name.partition("_of_")[2]) for place in (folder / SHARDS).glob("*_of_*")}
+    of = {int(each.parent.name.partition("_of_")[2]) for each in recorded_shards(place)}
     # shards of another number of shards may have been here before
     shards = [f"shard={number + 1}/{n}" for n in of for number in sorted({i % n for i in at})]
     again = f"; run {', '.join(shards)} again" if len(of) == 1 else ""
     raise SrsEvalError(
-        f"{folder}: of {len(users):,} users {len(missing):,} are missing, or their parts are "
+        f"{place}: of {len(users):,} users {len(missing):,} are missing, or their parts are "
         f"damaged or of another run: {named}{again}"
     )

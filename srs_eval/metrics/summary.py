@@ -100,7 +100,7 @@ def summarise(
             f"scores have shape {scores.shape}, expected ({len(n_reviews)}, {len(names)}): "
             "one row for each user and one column for each metric"
         )
-    values = scores.astype(np.float64)
+    values = np.asarray(scores, np.float64)
     if len(values) > 1:
         columns = zip(names, values.T, strict=True)
         intervals = {

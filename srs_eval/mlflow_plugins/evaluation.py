@@ -32,7 +32,7 @@ from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.plots import calibration_figure, corp_figure, roc_figure, save_figure
-from srs_eval.tracking.items import FigureFiles, Item, TableRows, Value
+from srs_eval.tracking.items import ArtifactFile, FigureFiles, Item, TableRows, Value
 from srs_eval.tracking.mlflow_run import log_items
 from srs_eval.tracking.sections import HEADLINE, section
 
@@ -89,6 +89,7 @@ def evaluate(
                 f"{place}/{figure.name}.png"
             )
             for figure in figures
+            if isinstance(figure, FigureFiles)
         },
     )
 
@@ -193,7 +194,10 @@ def _numbers(scores: PanelResult, panel: Panel) -> Iterator[Item]:
         yield TableRows("thresholds", at)
 
 
-def _figures(p: Array, recalled: Array, folder: Path, title: str) -> Iterator[FigureFiles]:
+def _figures(
+    p: Array, recalled: Array, folder: Path, title: str
+) -> Iterator[FigureFiles | ArtifactFile]:
+    """Yield the figures; PNG files are at the root, because MLflow opens results from there."""
     whole = ~(np.isnan(p) | np.isnan(recalled.astype(np.float64)))
     seen = tally(p[whole], recalled[whole].astype(np.bool_))
     for name, draw in (
@@ -202,4 +206,5 @@ def _figures(p: Array, recalled: Array, folder: Path, title: str) -> Iterator[Fi
         ("roc", roc_figure),
     ):
         png, svg = save_figure(draw(seen, title=title), folder, name)
-        yield FigureFiles(name, png, svg)
+        yield FigureFiles(name, png)
+        yield ArtifactFile(svg)

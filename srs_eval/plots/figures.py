@@ -111,6 +111,8 @@ def figure(
     if name == "bins":
         return bins_figure(seen.bins, title=title)
     if name == "users":
+        if max(map(len, scores.values()), default=0) < 2:
+            return None  # one user has no distribution
         shown = {metric: values for metric, values in scores.items() if metric in HEADLINE}
         bounds = {m.name: bounds_of(m) for m in default_panel() if m.name in shown}
         return users_figure(shown, better=better, bounds=bounds, title=title)

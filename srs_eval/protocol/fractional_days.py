@@ -40,6 +40,7 @@ class SrsBenchmarkSecs:
 
     version: ClassVar[str] = "1"
     folds: ClassVar[int] = FOLDS
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
     previous_answer: bool = False
 
@@ -77,6 +78,7 @@ class SrsBenchmarkEqualised:
     """
 
     version: ClassVar[str] = "1"
+    in_fractional_days: ClassVar[bool] = True
     answer_time: bool = False
     refits: int = FOLDS
     previous_answer: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
+from srs_eval.place import Place
 
 PREDICTIONS = "predictions.parquet"
 CURVES = "curves.parquet"
@@ -31,7 +32,7 @@ _DAMAGED = (OSError, LookupError, TypeError, ValueError, ArithmeticError, Recurs
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[None]:
+def reading(file: Path | Place) -> Iterator[None]:
     """Turn errors of readers into one line that names the file.
 
     Raises
@@ -46,9 +47,13 @@ def reading(file: Path) -> Iterator[None]:
         raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
 
 
+def whole_file(path: Path | Place) -> AbstractContextManager[Path]:
+    """Return a path to write to, and put the file at `path` once it is complete."""
+    return path.writing() if isinstance(path, Place) else _renamed(path)
+
+
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Return a path to write to beside `path`, and rename it to `path` once it is complete."""
+def _renamed(path: Path) -> Iterator[Path]:
     beside = path.with_name(path.name + ".partial")
     try:
         yield beside
@@ -57,19 +62,26 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a parquet file."""
+def write_table(path: Path | Place, table: pa.Table, group: int | None = None) -> None:
+    """Write a parquet file, with at most `group` rows in a row group (default: a million)."""
     with whole_file(path) as partial:
-        pq.write_table(table, partial, compression="zstd", write_page_checksum=True)
+        pq.write_table(table, partial, group, compression="zstd", write_page_checksum=True)
 
 
-def read_table(path: Path) -> pa.Table:
+def read_table(path: Path | Place) -> pa.Table:
     """Read a parquet file, and compare its pages with their checksums if they have any."""
-    return pq.read_table(path, page_checksum_verification=True)
+    return pq.read_table(opened(path), page_checksum_verification=True)
+
+
+def opened(path: Path | Place) -> Path | pa.BufferReader:
+    """Return the path of a local file, and the content of an object, read in one request."""
+    if isinstance(path, Place):
+        return pa.BufferReader(path.read()) if path.is_remote else path.local
+    return path
 
 
 def write_reviews(
-    path: Path, schema: pa.Schema, parts: Iterable[pa.Table], *, group: int | None = None
+    path: Path | Place, schema: pa.Schema, parts: Iterable[pa.Table], *, group: int | None = None
 ) -> None:
     """Write tables of predictions, or of curves, into one file; each is a row group of its own.
 
@@ -95,16 +107,17 @@ def write_reviews(
             writer.write_table(part, group)
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path | Place, content: Mapping[str, Any]) -> None:
     """Write JSON; NaN and infinities, which JSON does not have, become null."""
     with whole_file(path) as partial:
         text = json.dumps(_finite(content), indent=2, allow_nan=False)
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path | Place) -> dict[str, Any]:
     """Read a JSON object."""
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read() if isinstance(path, Place) else path.read_bytes()
+    content: dict[str, Any] = json.loads(text)
     return content
 
 

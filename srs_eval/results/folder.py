@@ -21,6 +21,8 @@ from srs_eval.text.plain import cleaned
 
 # Row groups of predictions: many users of few reviews share one.
 _ROWS_IN_GROUP = 100_000
+# Row groups of scores: the writer holds one in memory.
+_USERS_IN_GROUP = 20_000
 
 
 def save(result: Result, folder: Path) -> Result:
@@ -55,7 +57,7 @@ def save(result: Result, folder: Path) -> Result:
         (folder / FITS).unlink(missing_ok=True)
     else:
         files.write_table(folder / FITS, fits)
-    files.write_table(folder / SCORES, tables.scores_table(result.by_user))
+    files.write_table(folder / SCORES, tables.scores_table(result.by_user), _USERS_IN_GROUP)
     files.write_json(folder / SUMMARY, result.facts.as_json())
     return replace(result, folder=folder)
 
@@ -72,7 +74,7 @@ def load(folder: Path) -> Result:
         facts = Summary.from_json(cleaned(files.read_json(folder / SUMMARY)))
     with reading(folder / SCORES):
         scores = tables.read_scores(files.read_table(folder / SCORES))
-    as_text = any(isinstance(user, str) for user in scores.users)
+    as_text = isinstance(next(iter(scores.users), None), str)  # the column has one type
     in_parts = kept_for_good(folder, as_text=as_text)
     if in_parts is not None:
         predicted, fitted = in_parts

@@ -1,29 +1,36 @@
-"""The parts in the folder of a run: all while it goes on, those of a large run for good."""
+"""The parts of a run: all while it goes on, those of a large run for good."""
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
 import pyarrow as pa
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.place import Place
 from srs_eval.results import files
 from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.parts import (
     KINDS,
     PARTS,
+    USERS,
     Chunk,
     Part,
     PartsInFolder,
     joined,
 )
 
-# What marks a run that goes on, and the parts of one that has ended.
+# Marks a run that goes on, beside its parts; without a digest, that the parts are being deleted.
 _STAMP = "stamp.json"
+# In the folder of the run: the list of parts of a run that has ended, and the address of parts
+# that are elsewhere.
 _MANIFEST = "parts.json"
+_DELETED = {"stamp": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +40,30 @@ class KeptParts:
     Parameters
     ----------
     folder : Path
-        A folder of its own; removed when a run is complete whose parts are gathered.
+        A folder of its own in that of the run; removed when a run is complete whose parts are
+        gathered.
     stamp : str
         Digest of settings and code; continuing under another one is refused.
     stays_above : int
         The parts of more users than this are not gathered: they are the result.
+    at : Place, optional
+        Where the parts are, if not in `folder`, such as an address in an object store.
     """
 
     folder: Path
     stamp: str
     stays_above: int = 1000
+    at: Place | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the parts are."""
+        return self.at or Place.of(self.folder)
 
     @property
     def is_begun(self) -> bool:
         """Whether a run has begun here and not yet come to its end."""
-        return (self.folder / _STAMP).is_file()
+        return bool(self._begun()) and not self._has_ended()
 
     def check(self, *, resume: bool) -> None:
         """Make sure that `open` will succeed, changing nothing.
@@ -55,21 +71,31 @@ class KeptParts:
         Raises
         ------
         ConfigError
-            If the folder holds other files, or a run of other settings is to be continued.
+            If there are other files, or a run of other settings is to be continued.
+        PlaceError
+            If the parts are in an object store that cannot be used.
         """
-        begun = self.folder / _STAMP
-        if self.is_begun:
-            if resume and files.read_json(begun)["stamp"] != self.stamp:
-                raise ConfigError(
-                    f"resume=true: {self.folder.parent} was begun with other settings or other "
-                    "code; give the same, or another hydra.run.dir"
-                )
-            return
-        ours = {begun.with_name(f"{_STAMP}.partial")}  # of a run that was killed as it began
-        has_ended = (self.folder / _MANIFEST).is_file()
-        if self.folder.is_dir() and not has_ended and not set(self.folder.iterdir()) <= ours:
+        run, begun, before = self.folder.parent, self._begun(), self._begun_at()
+        if resume and before not in (None, self.place.address):
+            raise ConfigError(f"resume=true: {run} was begun with its parts in {before}")
+        if resume and begun and begun["stamp"] != self.stamp:
             raise ConfigError(
-                f"{self.folder} holds files that are not of a run; give another hydra.run.dir"
+                f"resume=true: {run} was begun with other settings or other code; give the same, "
+                "or another hydra.run.dir"
+            )
+        here = Place.of(self.folder)
+        if here.names() and not self._has(_STAMP) and not self._has(_MANIFEST):
+            raise ConfigError(
+                f"{here} holds files that are not of a run; give another hydra.run.dir"
+            )
+        is_own = begun and self._manifest().get("at") == self.place.address
+        if (resume and begun) or self.at is None or is_own:
+            return
+        if self.at.names() and self._stamped() != _DELETED:
+            hint = ", or resume=true to go on with that run" if begun and not resume else ""
+            raise ConfigError(
+                f"parts={self.at} holds files that are not of the run in {run}; give another "
+                f"address{hint}"
             )
 
     def open(self, *, resume: bool, chunk: int) -> None:
@@ -81,45 +107,50 @@ class KeptParts:
             Users in a part; a run that is continued goes on with those it began with.
         """
         self.check(resume=resume)
-        if resume and self.is_begun:
-            return
-        self.remove()
-        if (self.folder / _MANIFEST).is_file():
-            self._delete()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        files.write_json(self.folder / _STAMP, {"stamp": self.stamp, "chunk": chunk})
+        if not (resume and self.is_begun):
+            _delete(self.place)
+            files.write_json(self.place / _STAMP, {"stamp": self.stamp, "chunk": chunk})
+        if self.at is not None and self._manifest() != {"at": self.at.address}:
+            _delete(Place.of(self.folder))
+            files.write_json(Place.of(self.folder) / _MANIFEST, {"at": self.at.address})
 
     @property
     def chunk(self) -> int:
         """Users in a part."""
-        return int(files.read_json(self.folder / _STAMP)["chunk"])
-
-    def done(self, chunks: Sequence[Chunk]) -> int:
-        """Count the users whose part is there, be it damaged or of a log that has changed."""
-        parts = PartsInFolder(self.folder)
-        return sum(len(chunk.users) for chunk in chunks if parts.is_written(chunk.name))
+        return int(self._begun()["chunk"])
 
     def users_if_whole(self, chunk: Chunk) -> pa.Table | None:
-        """Read the users of a part; None unless all of it is there, and was made by this run."""
-        return PartsInFolder(self.folder).users_if_whole(chunk, self.stamp)
+        """Read the users of a part; None unless all of it is there, and was made by this run.
+
+        Raises
+        ------
+        SrsEvalError
+            If this machine does not see the folder of the run.
+        """
+        if not self.place.is_remote and not (self.place / _STAMP).local.is_file():
+            raise SrsEvalError(
+                f"{self.place.local.absolute()}: no run goes on there, as {platform.node()} sees "
+                "it; without a folder that all machines share, give parts=s3://…"
+            )
+        return PartsInFolder(self.place).users_if_whole(chunk, self.stamp)
 
     def keep(self, chunk: Chunk, part: Part) -> None:
         """Write a part."""
-        PartsInFolder(self.folder).write(chunk.name, part, self.stamp)
+        PartsInFolder(self.place).write(chunk.name, part, self.stamp)
 
     def receive(self, chunk: Chunk, part: Part | None) -> None:
         """Do nothing: parts do not pass through the parent."""
 
     def join(self, chunk: Chunk) -> None:
         """Make one part of the parts of its users, where each was evaluated alone."""
-        parts, single = PartsInFolder(self.folder), chunk.taken_apart()
+        parts, single = PartsInFolder(self.place), chunk.taken_apart()
         self.keep(chunk, joined([parts.whole(each.name) for each in single]))
         for each in single:
             parts.remove(each.name)
 
     def parts(self) -> PartsInFolder:
         """Return the parts, to be read."""
-        return PartsInFolder(self.folder)
+        return PartsInFolder(self.place)
 
     def stays(self, users: int) -> bool:
         """Whether the parts of so many users are the result."""
@@ -130,29 +161,53 @@ class KeptParts:
         if not chunks:
             self.remove()
             return
-        names = [chunk.name for chunk in chunks]
-        known = {PartsInFolder(self.folder).file(name, kind) for name in names for kind in KINDS}
-        for file in self.folder.glob("*/*"):
-            if file not in known:
-                file.unlink()
-        files.write_json(self.folder / _MANIFEST, {"stamp": self.stamp, "parts": names})
-        (self.folder / _STAMP).unlink(missing_ok=True)
+        names, parts = [chunk.name for chunk in chunks], PartsInFolder(self.place)
+        known = {parts.file(name, kind) for name in names for kind in KINDS}
+        for kind in KINDS:
+            for entry in (self.place / PurePath(kind).stem).files(hidden=True):
+                if entry.place not in known:
+                    entry.place.remove()
+        elsewhere = {} if self.at is None else {"at": self.at.address}
+        manifest = {"stamp": self.stamp, "parts": names, **elsewhere}
+        files.write_json(Place.of(self.folder) / _MANIFEST, manifest)
+        if self.at is None:  # at an address the stamp stays, should the folder be lost
+            (self.place / _STAMP).remove()
 
     def remove(self) -> None:
-        """Delete the folder of a run that goes on, and what a kill has left of its removal."""
-        if self._removed.is_dir():
-            shutil.rmtree(self._removed)
-        if self.is_begun:
-            self._delete()
+        """Delete the parts of a run that goes on, and what a kill has left of their removal."""
+        if self._has_ended():
+            return
+        if (self.place / _STAMP).exists():
+            _delete(self.place)
+        if self.at is not None:
+            _delete(Place.of(self.folder))
 
-    @property
-    def _removed(self) -> Path:
-        return self.folder.with_name(f".{self.folder.name}.removed")
+    def _begun(self) -> dict[str, Any]:
+        """Read the stamp of a run that goes on; empty if none does."""
+        stamped = self._stamped()
+        return {} if stamped == _DELETED else stamped
 
-    def _delete(self) -> None:
-        """Rename the folder, then delete it: a kill meanwhile leaves a run that has ended."""
-        self.folder.rename(self._removed)
-        shutil.rmtree(self._removed)
+    def _stamped(self) -> dict[str, Any]:
+        return _content(self.place / _STAMP)
+
+    def _manifest(self) -> dict[str, Any]:
+        return _content(Place.of(self.folder) / _MANIFEST)
+
+    def _has_ended(self) -> bool:
+        """Whether the parts at an address are the result of the run in the folder."""
+        manifest = self._manifest()
+        return "parts" in manifest and manifest.get("at") == self.place.address
+
+    def _has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+    def _begun_at(self) -> str | None:
+        """Return where the parts are of the run that goes on in the folder, if one does."""
+        manifest = self._manifest()
+        if "at" in manifest and "parts" not in manifest:
+            return str(manifest["at"])
+        here = Place.of(self.folder)
+        return here.address if _content(here / _STAMP) not in ({}, _DELETED) else None
 
 
 def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, PartFits] | None:
@@ -170,17 +225,43 @@ def kept_for_good(folder: Path, *, as_text: bool) -> tuple[PartPredictions, Part
     ConfigError
         If the list of parts cannot be read.
     """
-    manifest = folder / PARTS / _MANIFEST
-    if not manifest.is_file():
+    manifest = _content(Place.of(folder) / PARTS / _MANIFEST)
+    if "parts" not in manifest:
         return None
-    with files.reading(manifest):
-        names = [str(name) for name in files.read_json(manifest)["parts"]]
-    parts = PartsInFolder(folder / PARTS, ConfigError)
+    names = [str(name) for name in manifest["parts"]]
+    place = Place.of(manifest.get("at", folder / PARTS))
+    parts = PartsInFolder(place, ConfigError)
     fits = PartFits(parts, names, as_text=as_text)
     return PartPredictions(parts, names, folder, as_text=as_text), fits
 
 
+def has_parts(folder: Path) -> bool:
+    """Whether an interrupted run has parts in its folder, or somewhere else."""
+    manifest = _content(Place.of(folder) / PARTS / _MANIFEST)
+    users = (folder / PARTS / Path(USERS).stem).glob("*.parquet")
+    return any(users) or ("at" in manifest and "parts" not in manifest)
+
+
 def forget_parts(folder: Path) -> None:
     """Delete the parts of a finished run from its folder, if there are any."""
-    if (folder / PARTS / _MANIFEST).is_file():
+    if "parts" in _content(Place.of(folder) / PARTS / _MANIFEST):
         shutil.rmtree(folder / PARTS)
+
+
+def _content(file: Place) -> dict[str, Any]:
+    """Read a JSON object; empty if there is no such file."""
+    if file.entry() is None:
+        return {}
+    with files.reading(file):
+        return files.read_json(file)
+
+
+def _delete(place: Place) -> None:
+    """Delete parts, and mark them first: a kill meanwhile leaves a run that has ended."""
+    if not place.names():
+        return
+    files.write_json(place / _STAMP, _DELETED)
+    for name in place.names():
+        if name != _STAMP:
+            (place / name).remove()
+    place.remove()

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import User
+from srs_eval.place import Place, patiently
 from srs_eval.results import files, tables
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS
 from srs_eval.results.user_rows import users_of, users_table
@@ -183,12 +184,12 @@ class PartsInFolder(Parts):
 
     Parameters
     ----------
-    folder : Path
+    folder : Place
     error : type of SrsEvalError
         Raised where a part cannot be read.
     """
 
-    def __init__(self, folder: Path, error: type[SrsEvalError] = SrsEvalError) -> None:
+    def __init__(self, folder: Place, error: type[SrsEvalError] = SrsEvalError) -> None:
         self._folder = folder
         self._error = error
         # the last file of each kind: users are read in order
@@ -198,9 +199,9 @@ class PartsInFolder(Parts):
         """Return the same parts, of which no file is open yet."""
         return PartsInFolder(self._folder, self._error)
 
-    def file(self, name: str, kind: str) -> Path:
+    def file(self, name: str, kind: str) -> Place:
         """Return the file of a part."""
-        return self._folder / Path(kind).stem / f"part-{name}.parquet"
+        return self._folder / PurePath(kind).stem / f"part-{name}.parquet"
 
     def write(self, name: str, part: Part, stamp: str) -> None:
         """Write a part whole or not at all.
@@ -210,13 +211,12 @@ class PartsInFolder(Parts):
         stamp : str
             Digest of settings and code, which marks the part as one of this run.
         """
-        self.file(name, USERS).unlink(missing_ok=True)
+        self.file(name, USERS).remove()
         for kind in KINDS:
             file, found = self.file(name, kind), part[kind]
             if not found:
-                file.unlink(missing_ok=True)
+                file.remove()
                 continue
-            file.parent.mkdir(parents=True, exist_ok=True)
             if kind in _BY_USER:
                 schema = tables.common_schema([table.schema for table in found])
                 rows = (table.cast(schema) for table in found)
@@ -228,14 +228,10 @@ class PartsInFolder(Parts):
                     table = table.replace_schema_metadata(mark)
                 files.write_table(file, table)
 
-    def is_written(self, name: str) -> bool:
-        """Whether there is a part; it may have been damaged since."""
-        return self.file(name, USERS).is_file()
-
     def users_if_whole(self, chunk: Chunk, stamp: str) -> pa.Table | None:
         """Read the users of a part; None unless all of it is there, and was made by this run."""
         file = self.file(chunk.name, USERS)
-        if not file.is_file():
+        if not file.exists():
             return None
         try:
             with files.reading(file):
@@ -244,11 +240,12 @@ class PartsInFolder(Parts):
                     return None
                 if tuple(users_of(found)) != chunk.users:
                     return None
-                rows = {Path(kind).stem: found[Path(kind).stem] for kind in (*_BY_USER, FITS)}
+                columns = (PurePath(kind).stem for kind in (*_BY_USER, FITS))
+                rows = {column: found[column] for column in columns}
                 counts = {kind: pc.sum(column).as_py() for kind, column in rows.items()}
                 counts["sums"] = int(found.schema.metadata[_SUMS]) or None
                 for kind in KINDS[:-1]:
-                    count = counts[Path(kind).stem]
+                    count = counts[PurePath(kind).stem]
                     if count is not None and count != self._rows(chunk.name, kind):
                         return None
         except ConfigError:
@@ -258,7 +255,7 @@ class PartsInFolder(Parts):
     def whole(self, name: str) -> Part:
         """Read all tables of a part."""
         users = self.read(name, USERS)
-        counts = {kind: len(users) - users[Path(kind).stem].null_count for kind in _BY_USER}
+        counts = {kind: len(users) - users[PurePath(kind).stem].null_count for kind in _BY_USER}
         by_user = {k: [self.read(name, k, n) for n in range(counts[k])] for k in _BY_USER}
         sums = [self.read(name, SUMS)] if int(users.schema.metadata[_SUMS]) else []
         return {**by_user, FITS: [self.read(name, FITS)], SUMS: sums, USERS: [users]}
@@ -266,7 +263,7 @@ class PartsInFolder(Parts):
     def remove(self, name: str) -> None:
         """Delete a part."""
         for kind in reversed(KINDS):
-            self.file(name, kind).unlink(missing_ok=True)
+            self.file(name, kind).remove()
 
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
         """Read one of the tables of a part; fits and users are one table."""
@@ -289,12 +286,20 @@ class PartsInFolder(Parts):
 
     def _opened(self, name: str, kind: str) -> pq.ParquetFile:
         if kind not in self._open or self._open[kind][0] != name:
-            file = pq.ParquetFile(self.file(name, kind), page_checksum_verification=True)
+            content = files.opened(self.file(name, kind))
+            file = pq.ParquetFile(content, page_checksum_verification=True)
             self._open[kind] = name, file
         return self._open[kind][1]
 
     def _rows(self, name: str, kind: str) -> int:
-        return int(pq.read_metadata(self.file(name, kind)).num_rows)
+        """Count the rows of a file; -1 if there is none."""
+        file = self.file(name, kind)
+
+        def counted() -> int:
+            with file.reading() as opened:
+                return int(pq.read_metadata(opened).num_rows)
+
+        return patiently(counted) if file.exists() else -1
 
     def _lost(self, name: str, kind: str, error: ConfigError) -> SrsEvalError:
         return self._error(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import eq
 from pathlib import Path
-from sys import intern
 from typing import Any
 
 import numpy as np
@@ -114,7 +112,7 @@ class Run:
         column = self.scores.get(metric)
         if column is None:
             return np.full(len(users), math.nan)
-        if len(users) == len(self.rows) and all(map(eq, users, self.rows)):
+        if [*users] == [*self.rows]:
             return column
         position = {user: number for number, user in enumerate(self.rows)}
         at = np.array([position.get(user, -1) for user in users], np.int64)
@@ -122,23 +120,31 @@ class Run:
         return found
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path, like: Run | None = None) -> Run:
     """Read the scores of a finished run.
+
+    Parameters
+    ----------
+    like : Run, optional
+        Another run; if it scored the same reviews, both share the list of them in memory.
 
     Raises
     ------
     ConfigError
         If one of its files cannot be read.
     """
-    return run_of(load(folder))
+    run = run_of(load(folder))
+    if like is None or (run.rows, run.reviews) != (like.rows, like.reviews):
+        return run
+    in_order = [*run.rows] == [*like.rows]
+    return replace(run, rows=like.rows, reviews=like.reviews) if in_order else run
 
 
 def run_of(result: Result) -> Run:
     """Return the scores of a result under its label."""
     scores = result.by_user
     whole = np.array([rows != "" for rows in scores.rows], np.bool_)
-    # Runs of the same users share the text of their digests.
-    kept = {u: intern(rows) for u, rows in zip(scores.users, scores.rows, strict=True) if rows}
+    kept = {user: rows for user, rows in zip(scores.users, scores.rows, strict=True) if rows}
     return Run(
         name=result.facts.label,
         place=result.folder or Path(),

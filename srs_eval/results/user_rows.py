@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -99,37 +101,45 @@ class AllUsers:
             Metrics.
         """
         users: list[User] = []
-        columns: list[pa.Table] = []
+        rows: list[str] = []
+        # Arrays that grow in place: no second copy of all values is made.
+        reviews, values = array("q"), array("d")
+        counts, left_out = dict.fromkeys(_SUMS, 0), Counter[str]()
+        notes: list[str] = []
+        fit_notes: list[str] = []
+        logs = hashlib.sha256()
         for table in tables:
-            users += users_of(table)
-            columns.append(table.drop_columns(["user", "is_text"]))
-        rows = pa.concat_tables(columns)
-        tried = pc.greater(rows["fits"], rows["skipped"]).to_numpy()
-        scored = rows.filter(pa.array(tried))
-        digests = scored["rows"].to_pylist()
-        who = [user for user, is_tried in zip(users, tried, strict=True) if is_tried]
-        values = scored["values"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        left_out: Counter[str] = Counter()
-        for chunk in rows["left_out"].chunks:
-            for reason, count in zip(chunk.keys.to_pylist(), chunk.items.to_pylist(), strict=True):
-                left_out[reason] += count
-        noted = pc.greater(pc.list_value_length(rows["notes"]), 0).to_numpy()
-        remarks = zip(np.flatnonzero(noted), rows["notes"].filter(pa.array(noted)), strict=True)
-        fit_notes = rows["fit_note"].filter(pc.not_equal(rows["fit_note"], ""))
+            everyone = users_of(table)
+            tried = pc.greater(table["fits"], table["skipped"])
+            scored = table.filter(tried)
+            users += compress(everyone, tried.to_pylist())
+            rows += scored["rows"].to_pylist()
+            reviews.frombytes(scored["reviews"].to_numpy().tobytes())
+            flat = scored["values"].combine_chunks().flatten()
+            values.frombytes(flat.to_numpy(zero_copy_only=False).tobytes())
+            for name in _SUMS:
+                counts[name] += pc.sum(table[name]).as_py() or 0
+            for reasons in table["left_out"].to_pylist():
+                left_out.update(dict(reasons))
+            for user, of_log in zip(everyone, table["notes"].to_pylist(), strict=True):
+                notes += [f"user {user}: {note}" for note in of_log]
+            fit_notes += filter(None, table["fit_note"].to_pylist())
+            logs.update("".join(table["fingerprint"].to_pylist()).encode())
+        scores = Scores(
+            tuple(users),
+            np.asarray(reviews, np.int64),
+            tuple(rows),
+            tuple(names),
+            np.asarray(values).reshape(len(users), len(names)),
+        )
         return cls(
-            Scores(
-                tuple(who),
-                scored["reviews"].to_numpy(),
-                tuple(digests),
-                tuple(names),
-                values.reshape(len(who), len(names)),
-            ),
-            tuple(user for user, digest in zip(who, digests, strict=True) if digest),
-            {name: pc.sum(rows[name]).as_py() or 0 for name in _SUMS},
+            scores,
+            tuple(compress(users, rows)),
+            counts,
             dict(left_out),
-            tuple(f"user {users[row]}: {note}" for row, notes in remarks for note in notes.as_py()),
-            tuple(fit_notes.to_pylist()),
-            hashlib.sha256("".join(rows["fingerprint"].to_pylist()).encode()).hexdigest()[:16],
+            tuple(notes),
+            tuple(fit_notes),
+            logs.hexdigest()[:16],
         )
 
 

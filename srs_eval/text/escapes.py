@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from typing import Any
@@ -89,15 +91,18 @@ def _escaped_block(found: re.Match[str]) -> str:
     return f"{blank}\\{sign}" if sign else f"{blank}{number}\\{end}"
 
 
-def html_head(title: str, style: str) -> list[str]:
-    """Return the lines of a page until its body; it fetches and runs nothing, whatever it holds."""
+def html_head(title: str, style: str, script: str = "") -> list[str]:
+    """Return the lines of a page until its body, which can fetch nothing and run only `script`."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"; script-src 'sha256-{digest}'" if script else ""
     return [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "style-src 'unsafe-inline'; img-src data:\">",
+        f"style-src 'unsafe-inline'; img-src data:{allowed}\">",
         '<link rel="icon" href="data:,">',
         f"<title>{for_html(title)}</title>",
         f"<style>{style}</style></head><body>",
+        *([f'<script type="module">{script}</script>'] if script else []),
     ]

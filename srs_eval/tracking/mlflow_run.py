@@ -79,15 +79,17 @@ def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:
     return experiment_id
 
 
-def log_items(client: MlflowClient, run_id: str, items: Iterable[Item]) -> None:
-    """Write items to a run, all metrics in one call.
+def log_items(
+    client: MlflowClient, run_id: str, items: Iterable[Item], *, digits: int | None = None
+) -> None:
+    """Write items to a run, all metrics in one call and rounded to `digits`, if given.
 
     Metrics that are NaN or infinite are named in the tag ``undefined_metrics`` instead:
     a chart would show them as numbers or break.
     """
     items = tuple(items)
     _log_params(client, run_id, _of(Param, items))
-    _log_values(client, run_id, _of(Value, items))
+    _log_values(client, run_id, _of(Value, items), digits)
     tags = {tag.name: tag.value for tag in _of(Tag, items)}
     for description in _of(Description, items):
         tags[NOTE_TAG] = description.markdown
@@ -147,12 +149,28 @@ def _log_params(client: MlflowClient, run_id: str, params: Sequence[Param]) -> N
         client.log_batch(run_id, params=part, synchronous=True)
 
 
-def _log_values(client: MlflowClient, run_id: str, values: Sequence[Value]) -> None:
+def rounded(number: float, digits: int | None) -> float:
+    """Round a number to `digits` decimals, or as many as show that many digits.
+
+    Examples
+    --------
+    >>> [rounded(number, 4) for number in (0.278032851, 10910, 0.000123456)]
+    [0.278, 10910.0, 0.0001235]
+    """
+    number = float(number)
+    if digits is None or not math.isfinite(number) or number == 0:
+        return number
+    return round(number, max(digits, digits - 1 - math.floor(math.log10(abs(number)))))
+
+
+def _log_values(
+    client: MlflowClient, run_id: str, values: Sequence[Value], digits: int | None
+) -> None:
     if not values:
         return
     now_ms = time.time_ns() // 1_000_000
     named = zip(safe_names([value.name for value in values]), values, strict=True)
-    numbers = {name: float(value.value) for name, value in named}
+    numbers = {name: rounded(value.value, digits) for name, value in named}
     defined = [
         Metric(name, number, now_ms, 0) for name, number in numbers.items() if math.isfinite(number)
     ]
@@ -203,10 +221,8 @@ def _log_datasets(client: MlflowClient, run_id: str, datasets: Sequence[DatasetI
 
 
 def _log_figure(client: MlflowClient, run_id: str, figure: FigureFiles) -> None:
-    # At the root, because the compare page pairs figures only there.
-    client.log_artifact(run_id, str(figure.png))
-    if figure.svg is not None:
-        client.log_artifact(run_id, str(figure.svg))
+    # At the root, because the compare page pairs figures only there; the PNG is among the images.
+    client.log_artifact(run_id, str(figure.svg or figure.png))
     with PIL.Image.open(figure.png) as image:
         image.load()
         client.log_image(

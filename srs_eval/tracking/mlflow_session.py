@@ -56,7 +56,9 @@ def begin_run(
         raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
     host = socket.gethostname()
     output = {} if run.folder is None else {"output": str(run.folder.absolute())}
-    run = replace(run, tags={**run_facts.process_facts(), **output, **run.tags})
+    facts = {**run_facts.process_facts(), **output, **run.tags}
+    tags, environment = run_facts.split_environment(facts)
+    run = replace(run, tags=tags)
     client = open_store(address)
     joined = os.environ.get("MLFLOW_RUN_ID")
     if joined is not None:
@@ -67,7 +69,6 @@ def begin_run(
             opened = client.get_experiment(experiment_id)
     else:
         opened = open_experiment(client, address, run.experiment or experiment)
-    run_facts.begin(run.tags)
     with ExitStack() as undo:
         with tracking_errors("begin a run", address):
             close_dead_runs(client, opened.experiment_id, host)
@@ -75,6 +76,8 @@ def begin_run(
                 with only_one(address):
                     joined = start_run(client, opened.experiment_id, run)
             undo.callback(_give_up, client, joined)
+            run_facts.begin(facts)
+            client.log_dict(joined, environment, run_facts.ENVIRONMENT)
             if run.resumes:
                 tag_interrupted(client, opened.experiment_id, joined, output)
         has_view = view and write_view(client, opened)

@@ -49,6 +49,9 @@ class MlflowTracker:
         registered and served. Where that cannot be, the tag ``model`` says why.
     system_metrics : bool
         Whether to log the use of processors, memory and disk; needs psutil.
+    digits : int, optional
+        Significant digits of metrics, which the UI shows in full. None keeps all of them, as the
+        results of a run do.
     timeout : float
         Seconds to wait for a database that another process has locked.
     """
@@ -62,6 +65,7 @@ class MlflowTracker:
         view: bool = True,
         model: bool = False,
         system_metrics: bool = False,
+        digits: int | None = None,
         timeout: float = LOCK_SECONDS,
     ) -> None:
         self.uri = uri
@@ -70,6 +74,7 @@ class MlflowTracker:
         self.view = view
         self.model = model
         self.system_metrics = system_metrics
+        self.digits = digits
         self.timeout = timeout
         self._run: OpenRun | None = None
 
@@ -102,7 +107,7 @@ class MlflowTracker:
         run, items = self._open_run(), tuple(items)
         try:
             with quiet_mlflow(), tracking_errors(f"keep the run {run.run_id}", run.address):
-                log_items(run.client, run.run_id, items)
+                log_items(run.client, run.run_id, items, digits=self.digits)
         except TrackingError:
             run.is_lost = True
             raise

@@ -29,6 +29,9 @@ _PLUG_INS = "srs_eval.conf"
 _GIT_SECONDS = 10
 # Tags of the open run that other runs started meanwhile get too.
 _SHARED = ("protocol", "protocol_version", "data", "data_fingerprint", "rows_fingerprint")
+# Facts that are kept in a file instead of tags: nobody searches for runs by them.
+_ENVIRONMENT = ("python", "cpu", "git_dirty", "protocol_version")
+ENVIRONMENT = "environment.json"
 _open: dict[str, str] = {}
 
 
@@ -86,6 +89,16 @@ def is_dirty(folder: Path) -> bool | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return bool(done.stdout.strip()) if done.returncode == 0 else None
+
+
+def split_environment(tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Separate the tags of a run from the facts about software and machine."""
+    environment = {
+        name: text
+        for name, text in tags.items()
+        if name in _ENVIRONMENT or name.startswith("version.")
+    }
+    return {name: text for name, text in tags.items() if name not in environment}, environment
 
 
 def plug_in_versions(targets: Iterable[str]) -> dict[str, str]:

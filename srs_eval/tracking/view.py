@@ -12,24 +12,27 @@ from collections.abc import Mapping
 from typing import Any
 
 # Changes with the content below, so that a store with an older view gets the new one.
-VIEW_KEY = "srs_eval_4"
+VIEW_KEY = "srs_eval_5"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 VIEW_NAME = "Leaderboard"
 RUNS_COMPARED = 20
 
-# What the run list shows, in this order, and how wide in pixels.
+# Columns that every run list begins with: names, and of times of creation only the status.
+FIXED_COLUMNS = {"attributes.`Run Name`": 180, "runDateAndNestInfo": 48}
+# What the run list shows further, in this order, and how wide in pixels: the first nine fit into a
+# window of 1400 pixels. The name of a run has its algorithm with its options.
 COLUMNS = {
-    "params.`algo`": 110,
-    "tags.`when`": 120,
-    "metrics.`test/log_loss`": 115,
-    # against the first job of a sweep, where that is the one the README begins with
-    "metrics.`vs_avg/log_loss_percent`": 195,
-    "metrics.`test/normalized_entropy`": 175,
-    "metrics.`test/brier_skill`": 120,
-    "metrics.`calib/smece`": 110,
-    "metrics.`discrimination/auc`": 140,
-    "metrics.`calib/rmse_bins`": 130,
-    "metrics.`users/n`": 90,
+    "tags.`when`": 84,
+    "metrics.`test/log_loss`": 113,
+    "metrics.`test/normalized_entropy`": 96,
+    "metrics.`test/brier_skill`": 108,
+    "metrics.`calib/smece`": 91,
+    "metrics.`discrimination/auc`": 121,
+    "metrics.`calib/rmse_bins`": 109,
+    "metrics.`calib/ici`": 68,
+    "metrics.`users/n`": 64,
+    # against the first job of a sweep
+    "metrics.`vs_avg/log_loss_percent`": 165,
     "metrics.`users/failed`": 105,
     "metrics.`users/fallback`": 115,
     "attributes.`Dataset`": 220,
@@ -67,7 +70,7 @@ BARS = (
 FIGURES = ("calibration", "roc", "forgetting", "users")
 
 NOTE = """\
-**[Leaderboard]({table})** · **[charts]({charts})**: one run per algorithm, data and protocol.
+Memory models, one run per algorithm, data and protocol: **[leaderboard]({table})** · **[charts]({charts})**
 
 The runs of one sweep share the tag `sweep_id`. Compare runs only if their tag
 `rows_fingerprint` is the same: they scored the same reviews; and rank them only if their tag `when`
@@ -118,8 +121,8 @@ def view_state() -> dict[str, Any]:
         "datasetsFilter": [],
         "modelVersionFilter": "All Runs",
         "selectedColumns": list(COLUMNS),
-        "columnOrder": list(COLUMNS),
-        "columnWidths": dict(COLUMNS),
+        "columnOrder": [*FIXED_COLUMNS, *COLUMNS],
+        "columnWidths": {**FIXED_COLUMNS, **COLUMNS},
         "runsExpanded": {},
         "runsPinned": [],
         "runsHidden": [],

@@ -36,6 +36,7 @@ def followed(rows, start=1.2, rate=0.3):
     return p
 
 
+@pytest.mark.slow
 def test_the_moving_average_follows_training_rows_and_goes_on_through_the_test():
     model = MovingAverage().fit(REVIEWS, FOLD.train, RNG)
     expected = followed([*FOLD.train, *FOLD.test])[len(FOLD.train) :]

@@ -28,6 +28,7 @@ def test_given_parameters_are_kept_where_nothing_is_fitted():
     assert fitted(Fsrs6(fit="default", parameters=given)).parameters == tuple(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["newton", "lbfgs"])
 def test_a_strong_prior_holds_parameters_where_they_were_published(method):
     found = fitted(Fsrs6(fit=method, prior_weight=1e9)).parameters

@@ -210,6 +210,7 @@ WHOLE_HISTORIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "algorithm", "protocol"),
     rest_slow(WHOLE_HISTORIES),

@@ -71,6 +71,7 @@ def test_a_log_without_groups_has_one_fit_and_says_so(group):
     np.testing.assert_array_equal(model.predict(plain, FOLD.test), whole.predict(plain, FOLD.test))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base",
     [pytest.param(Fsrs6(), marks=pytest.mark.slow), MovingAverage()],

@@ -292,6 +292,7 @@ def test_whatever_happens_the_safeguard_limits_the_loss():
     assert loss(model.predict(reviews, rows)) < base - math.log(1 - 0.1) + 1e-9
 
 
+@pytest.mark.slow
 def test_a_session_that_goes_badly_is_noticed():
     rng = np.random.default_rng(0)
     days, per_day = 60, 40
@@ -355,6 +356,7 @@ class TooShort(Feature):
         return np.zeros(3)
 
 
+@pytest.mark.slow
 def test_a_feature_that_knows_the_outcome_is_found():
     with pytest.raises(CheckFailed):
         check_blind_to_the_future(SessionFilter(Hlr(), extra={"own": OwnRating()}))

@@ -65,7 +65,8 @@ def test_the_rust_optimiser_learns_what_it_learns_as_an_algorithm(workload, card
     rng = np.random.default_rng(0)
     model = FsrsRs(card_ids=card_ids).fit(workload.reviews, workload.train, rng)
     assert fit.parameters == model.parameters
-    assert min(fit.cpu_seconds, fit.wall_seconds, fit.preparing_seconds) > 0
+    assert fit.wall_seconds > 0
+    assert min(fit.cpu_seconds, fit.preparing_seconds) >= 0  # clocks of the CPU may tick slowly
     assert 0 < log_loss(workload, fit.parameters) < 1
 
 

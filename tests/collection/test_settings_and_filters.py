@@ -13,8 +13,8 @@ import pytest
 from anki_files import change, collection
 from anki_presets import Written, preset_message, write
 
+from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters, as_fsrs6
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.collection.current import DEFAULTS, CurrentParameters, as_fsrs6
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.filters import ELSEWHERE
 from srs_eval.data.anki.presets import Preset, preset_in_message, read_fsrs_settings

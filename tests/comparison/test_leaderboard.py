@@ -188,6 +188,7 @@ def check_answer(answer, null):
         assert (answer.lo > null or answer.hi < null) == differs
 
 
+@pytest.mark.slow
 @given(tables)
 @settings(max_examples=60, deadline=None)
 def test_no_verdict_contradicts_its_p_value_or_its_interval(table):

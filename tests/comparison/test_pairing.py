@@ -26,6 +26,20 @@ def test_a_user_scored_on_other_reviews_is_refused_by_name(make_run):
     )
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{}, {"users": [2, 1, *range(3, 13)]}, {"other_reviews": [4]}, {"failed": [2]}],
+    ids=["same", "other order", "other reviews", "a missing fold"],
+)
+def test_only_runs_of_the_same_reviews_in_the_same_order_share_them_in_memory(make_run, other):
+    first, second = make_run("a"), make_run("b", **other)
+    alone = load_run(second)
+    [one, shared], _ = read_runs([first, second])
+    assert (shared.rows is one.rows) == (not other)
+    assert [*shared.rows.items()] == [*alone.rows.items()]
+    assert shared.reviews == alone.reviews
+
+
 def test_the_run_that_differs_from_most_is_the_one_that_is_named(make_run):
     runs = [load_run(make_run(name, other_reviews=[4] * (name == "a"))) for name in "abc"]
     with pytest.raises(ConfigError, match="a scored other reviews than b of user 4") as refused:

@@ -12,6 +12,7 @@ import pytest
 from work import (
     DiesWhileSending,
     Doubles,
+    HangsAt,
     KillsItsWorker,
     Raises,
     RaisesDemanding,
@@ -113,6 +114,7 @@ def test_a_killed_worker_costs_its_own_user_only():
     assert sorted(alive) == [user for user in users if user not in (3, 11)]
 
 
+@pytest.mark.slow
 def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
     users = list(range(6))
     found = results(Processes(workers=1), KillsItsWorker((4,), str(tmp_path)), users)
@@ -186,3 +188,12 @@ def test_results_need_not_be_fetched_to_the_end():
 def test_fewer_than_one_worker_is_refused(workers):
     with pytest.raises(ConfigError, match=f"compute.workers={workers}: at least 1"):
         Processes(workers=workers)
+
+
+def test_a_worker_without_progress_is_ended_and_its_item_reported_once():
+    began = time.monotonic()
+    found = results(Processes(workers=2), HangsAt("b", patience=2), ["a", "b", "c"])
+    assert {"a", "c"} < set(found)
+    (crash,) = [each for each in found if isinstance(each, tuple)]
+    assert crash[0] == "b"
+    assert time.monotonic() - began < 60

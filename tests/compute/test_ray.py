@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import errno
+import platform
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import work
 from commands import Here
+from object_store import ObjectStore, object_store
 
 from srs_eval.compute.ray import Ray
 from srs_eval.cpu import VARIABLE
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 
+USERS = 20
 RUN = (
-    *("algo=fsrs6", "algo.fit=default", "data.users=4", "data.size_scale=0.02", "panel=quick"),
+    *("algo=fsrs6", f"data.users={USERS}", "data.size_scale=0.02", "panel=quick"),
     *("data.max_reviews=600", "figures=false", "tracking=none"),
 )
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    with object_store(monkeypatch, "bucket") as started:
+        yield started
 
 
 @pytest.fixture
@@ -42,37 +57,76 @@ def of(user: int, reason: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_machines_are_lost_and_join_and_no_item_is(cluster: Any) -> None:
-    lost = cluster.add_node(num_cpus=1, **cluster.small)
-    compute = Ray(address=cluster.address, retries=3)
-    items = list(range(16))
-    arriving = compute.map(work.Sleeps(0.5), items, on_crash=of, tick=lambda: None)
-    found = [next(arriving) for _ in range(3)]
-    cluster.remove_node(lost, allow_graceful=False)
-    cluster.add_node(num_cpus=1, **cluster.small)
-    found += arriving
-    assert sorted(found) == items
-    # an item that ends its process each time is reported, and costs no other
+def test_an_item_that_ends_its_process_each_time_is_reported_and_costs_no_other(
+    cluster: Any,
+) -> None:
     dying = work.KillsItsWorker((3,))
-    found = list(Ray(cluster.address, retries=1).map(dying, items[:6], on_crash=of, tick=time.time))
+    found = list(Ray(cluster.address, retries=1).map(dying, range(6), on_crash=of, tick=time.time))
     assert [each[0] for each in found if isinstance(each, tuple)] == [3]
     assert sorted(each for each in found if isinstance(each, int)) == [0, 1, 2, 4, 5]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_files_are_those_of_one_process(
-    cluster: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+def test_a_full_disk_and_other_code_on_a_machine(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = Ray(cluster.address, retries=1)
+    once = work.FullDisk((2,), str(tmp_path))
+    found = compute.map(once, range(4), on_crash=of, tick=time.time)
+    assert sorted(found) == [0, 1, 2, 3]
+    with pytest.raises(OSError, match=platform.node()) as full:
+        list(compute.map(work.FullDisk((2,)), range(4), on_crash=of, tick=time.time))
+    assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "part")
+    monkeypatch.setattr("srs_eval.compute.ray._check_machines", lambda ray: "other code")
+    with pytest.raises(SrsEvalError, match=platform.node()):
+        list(compute.map(work.Doubles(), [1], on_crash=of, tick=time.time))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
+    store: ObjectStore,
+    cluster: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     here = Here(tmp_path, capsys)
     assert here(*RUN, "hydra.run.dir=one").status == 0
-    address = f"compute.address={cluster.address}"
-    done = here(*RUN, "hydra.run.dir=out", "compute=ray", "compute.chunk=3", address)
-    assert done.status == 0, done.err
+    lost, _ = (cluster.add_node(num_cpus=1, **cluster.small) for _ in range(2))
+    words = [*RUN, "hydra.run.dir=out", "parts=s3://bucket/run", "compute=ray", "compute.chunk=1"]
+    words.append(f"compute.address={cluster.address}")
+    parts = Place.of("s3://bucket/run/users")
+    store.failing = lambda number: "" if number % 10 else "503 Slow Down"
+
+    def start(*more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "srs_eval", *words, *more]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def wait_for_parts(driver: subprocess.Popen[str], users: int) -> int:
+        while (there := len(parts.files())) < users:
+            assert driver.poll() is None
+            time.sleep(0.1)
+        return there
+
+    with start() as killed:
+        before = wait_for_parts(killed, 2)
+        killed.kill()
+    with start("resume=true") as driver:
+        there = wait_for_parts(driver, before + 2)
+        cluster.remove_node(lost, allow_graceful=False)
+        cluster.add_node(num_cpus=1, **cluster.small)
+        out, _ = driver.communicate()
+    assert driver.returncode == 0
+    assert there < USERS  # in mid-run
+    (done_before,) = re.findall(f"(\\d+) of {USERS} users were done before", out)
+    assert before <= int(done_before) < there
     for name in (PREDICTIONS, CURVES, SCORES):
-        one, out = (tmp_path / folder / name for folder in ("one", "out"))
-        assert one.read_bytes() == out.read_bytes(), name
+        one, other = (tmp_path / folder / name for folder in ("one", "out"))
+        assert one.read_bytes() == other.read_bytes(), name
+    assert Place.of("s3://bucket/run").names() == []
 
 
 @pytest.mark.slow

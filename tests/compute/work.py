@@ -1,5 +1,6 @@
 """Work that worker processes can import quickly."""
 
+import errno
 import os
 import signal
 import threading
@@ -74,6 +75,16 @@ class KillsItsWorker:
 
 
 @dataclass(frozen=True)
+class FullDisk(KillsItsWorker):
+    """Fail for certain users as a disk that is full does."""
+
+    def __call__(self, user, tick=lambda: None):
+        if user in self.users and not self._pardoned(user):
+            raise OSError(errno.ENOSPC, "No space left on device", "part")
+        return user
+
+
+@dataclass(frozen=True)
 class DiesWhileSending:
     """Return far more than a pipe holds, and be killed a moment later."""
 
@@ -107,3 +118,16 @@ class ReturnsUnsendable:
 
     def __call__(self, user, tick=lambda: None):
         return lambda: user
+
+
+@dataclass(frozen=True)
+class HangsAt:
+    """Run on for ever at one user."""
+
+    user: object
+    patience: float
+
+    def __call__(self, user, tick=lambda: None):
+        if user == self.user:
+            time.sleep(600)
+        return user

@@ -239,7 +239,7 @@ def test_two_columns_of_one_name_are_refused_where_they_are_needed(tmp_path: Pat
     path = csv(tmp_path, "card,card,rating,day,why,why", "1,2,3,0,,")
     assert violations(path) == ("there are 2 columns 'card', needed for data.columns.card",)
     with_user = Columns(card="rating", rating="day", day="day", user="card")
-    assert "2 columns 'card', needed for the user" in violations(path, with_user)[0]
+    assert "2 columns 'card', needed for data.columns.user" in violations(path, with_user)[0]
     arrays = [pa.array([1]), pa.array([2]), pa.array([3]), pa.array([0])]
     table = pa.Table.from_arrays(arrays, names=["card", "card", "rating", "day"])
     pq.write_table(table, tmp_path / "log.parquet")
@@ -266,7 +266,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", rest_slow(KINDS, 4))
 def test_parquet_columns_of_other_kinds_are_refused(tmp_path: Path, kind: str) -> None:
-    for column in BASE:
+    for column in BASE.keys() - ({"rating"} if kind == "boolean" else set()):
         path = parquet(tmp_path, **{**BASE, column: KINDS[kind]})
         assert any(found.startswith(f"{column}: row 1 ") for found in violations(path))
     path = parquet(tmp_path, **BASE, who=KINDS[kind])

@@ -91,6 +91,7 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     assert not np.array_equal(later.day, logs.read("ana").day)
 
 
+@pytest.mark.slow
 def test_a_column_that_becomes_text_late_is_read_as_if_at_once(tmp_path, small):
     data = reviews()
     for column, values in {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}.items():
@@ -195,6 +196,7 @@ def test_damaged_folders_are_refused(tmp_path, small, damage):
     assert refused > 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated(
     tmp_path, small, monkeypatch
 ):
@@ -238,6 +240,7 @@ def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, order):
     assert_same(groups, whole)
 
 
+@pytest.mark.slow
 def test_a_damaged_page_of_a_sorted_parquet_table_is_an_error(tmp_path):
     path = tmp_path / "log.parquet"
     data = reviews().sort_values("who", kind="stable")

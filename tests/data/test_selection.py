@@ -96,3 +96,19 @@ def test_a_million_users_can_be_named_and_a_number_of_a_thousand_digits_is_a_nam
     assert len(wanted_users("1-1000000")) == 1_000_000
     assert wanted_users("9" * 5000) == ("9" * 5000,)
     assert wanted_users(f"1-{'9' * 5000}") == (f"1-{'9' * 5000}",)
+
+
+def test_the_first_users_are_taken_in_their_order():
+    known = KnownUsers("d", ("u3", "u1", "u2"))
+    assert Choice(first=2).among(known) == ("u3", "u1")
+    assert Choice(["u2", "u1"], first=1).among(known) == ("u2",)
+    assert Choice(first=9).among(known) == known.users
+    for wrong in ({"first": 0}, {"first": 1, "sample": 1}):
+        with pytest.raises(ConfigError, match="first"):
+            Choice(**wrong)
+
+
+def test_a_count_in_place_of_names_is_explained():
+    with pytest.raises(ReviewLogError) as caught:
+        Choice(3).among(KnownUsers("d", ("ann", "ben")))
+    assert "data.first=3" in caught.value.hint

@@ -3,6 +3,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import rest_slow
 
 from srs_eval.data.simulated.calendar import draw_calendar
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
@@ -35,7 +36,7 @@ def generator(*seed):
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=rest_slow([2, 1]))
 def logs(request):
     source = SyntheticUsers(users=40, seed=11, max_reviews=5000, version=request.param)
     return [source.read(user) for user in source.users()]
@@ -157,6 +158,7 @@ def test_decks_are_studied_one_after_another(logs):
         assert len(np.unique(np.c_[log.card, log.deck], axis=0)) == log.card.max() + 1
 
 
+@pytest.mark.slow
 def test_the_default_users_are_small_and_quick():
     source = SyntheticUsers()
     began = time.process_time()

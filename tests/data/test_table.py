@@ -72,10 +72,12 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
         "columns",
         "users",
         "sample",
+        "first",
         "time_unit",
         "time_zone",
         "day_start_hour",
         "duplicates",
+        "ratings",
     }
 
 
@@ -147,6 +149,48 @@ def test_recalled_reviews_become_good_and_forgotten_ones_again(log):
     assert "ok: row 1 has 'yes', row 2 has nan; expected true or false" in refusal(
         path, {"recalled": "ok", "day": "day"}
     )
+
+
+def test_ratings_may_be_words_which_are_known_or_mapped(log):
+    words = ["Again", "HARD", " good", "easy", "pass", "Fail"]
+    words += ["correct", "wrong", "True", "false", "4", "2.0"]
+    path = log("card,rating,day\n" + "".join(f"{n},{word},0\n" for n, word in enumerate(words)))
+    assert read(path, DAYS).rating.tolist() == [1, 2, 3, 4, 3, 1, 3, 1, 3, 1, 4, 2]
+    path = log("card,rating,day\n1,gut,0\n2,Schlecht,0\n3,gut,1\n")
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, DAYS)
+    (violation,) = caught.value.violations
+    assert "row 1 has 'gut', row 2 has 'Schlecht'" in violation
+    assert "data.ratings={gut: N, Schlecht: N}" in caught.value.hint
+    assert read(path, DAYS, ratings={"gut": 4, "schlecht": 2}).rating.tolist() == [4, 2, 4]
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, DAYS, ratings={"gut": 4})
+    assert "data.ratings" in caught.value.violations[0]
+    with pytest.raises(ConfigError, match="gut: 5"):
+        read(path, DAYS, ratings={"gut": 5})
+
+
+def test_a_mapping_replaces_the_meaning_of_numbers(log):
+    ratings = {0: 1, 3: 2, 5: 4}
+    path = log("card,grade,day\n1,0,0\n2,3,0\n3,5,1\n4,,1\n")
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, Columns(rating="grade", day="day"), ratings=ratings)
+    assert caught.value.violations[0].startswith("grade: row 4 has nan;")
+    path = log("card,grade,day\n1,0,0\n2,3,0\n3,5,1\n")
+    for columns in (Columns(rating="grade", day="day"), Columns(recalled="grade", day="day")):
+        assert read(path, columns, ratings=ratings).rating.tolist() == [1, 2, 4]
+
+
+def test_wrong_columns_are_found_before_any_user_is_read(log):
+    path = log("who,card,rating,day\nben,1,3,0\nann,1,3,0\n")
+    with pytest.raises(ReviewLogError) as caught:
+        ReviewTable(path, Columns(card="crad", rating="grade", day="day", user="hwo")).users()
+    assert len(caught.value.violations) == 3
+    folder = log("card,rating,day\n1,3,0\n", "logs/ben.csv").parent
+    log("item,rating,day\n1,3,0\n", "logs/ann.csv")
+    assert len(ReviewTable(folder, DAYS).users()) == 2  # one of the files has the columns
+    with pytest.raises(ReviewLogError, match=r"ann\.csv"):
+        ReviewTable(folder, Columns(card="crad", day="day")).users()
 
 
 def test_intervals_may_be_empty_at_first_reviews_only(log):
@@ -223,8 +267,7 @@ def test_everything_wrong_with_a_table_is_named_at_once_by_its_rows_in_the_file(
     message = refusal(path, {"card": "c", "rating": "grade"})
     assert "row 4 has the card and time" in message
     assert "c: row 3 has nan" in message
-    assert "grade: row 4 has 'x'" in message
-    assert "grade: row 2 has '9'" in message
+    assert "grade: row 2 has '9', row 4 has 'x'" in message
     path = log("card,rating,time\n1,9,soon\n")
     message = refusal(path)
     assert "time: row 1 has 'soon'; expected an ISO-8601 time" in message

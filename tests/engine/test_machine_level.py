@@ -29,6 +29,7 @@ print(machine.target_cpu(), "zmm" in code, "ymm" in code, numba._get_host_cpu_na
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are of x86-64")
 
 
+@pytest.mark.slow
 @on_x86
 def test_kernels_and_libraries_are_of_the_level():
     level = "x86-64-v3"

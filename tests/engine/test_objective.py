@@ -28,7 +28,7 @@ def test_the_pull_towards_the_centre_is_added_everywhere():
     np.testing.assert_allclose(pulled.gradient, bare.gradient + np.array([2 * 2.0 * 0.5, 0]))
     np.testing.assert_allclose(pulled.information, bare.information + np.diag([4.0, 0.0]))
     np.testing.assert_allclose(OBJECTIVE.gradient(w).gradient, pulled.gradient)
-    assert OBJECTIVE.penalty(CENTRE) == 0.0
+    assert OBJECTIVE.penalty(CENTRE)[0] == 0.0
 
 
 def test_the_gradient_is_the_slope_of_the_value():

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from cases import rest_slow
 from commands import Here, outcome_of, summary_of
+from object_store import object_store
 
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError
+from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 from srs_eval.results.parts import Chunk
 
@@ -58,6 +60,27 @@ def test_shards_are_merged_to_the_files_of_one_run(here: Here) -> None:
     assert_same_run(out, here.folder / "one")
     again = here(*RUN, "hydra.run.dir=out", "shard=1/3")
     assert (again.status, "finished before" in again.out) == (0, True)
+
+
+@pytest.mark.slow
+def test_shards_without_a_shared_folder_are_merged_from_an_object_store(
+    here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (*RUN, "parts=s3://bucket/run")
+    assert here(*RUN, "hydra.run.dir=one").status == 0
+    with object_store(monkeypatch, "bucket") as store:
+        store.failing = lambda number: "" if number % 10 else "503 Slow Down"
+        assert here(*words, "hydra.run.dir=first", "shard=1/2").status == 0
+        to_out = ["s3://bucket/run", "hydra.run.dir=out"]
+        assert merge(to_out) == 1
+        assert "again" in outcome_of(here.folder / "out")["message"]
+        assert "shard=2/2" in outcome_of(here.folder / "out")["message"]
+        assert here(*words, "hydra.run.dir=second", "shard=2/2", "seed=7").status == 2
+        assert here(*words, "hydra.run.dir=second", "shard=2/2").status == 0
+        assert merge(to_out) == 0
+        assert_same_run(here.folder / "out", here.folder / "one")
+        assert Place.of("s3://bucket/run").names() == []
+        assert merge(to_out) == 2
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "-1/2", "a/b", ""])

@@ -184,6 +184,7 @@ def test_means_over_users_and_reviews(cases):
     assert summary["A"].n_users == 6
 
 
+@pytest.mark.slow
 def test_a_million_reviews(cases, weyl):
     inputs, expected = cases["C30a"]["inputs"], cases["C30a"]["expected"]
     p, recalled = weyl(inputs["n"], inputs["shift"])

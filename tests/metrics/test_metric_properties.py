@@ -214,6 +214,7 @@ def test_users_of_spread_predictions_pool_to_the_panel_of_all_rows(dtype):
         assert pooled[name] == pytest.approx(whole[name], abs=1e-6, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_hundreds_of_thousands_of_reviews_in_cells_lose_less_than_a_millionth():
     rng = np.random.default_rng(0)
     smooth = [LogLoss(), Auc(), Ece(), CorpPart("discrimination", "log")]

@@ -90,6 +90,7 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
     assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
 
 
+@pytest.mark.slow
 def test_weights_of_reviews_count_as_shares_of_reviews():
     whole = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
     halves = Tally(whole.p, whole.forgotten / 2, whole.recalled / 2)

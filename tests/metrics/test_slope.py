@@ -135,6 +135,7 @@ def test_joining_predictions_for_a_first_fit_leaves_no_trace(near):
     assert in_the_large(p, recalled) == pytest.approx(large, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_outcomes_that_overlap_within_one_joined_prediction_only_are_fitted_in_full():
     p = np.linspace(0.1, 0.9, 3 * STEPS)
     recalled = p > 0.5

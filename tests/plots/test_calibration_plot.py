@@ -82,6 +82,7 @@ def test_predictions_outside_the_range_are_counted():
     assert "3 predicted below" in key_of(axes)
 
 
+@pytest.mark.slow
 def test_a_range_can_be_asked_for():
     axes, _ = drawn(*beta(500), limits=(0.0, 1.0))
     assert axes.get_xlim() == pytest.approx((-0.012, 1.012))
@@ -97,6 +98,7 @@ def test_an_overconfident_curve_is_drawn_below_the_diagonal():
     assert (crowded[:, 1] < crowded[:, 0]).all()
 
 
+@pytest.mark.slow
 def test_the_curve_is_thickest_where_predictions_crowd():
     axes, _ = drawn(*beta(5_000))
     curve = next(c for c in axes.collections if isinstance(c, LineCollection))
@@ -131,6 +133,7 @@ def test_predictions_that_cannot_be_scored_are_refused():
         drawn([0.5, 1.5], [True, False])
 
 
+@pytest.mark.slow
 def test_the_level_by_chance_stands_beside_the_number():
     p, recalled = beta(3000)
     axes, curve = drawn(p, recalled)

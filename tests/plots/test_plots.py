@@ -128,6 +128,7 @@ def test_figures_say_in_words_what_they_show(name):
     assert [word for word in expected[name] if word not in words(figure)] == []
 
 
+@pytest.mark.slow
 def test_titles_are_taken_literally_and_cut_to_fit():
     figure = plots.calibration_figure(simulated(100), title="a_1 on $x$ " + 80 * "long")
     figure.draw_without_rendering()

@@ -6,6 +6,7 @@ from cases import rest_slow
 from matplotlib.figure import Figure
 
 from srs_eval.metrics.summary import summarise
+from srs_eval.plots.figures import figure
 from srs_eval.plots.style import save_figure
 from srs_eval.plots.users_plot import plot_user_scores, users_figure
 
@@ -66,3 +67,7 @@ def test_the_direction_is_written():
     assert drawn([0.5], name="auc", better="higher").get_title(loc="left") == (
         "auc (higher is better)"
     )
+
+
+def test_one_user_has_no_figure_of_a_distribution():
+    assert figure("users", None, {"log_loss": np.array([0.3])}, {}, title="") is None

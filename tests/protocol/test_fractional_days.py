@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import plain_protocol
 import pytest
+from cases import rest_slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import Logs
@@ -280,7 +281,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("answer_time", [False, True])
+@pytest.mark.parametrize("answer_time", rest_slow([False, True]))
 @BOTH
 def test_a_real_log_has_the_published_counts(josh, protocol, answer_time):
     task = protocol(answer_time=answer_time)(josh, same_day=True)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_slow
@@ -19,7 +20,7 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
-from srs_eval.experiment.evaluate import EvaluateChunk, evaluate
+from srs_eval.experiment.evaluate import EvaluateChunk, evaluate, evaluate_with
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -27,10 +28,11 @@ from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.predictions import concatenate
+from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
 from srs_eval.results.from_parts import PartFits, PartPredictions
-from srs_eval.results.kept import KeptParts
+from srs_eval.results.kept import KeptParts, kept_for_good
 from srs_eval.results.parts import (
     KINDS,
     SUMS,
@@ -40,7 +42,7 @@ from srs_eval.results.parts import (
     cut,
     part_of,
 )
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import AllUsers, users_table
 
 PANEL = Panel([LogLoss(), Auc(), Temporal("violation")])
 DEFAULT = Fsrs6(fit="default")
@@ -143,6 +145,21 @@ def test_results_come_back_as_they_were(kept, scored):
     assert users.fit_notes == ("user 4: why",)
 
 
+def test_tables_of_users_are_added_up_without_being_kept(scored):
+    results = [*scored(7, 8), failed()]
+    held = []
+
+    def tables():
+        for _ in range(8):
+            for result in results:
+                held.append(pa.total_allocated_bytes())
+                yield users_table([result])
+
+    users = AllUsers.of(tables(), PANEL.names)
+    assert repr(users) == repr(AllUsers.of([users_table(8 * results)], PANEL.names))
+    assert max(held[12:]) <= max(held[:12])
+
+
 def test_predictions_of_all_users_are_gathered_in_order(kept, scored, tmp_path):
     results = [*scored(3, 1, 2), failed()]
     names = keep(kept, *results, size=3)
@@ -179,10 +196,9 @@ def test_a_run_goes_on_with_the_chunks_it_began_with(kept, scored):
     assert again.chunk == 2
     assert again.users_if_whole(Chunk((1, 2))) is not None
     assert again.users_if_whole(Chunk((1,))) is None
-    assert again.done([Chunk((1, 2)), Chunk((3,))]) == 2
     again.open(resume=False, chunk=5)
     assert again.chunk == 5
-    assert not again.parts().is_written(name)
+    assert not again.parts().file(name, USERS).exists()
 
 
 def test_a_run_cannot_be_continued_with_other_settings(kept):
@@ -202,11 +218,10 @@ def test_there_is_nothing_to_continue_in_an_empty_folder(tmp_path):
 
 
 def damage(file, how):
-    content = file.read_bytes()
-    if how == "gone":
-        file.unlink()
-    else:
-        file.write_bytes(content[: len(content) // 2])
+    content = file.read()
+    file.remove()
+    if how == "truncated":
+        file.write(content[: len(content) // 2])
 
 
 @pytest.mark.parametrize("how", ["gone", "truncated"])
@@ -230,15 +245,13 @@ def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_
     (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
     other = begun(tmp_path / "other", "settings-2")
     (theirs,) = keep(other, *scored(1, 2, algorithm=Average()))
-    foreign = other.parts().file(theirs, USERS).read_bytes()
-    kept.parts().file(name, USERS).write_bytes(foreign)
+    foreign = other.parts().file(theirs, USERS).read()
+    kept.parts().file(name, USERS).write(foreign)
     assert kept.users_if_whole(Chunk((1, 2))) is None
     (name,) = keep(kept, *scored(1, 2, algorithm=Average()))
     another = Chunk((1, 3))
     for kind in (USERS, files.PREDICTIONS, files.FITS, SUMS):
-        kept.parts().file(another.name, kind).write_bytes(
-            kept.parts().file(name, kind).read_bytes()
-        )
+        kept.parts().file(another.name, kind).write(kept.parts().file(name, kind).read())
     assert kept.users_if_whole(another) is None
 
 
@@ -309,6 +322,7 @@ def test_parts_that_stay_are_equal_for_each_way_to_compute(experiment, tmp_path)
     assert contents(tmp_path / "elsewhere") == contents(expected.folder)
 
 
+@pytest.mark.slow
 def test_a_new_run_replaces_parts_that_stayed(experiment, tmp_path):
     one = experiment(Average())
     run(one, tmp_path, Serial(), 2, stay=True)
@@ -355,14 +369,53 @@ def test_only_users_whose_log_has_changed_are_evaluated_again(kept):
                 return super().fit(reviews, rows, rng)
 
         work = EvaluateUser(Logs(logs), Watched(), SrsBenchmark(), seed=1, curves=0)
-        for chunk in chunks:
-            EvaluateChunk(EvaluateAndScore(work, PANEL), kept)(chunk)
-        return sorted(set(fitted))
+        scored = EvaluateAndScore(work, PANEL)
+        before = evaluate_with(EvaluateChunk(scored, kept), chunks, Serial(), folds=5)
+        return sorted(set(fitted)), before
 
-    assert evaluated(logs) == [2, 3, 4]
-    assert evaluated(logs) == []
+    assert evaluated(logs) == ([2, 3, 4], 0)
+    assert evaluated(logs) == ([], 3)
     other = np.where(np.arange(len(logs[4])) == 7, 1, logs[4].rating)
     assert (other != logs[4].rating).any()
     logs = {**logs, 4: replace(logs[4], rating=other)}
-    assert evaluated(logs) == [4]
-    assert evaluated(logs) == []
+    assert evaluated(logs) == ([4], 2)
+    assert evaluated(logs) == ([], 3)
+
+
+def test_parts_elsewhere_are_of_one_run(tmp_path, scored):
+    def kept(run, stamp=STAMP, at=tmp_path / "parts"):
+        return KeptParts(tmp_path / run / "parts", stamp, at=at and Place.of(at))
+
+    mine, theirs = kept("mine"), kept("theirs")
+    mine.open(resume=False, chunk=1)
+    keep(mine, *scored(1, algorithm=Average()))
+    for other in (theirs, kept("theirs", "settings-2")):
+        with pytest.raises(ConfigError):
+            other.check(resume=False)
+    for refused in (kept("theirs", "settings-2"), kept("mine", at=None), kept("mine", at="x")):
+        with pytest.raises(ConfigError):
+            refused.check(resume=True)
+    theirs.open(resume=True, chunk=1)  # on a machine that goes on in place of another
+    assert theirs.users_if_whole(Chunk((1,))) is not None
+    mine.open(resume=False, chunk=1)
+    assert mine.users_if_whole(Chunk((1,))) is None
+    keep(mine, *scored(1, algorithm=Average()))
+    mine.end([Chunk((1,))])
+    predictions, fits = kept_for_good(tmp_path / "mine", as_text=False)
+    assert (predictions.users, len(fits)) == ((1,), 5)
+    assert not mine.is_begun
+    with pytest.raises(ConfigError):
+        kept("another").check(resume=False)
+    kept("another").open(resume=True, chunk=1)  # as if the folder of the run had been lost
+    mine.remove()
+    assert kept("another").users_if_whole(Chunk((1,))) is not None
+    mine.open(resume=False, chunk=1)
+    mine.end()
+    assert kept_for_good(tmp_path / "mine", as_text=False) is None
+    assert not any((tmp_path / name).exists() for name in ("parts", "mine/parts"))
+
+
+def test_a_machine_that_does_not_see_the_folder_of_a_run_evaluates_nothing(kept):
+    kept.remove()
+    with pytest.raises(SrsEvalError, match="share"):
+        kept.users_if_whole(Chunk((1,)))

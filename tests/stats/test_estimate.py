@@ -131,6 +131,7 @@ def test_signs_units_order_and_scale_of_weights_change_nothing_else(values, seed
         assert other.p_value == pytest.approx(found.p_value, nan_ok=True, rel=1e-6)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(samples)
 def test_the_interval_holds_that_of_students_t_and_grows_with_the_level(values):

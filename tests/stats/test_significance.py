@@ -47,6 +47,7 @@ def test_users_are_counted_by_the_sign_of_the_difference():
     assert sign_test(losses) == SignTest(2, 2, 1)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_sign_tests_are_those_of_scipy_and_agree_with_their_interval(better, worse):

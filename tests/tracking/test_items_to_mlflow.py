@@ -71,6 +71,15 @@ def test_undefined_metrics_are_named_and_not_logged(uri: str, client: MlflowClie
     assert run.data.tags["undefined_metrics"] == "discrimination/auc, test/brier"
 
 
+def test_metrics_are_rounded_to_digits_that_can_be_read(uri: str, client: MlflowClient) -> None:
+    tracker = MlflowTracker(uri=uri, digits=4)
+    tracker.start(RunInfo("rounded"))
+    tracker.log([Value("test/log_loss", 0.2780328512), Value("users/reviews", 123456.0)])
+    run = client.get_run(tracker.finish("finished").run_id)
+    assert run.data.metrics == {"test/log_loss": 0.278, "users/reviews": 123456.0}
+
+
+@pytest.mark.slow
 def test_many_params_and_metrics_and_long_texts_are_kept(uri: str, client: MlflowClient) -> None:
     run_id = keep(
         uri,
@@ -123,7 +132,7 @@ def test_figures_tables_and_files_come_back(uri: str, client: MlflowClient, tmp_
         TableRows("users", {"user": ["a", "b"], "auc": np.array([0.7, np.nan])}),
     )
     assert {file.path for file in client.list_artifacts(run_id)} == {
-        *("roc.png", "roc.svg", "config", "images", "tables")
+        *("roc.svg", "config", "environment.json", "images", "tables")
     }
     images = [file.path for file in client.list_artifacts(run_id, "images")]
     assert sorted(Path(image).suffix for image in images) == [".png", ".webp"]

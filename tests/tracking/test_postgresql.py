@@ -20,7 +20,7 @@ from sqlalchemy import make_url
 from srs_eval.tracking.quiet import quiet_mlflow
 
 pytestmark = pytest.mark.slow
-PROCESSES = 4
+PROCESSES = 3
 
 
 def program(name: str) -> str:
@@ -81,15 +81,20 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "server", "postgresql"])
-def test_four_processes_log_at_once_and_every_run_is_whole(
+def test_processes_log_at_once_and_every_run_is_whole(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     uri: str = request.getfixturevalue(kind)
     jobs = [
         subprocess.Popen(
             [
-                *(sys.executable, "-m", "srs_eval", "algo=hlr", *SMALL, f"seed={seed}"),
-                *(f"tracking.uri={uri}", f"hydra.run.dir={seed}", f"name=run {seed}"),
+                *(sys.executable, "-m", "srs_eval", "algo=hlr", "panel=quick", *SMALL),
+                *(
+                    f"seed={seed}",
+                    f"tracking.uri={uri}",
+                    f"hydra.run.dir={seed}",
+                    f"name=run {seed}",
+                ),
                 *([] if kind == "server" else [f"tracking.artifacts={tmp_path / 'files'}"]),
             ],
             cwd=tmp_path,
@@ -112,9 +117,9 @@ def test_four_processes_log_at_once_and_every_run_is_whole(
         for run in runs:
             summary = summary_of(tmp_path / run.data.params["seed"])
             log_loss = summary["metrics"]["log_loss"]["mean_users"]
-            assert run.data.metrics["test/log_loss"] == log_loss
+            assert run.data.metrics["test/log_loss"] == round(log_loss, 4)
             kept = {file.path for file in client.list_artifacts(run.info.run_id)}
-            assert {"calibration.png", "results", "tables", "images"} <= kept
+            assert {"calibration.svg", "results", "tables", "images"} <= kept
             assert len(client.list_artifacts(run.info.run_id, "tables")) == 4
         assert len({len(run.data.metrics) for run in runs}) == 1
         assert len({len(run.data.params) for run in runs}) == 1

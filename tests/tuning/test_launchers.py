@@ -100,6 +100,7 @@ def test_a_search_by_test_rows_is_refused_with_every_launcher(here: Here) -> Non
     assert not (here.folder / "out" / "0_hlr" / "summary.json").exists()
 
 
+@pytest.mark.slow
 def test_pruning_across_processes_is_refused_before_the_first_trial(here: Here) -> None:
     words = ["hydra.sweeper.pruner=median", "hydra/launcher=joblib", in_folder(here)]
     done = here(*HLR, *words)

@@ -74,6 +74,7 @@ def test_an_interrupted_batch_is_finished_as_it_would_have_been(tmp_path: Path) 
         SearchStudy(tmp_path / "parts", SPACE, OPTIONS)
 
 
+@pytest.mark.slow
 def test_a_lost_job_costs_no_other_its_result(tmp_path: Path) -> None:
     launched: list[tuple[int, int]] = []
 
@@ -156,6 +157,7 @@ def test_another_search_in_the_same_folder_is_refused_with_the_difference(
         SearchStudy(tmp_path, SPACE if space is None else read_space(space), SearchOptions(**given))
 
 
+@pytest.mark.slow
 def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Path) -> None:
     run(tmp_path, until=2)
     words = [*SPACE.fixed.values(), "tracking=none"]
@@ -164,6 +166,7 @@ def test_more_trials_and_what_changes_no_number_are_no_other_search(tmp_path: Pa
     assert len(SearchStudy(tmp_path, space, options).finished()) == 2
 
 
+@pytest.mark.slow
 def test_a_search_without_a_result_can_be_replaced(tmp_path: Path) -> None:
     study = SearchStudy(tmp_path, SPACE, OPTIONS)
     (proposal,) = study.propose()

@@ -208,6 +208,7 @@ def test_a_job_with_one_user_reports_after_each_epoch_and_can_be_ended_there(her
     assert "failed" not in pruned.text
 
 
+@pytest.mark.slow
 def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
     told: list[tuple[int, float]] = []
     with reporting_to(lambda step, value: told.append((step, value))):

@@ -75,6 +75,9 @@ class FsrsWithFirstStabilities(FsrsFitted):
     ``fit=s0`` stops there; ``reference`` and ``one_step`` start there.
     """
 
+    # Published parameters, and how reviews of one day count, are those of whole days.
+    for_whole_days: ClassVar[bool] = True
+
     methods: ClassVar[tuple[str, ...]] = ("newton", "lbfgs", "reference", "s0", "default")
     # Exponent of the forgetting curve in the first step.
     first_decay: ClassVar[float] = 0.5

@@ -58,7 +58,16 @@ td.wide { white-space: normal; min-width: 16em; overflow-wrap: anywhere; }
 td small { display: block; color: var(--muted); font-size: 10.5px; }
 tr.bold td { font-weight: 650; background: var(--bold); }
 figure { margin: 16px 0; }
-img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
+img { max-width: 100%; height: auto; }
+th button { all: unset; cursor: pointer; }
+th button:hover { text-decoration: underline; }
+th button:focus-visible { outline: 2px solid var(--link); }
+th[aria-sort=ascending] button::after { content: " \\25b2"; }
+th[aria-sort=descending] button::after { content: " \\25bc"; }
+/* Figures are drawn on white: in the dark their brightness is turned over and their hues kept. */
+@media screen and (prefers-color-scheme: dark) {
+  img { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
+}
 .scatters { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 12px; }
 .scatters figure { margin: 0; }
 footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px; }
@@ -69,6 +78,34 @@ footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px;
   .scroll { overflow: visible; }
   figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
   td, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+"""
+# Headings sort their table: up, down, and as it was. Text without a number comes last.
+_SCRIPT = """
+const value = (row, n) => row.cells[n].firstChild?.textContent ?? "";
+const number = text => parseFloat(text.replace(/[,[<>]/g, ""));
+function compare(a, b) {
+  const [x, y] = [number(a), number(b)];
+  return isNaN(x) && isNaN(y) ? a.localeCompare(b) : isNaN(x) - isNaN(y) || x - y;
+}
+for (const table of document.querySelectorAll("table.sortable")) {
+  const [heads, body] = [[...table.tHead.rows[0].cells], table.tBodies[0]];
+  const first = [...body.rows];
+  for (const [n, head] of heads.entries()) {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.onclick = () => {
+      const next = { ascending: "descending", descending: "none" };
+      const order = next[head.ariaSort] ?? "ascending";
+      for (const other of heads) other.ariaSort = "none";
+      head.ariaSort = order;
+      const rows = [...first];
+      const sign = order == "ascending" ? 1 : -1;
+      if (order != "none") rows.sort((a, b) => sign * compare(value(a, n), value(b, n)));
+      body.append(...rows);
+    };
+  }
 }
 """
 
@@ -107,7 +144,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
     typed = f"<p><code>{for_html(command)}</code></p>" if command else ""
     return "\n".join(
         [
-            *html_head(_title(verdict), _STYLE),
+            *html_head(_title(verdict), _STYLE, _SCRIPT),
             f"<h1>{for_html(_title(verdict))}</h1>",
             f'<p class="lead">{for_html(headline(verdict))}</p>',
             f'<p class="facts">{for_html(facts_of(verdict))}</p>',
@@ -183,10 +220,12 @@ def _table(grid: Grid) -> str:
         for n, name in enumerate(grid.headers)
     )
     rows = "".join(_row(grid, number) for number in range(len(grid.rows)))
+    # the strata of a table that is coloured are in order, below a row of their sizes
+    kind = _class("sortable" if len(grid.rows) > 1 and not grid.below else "")
     return (
         f'<h3 id="{for_html(grid.key)}">{for_html(grid.title)}</h3>'
         f'<p class="caption">{for_html(grid.caption)}.</p>'
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 

@@ -58,6 +58,7 @@ def later_rows(reviews: Reviews) -> IntArray:
     return np.flatnonzero(reviews.elapsed_days > 0)
 
 
+@pytest.mark.slow
 def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review() -> None:
     reviews = small_log()
     rows = later_rows(reviews)
@@ -208,6 +209,7 @@ def test_one_training_review_is_enough() -> None:
     assert np.isfinite(model.parameters).all()
 
 
+@pytest.mark.slow
 def test_a_diverged_fit_names_the_user_and_what_to_try() -> None:
     reviews = small_log()
     algorithm = LstmPublished(learning_rate=1e38, epochs=50)

@@ -108,6 +108,7 @@ class TakesForNew(Nn17Network):
         return super()._step(stability, difficulty, days, rating, failures + self.failed)
 
 
+@pytest.mark.slow
 def test_nn17_differs_from_the_reference_by_which_cards_are_new_in_a_batch_of_one() -> None:
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == "NN-17"]
     reviews, _ = log_of_all_histories(GOLDEN, golden["interval"])
@@ -149,13 +150,13 @@ def one_prefix_per_review(network: Network, reviews: Reviews, rows: Any) -> torc
 def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(
     algorithm: NetworkAlgorithm,
 ) -> None:
-    reviews = trial_task(same_day=algorithm.same_day).reviews
+    reviews = trial_task(same_day=algorithm.same_day, cards=12).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
     network = built(algorithm.network, algorithm.sizes(whole_days=True)).double().eval()
     network.load(np.array(with_sines(algorithm).parameters))
     histories = histories_before(reviews, rows)
     order = np.random.default_rng(0).permutation(len(histories.length))
-    groups = groups_of_targets(histories, order, per_group=100)
+    groups = groups_of_targets(histories, order, per_group=30)
     batches = training_batches(network, reviews, rows, histories, groups, precision=torch.float64)
     loss = torch.stack([summed_loss(network, batch) for batch in batches]).sum()
     naive = one_prefix_per_review(network, reviews, rows)

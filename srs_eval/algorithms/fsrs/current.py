@@ -54,6 +54,19 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(np.clip(w, space.lower, space.upper).tolist())
 
 
+def current_parameters(
+    presets: Mapping[int, tuple[float, ...]],
+) -> dict[int, tuple[float, ...]]:
+    """Return the parameters of FSRS-6 of each preset; default ones for those of no version."""
+    found = {}
+    for number, stored in presets.items():
+        try:
+            found[number] = as_fsrs6(stored)
+        except ValueError:
+            found[number] = DEFAULTS
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class CurrentParameters(Algorithm):
     """FSRS-6 with given parameters of each preset; nothing is fitted.

@@ -1,0 +1,66 @@
+"""Where a person stands among published users of like retention and size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.collection.section import Section
+from srs_eval.collection.study import Study, reason_of
+from srs_eval.collection.words import counted, log_loss
+from srs_eval.comparison.published import read_published
+from srs_eval.errors import ConfigError
+
+QUESTION = "How do I compare with other people?"
+# Published models, the newest first, and the algorithms that they are.
+MODELS = {"FSRS-6": Fsrs6, "FSRS-5": Fsrs5}
+CONSTANT = "AVG"
+# How near the error of the constant is that of users of like retention, and their sizes.
+_NEAR = 0.05
+_SIZE = 2
+_FEWEST = 50
+
+
+def others(study: Study, path: Path) -> Section:
+    """Return the section.
+
+    Raises
+    ------
+    ConfigError
+        If the file has no published scores of the models.
+    """
+    runs = {run.name: run for run in read_published(path)}
+    name = next((name for name in MODELS if name in runs), None)
+    if name is None or CONSTANT not in runs:
+        raise ConfigError(
+            f"published={path}: has {', '.join(runs)}; expected {CONSTANT} and one of "
+            f"{', '.join(MODELS)}"
+        )
+    ours, constant = study.evaluated(name, MODELS[name](fit="reference")), study.others["avg"]
+    if not ours.complete or not constant.complete:
+        return Section(QUESTION, f"This is not known: {reason_of(ours)}.")
+    users = [user for user in runs[name].rows if user in runs[CONSTANT].rows]
+    theirs, base = (runs[each].values("log_loss", users) for each in (name, CONSTANT))
+    sizes = np.array([runs[name].reviews[user] for user in users])
+    size = ours.facts.reviews
+    alike = (sizes >= size / _SIZE) & (sizes <= size * _SIZE)
+    alike &= np.abs(base / log_loss(constant) - 1) <= _NEAR
+    peers = theirs[alike & np.isfinite(theirs)]
+    if len(peers) < _FEWEST:
+        answer = f"Too few published users are like you: {len(peers)}."
+    else:
+        share = float(np.mean(peers > log_loss(ours)))
+        answer = (
+            f"{name} predicts you better than {100 * share:.0f} % of "
+            f"{counted(len(peers), 'published user')} like you."
+        )
+    notes = [
+        f"Like you: {size // _SIZE:,} to {size * _SIZE:,} scored reviews, and about your retention "
+        "(the error of always predicting the average so far is within 5 % of yours).",
+        f"Compared with {counted(len(users), 'user')} in {path.name}. {name} was fitted to your "
+        "reviews as the public benchmark fitted it to theirs.",
+    ]
+    return Section(QUESTION, answer, notes)

@@ -1,0 +1,97 @@
+"""Ratings, written as numbers or as words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data.columns import cut, numbers, texts
+from srs_eval.nouns import BoolArray
+
+_BUTTONS = {"again": 1, "hard": 2, "good": 3, "easy": 4}
+_RIGHT = ("pass", "passed", "correct", "right", "true")
+_WRONG = ("fail", "failed", "incorrect", "wrong", "false")
+_OUTCOMES = dict.fromkeys(_RIGHT, 3) | dict.fromkeys(_WRONG, 1)
+_LISTED = "again, hard, good, easy, pass, fail, correct, wrong, true or false"
+_VALUES_QUOTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """A column of ratings.
+
+    Attributes
+    ----------
+    values : Series [n]
+        1 to 4; 1 where `bad`.
+    bad : bool [n]
+        Whether the value is not a rating.
+    expected : str
+        Description of a rating.
+    hint : str
+        How to map other values; "" if all are ratings.
+    """
+
+    values: pd.Series
+    bad: BoolArray
+    expected: str
+    hint: str
+
+
+def read_ratings(
+    values: pd.Series, words: Mapping[Any, int] | None = None, *, outcomes: bool = False
+) -> Ratings:
+    """Read a column of ratings, or of outcomes, which become Good and Again.
+
+    Parameters
+    ----------
+    values : Series [n]
+        Numbers or text; capital letters and blanks around a word do not count.
+    words : mapping of str to int, optional
+        Rating of each value, in place of what is known by itself.
+    outcomes : bool
+        Whether 1 and 0 are true and false, and only words for these two are known.
+
+    Examples
+    --------
+    >>> read_ratings(pd.Series(["Again", "pass", "4", None])).values.tolist()
+    [1, 3, 4, 1]
+    >>> read_ratings(pd.Series([0, 2, 5]), {0: 1, 2: 2, 5: 4}).values.tolist()
+    [1, 2, 4]
+    """
+    if words:
+        known, expected = words, f"a value that data.ratings has: {', '.join(map(str, words))}"
+    elif outcomes:
+        known = {**_OUTCOMES, "1": 3, "0": 1}
+        expected = "true or false, or 1 or 0, or pass or fail, correct or wrong"
+    else:
+        known, expected = _BUTTONS | _OUTCOMES, f"1 (Again) to 4 (Easy), or {_LISTED}"
+    is_numeric = not (words or outcomes)
+    ratings = pd.Series(numbers(values) if is_numeric else np.nan, values.index, np.float64)
+    if not (is_numeric and values.dtype.kind in "iuf"):
+        by_word = {_folded(str(word)): rating for word, rating in known.items()}
+        mapped = texts(values).map(_folded, na_action="ignore").map(by_word)
+        ratings = mapped.astype(np.float64).fillna(ratings)
+    bad = ~ratings.isin((1, 2, 3, 4)).to_numpy(bool)
+    return Ratings(
+        ratings.mask(bad, 1).astype(np.int64), bad, expected, _advice(values) if bad.any() else ""
+    )
+
+
+def _folded(word: str) -> str:
+    """Write a value as it is compared."""
+    return word.strip().casefold().removesuffix(".0")
+
+
+def _advice(values: pd.Series) -> str:
+    """Return how to map the values of a column."""
+    present = [cut(text).strip("'\"") for text in texts(values).dropna().unique()]
+    if not present:
+        return ""
+    pairs = ", ".join(f"{text.removesuffix('.0')}: N" for text in present[:_VALUES_QUOTED])
+    more = ", …" if len(present) > _VALUES_QUOTED else ""
+    return f"Map the values as 'data.ratings={{{pairs}{more}}}', each N from 1 (Again) to 4 (Easy)."

@@ -1,0 +1,286 @@
+"""Review logs in the result of an SQL query, run by DuckDB or by SQLAlchemy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from srs_eval.data.by_user import Rows, user_named, user_names
+from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
+from srs_eval.data.selection import Choice, KnownUsers, Selection
+from srs_eval.data.table_options import Columns, Duplicates, Reading
+from srs_eval.data.table_rows import HINT, columns_needed, read_user
+from srs_eval.data.times import TimeUnit
+from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.nouns import Reviews, User
+
+_ENVIRONMENT = "env:"
+_QUERY_SHOWN = 60
+_SQLITE = b"SQLite format 3"
+_OFFLINE = {"autoinstall_known_extensions": False}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SqlQuery:
+    """Review logs in the result of an SQL query, read one user at a time.
+
+    The query is used as a subquery that selects the rows of one user, so it can only read; files
+    are opened read-only. Rows are sorted by time and card.
+
+    Parameters
+    ----------
+    query : str
+        A SELECT statement with one row per review.
+    path : str or Path, optional
+        DuckDB or SQLite file. Without `path` and `url`, DuckDB runs the query, which may name CSV
+        and parquet files.
+    url : str, optional
+        Address of a database for SQLAlchemy, without a password; ``env:NAME`` reads it from the
+        environment variable NAME, and it may have a password there.
+    columns, users, sample, first, time_unit, time_zone, day_start_hour, duplicates, ratings
+        As in `srs_eval.data.table.ReviewTable`. There must be a column of times.
+
+    Raises
+    ------
+    ConfigError
+        If an option has a value it cannot have, or the address has a password.
+    """
+
+    query: str
+    path: str | None
+    url: str | None
+    columns: Columns
+    choice: Choice
+    reading: Reading
+
+    def __init__(
+        self,
+        query: str,
+        path: str | Path | None = None,
+        url: str | None = None,
+        columns: Columns | Mapping[str, str | None] | None = None,
+        users: Selection = None,
+        *,
+        sample: int | None = None,
+        first: int | None = None,
+        time_unit: TimeUnit = "auto",
+        time_zone: str = "UTC",
+        day_start_hour: float = 4,
+        duplicates: Duplicates = "error",
+        ratings: Mapping[Any, int] | None = None,
+    ) -> None:
+        if path is not None and url is not None:
+            raise ConfigError("data.path and data.url: give one of them")
+        if url is not None and not url.startswith(_ENVIRONMENT) and _parsed(url).password:
+            raise ConfigError(
+                "data.url has a password, which would be saved with the run; put the address into "
+                "an environment variable, such as WAREHOUSE, and give data.url=env:WAREHOUSE"
+            )
+        if not isinstance(columns, Columns):
+            columns = Columns.named(columns or {})
+        if columns.time is None or columns.day is not None:
+            raise ConfigError(
+                "data=sql needs data.columns.time, and no data.columns.day: the rows of a query "
+                "have no order of their own"
+            )
+        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings)
+        given: dict[str, Any] = {"query": query.strip().rstrip(";"), "columns": columns}
+        given |= {"path": None if path is None else str(path), "url": url, "reading": reading}
+        given |= {"choice": Choice(users, sample, first)}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self) -> str:
+        """Name of the file, or ``sql``."""
+        return "sql" if self.path is None else Path(self.path).name
+
+    @property
+    def location(self) -> str:
+        """The file or address, and the beginning of the query."""
+        query = " ".join(self.query.split())
+        shown = query if len(query) <= _QUERY_SHOWN else f"{query[:_QUERY_SHOWN]}…"
+        return f"{self.path or self.url or 'DuckDB'}: {shown}"
+
+    def users(self) -> Sequence[User]:
+        """Return the users, in the order of their names.
+
+        Raises
+        ------
+        ReviewLogError
+            If the database cannot be read, or the query has not the columns of the options.
+        """
+        _rows.cache_clear()  # rows may have been added
+        return self.choice.among(self._rows().known)
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users."""
+        return self.choice.remarks(self._rows().known)
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log.
+
+        Raises
+        ------
+        ReviewLogError
+            If there is no such user, or the log cannot be used.
+        """
+        return read_user(user, self._rows(), self.columns, self.reading)
+
+    def _rows(self) -> _SqlRows:
+        return _rows(_Database(self.path, self.url), self.location, self.query, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Database:
+    """Where queries are run: each on a connection of its own."""
+
+    path: str | None
+    url: str | None
+
+    def run(self, statement: Any) -> pd.DataFrame:
+        """Return the result of a statement."""
+        if self.url is not None:
+            return self._run_by_driver(_address(self.url), statement)
+        if self.path is None:
+            return self._run_in_duckdb(statement, ":memory:", read_only=False)
+        path = existing_path(self.path)
+        with path.open("rb") as file:
+            is_sqlite = file.read(len(_SQLITE)) == _SQLITE
+        if is_sqlite:
+            address = f"sqlite:///file:{path.absolute()}?mode=ro&uri=true"
+            return self._run_by_driver(address, statement)
+        return self._run_in_duckdb(statement, str(path), read_only=True)
+
+    def column(self, name: str) -> Any:
+        """Return a column; in files its name is quoted, because words reserved there differ."""
+        import sqlalchemy as sa
+
+        return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
+
+    def _run_by_driver(self, address: str, statement: Any) -> pd.DataFrame:
+        import sqlalchemy as sa
+
+        url = _parsed(address)
+        if url.get_backend_name() == "sqlite" and not url.query:
+            existing_path(url.database or "")  # which SQLite would make
+        try:
+            engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+            with engine.connect() as connection:
+                if engine.dialect.name == "postgresql":
+                    connection = connection.execution_options(postgresql_readonly=True)
+                result = connection.execute(statement)
+                return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
+        except (sa.exc.SQLAlchemyError, ImportError) as error:
+            reason = str(getattr(error, "orig", None) or error)
+            if url.password:
+                reason = reason.replace(str(url.password), "***")
+            raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
+
+    def _run_in_duckdb(self, statement: Any, path: str, *, read_only: bool) -> pd.DataFrame:
+        from sqlalchemy.dialects import sqlite
+
+        try:
+            duckdb: Any = import_module("duckdb")
+        except ImportError as error:
+            message = (
+                "data=sql needs the package duckdb here: run `pip install 'srs-eval[prepare]'`"
+            )
+            raise ConfigError(message) from error
+        compiled = statement.compile(
+            dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True}
+        )
+        values = [compiled.params[name] for name in compiled.positiontup or ()]
+        try:
+            with closing(duckdb.connect(path, read_only=read_only, config=_OFFLINE)) as connection:
+                found = connection.sql(str(compiled), params=values)
+                return pandas_from_arrow(found.to_arrow_table())
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            raise ReviewLogError(self.path or "DuckDB", [reason]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _SqlRows:
+    """The rows of a query, from which users are read one at a time."""
+
+    database: _Database
+    query: str
+    columns: Columns
+    known: KnownUsers
+    values: Mapping[User, list[Any]]  # As the database writes each user
+
+    def of(self, user: User) -> Rows:
+        """Read the rows of a user."""
+        import sqlalchemy as sa
+
+        user = self.known.find(user)
+        used = dict.fromkeys(self.columns.in_use().values())
+        column = self.database.column
+        statement: Any = sa.select(*map(column, used)).select_from(_subquery(self.query))
+        if self.columns.user is not None:
+            statement = statement.where(column(self.columns.user).in_(self.values[user]))
+        in_order = (column(str(self.columns.time)), column(self.columns.card))
+        table = self.database.run(statement.order_by(*in_order))
+        return Rows(self.known.source, table, np.arange(len(table)))
+
+
+# Users are looked up once, not for each user that is read.
+@lru_cache(maxsize=1)
+def _rows(database: _Database, source: str, query: str, columns: Columns) -> _SqlRows:
+    """Check the columns of a query, and find its users."""
+    import sqlalchemy as sa
+
+    everything = sa.select(sa.text("*")).select_from(_subquery(query))
+    wanted = columns_needed(columns)
+    wanted += [(columns.user, "data.columns.user")] if columns.user else []
+    check_columns(source, list(database.run(everything.limit(0)).columns), wanted, hint=HINT)
+    if columns.user is None:
+        only = Path(database.path).stem if database.path else "sql"
+        return _SqlRows(database, query, columns, KnownUsers(source, (only,)), {})
+    column = database.column(columns.user)
+    distinct = sa.select(column).select_from(_subquery(query)).distinct().order_by(column)
+    found = database.run(distinct).iloc[:, 0]
+    names = user_names(found, source, columns.user, np.arange(len(found)))
+    values: dict[User, list[Any]] = {}
+    for name, value in zip(names, found.astype(object), strict=True):
+        values.setdefault(user_named(name), []).append(value)
+    return _SqlRows(database, query, columns, KnownUsers(source, tuple(values)), values)
+
+
+def _subquery(query: str) -> Any:
+    """Return a query as something to select from; its colons are no parameters."""
+    import sqlalchemy as sa
+
+    escaped = query.replace("\\", "\\\\").replace(":", "\\:")
+    return sa.text(f"({escaped}) AS srs_eval_rows")
+
+
+def _address(url: str) -> str:
+    """Return an address, read from the environment if it is there."""
+    if not url.startswith(_ENVIRONMENT):
+        return url
+    name = url.removeprefix(_ENVIRONMENT)
+    if not os.environ.get(name):
+        raise ConfigError(f"data.url={url}: the environment variable {name} is not set")
+    return os.environ[name]
+
+
+def _parsed(url: str) -> Any:
+    """Parse an address; errors do not quote it, because it may have a password."""
+    import sqlalchemy as sa
+
+    try:
+        return sa.make_url(url)
+    except sa.exc.ArgumentError:
+        example = "expected an address such as postgresql://user@host/database"
+        raise ConfigError(f"data.url: {example}, or env:NAME") from None

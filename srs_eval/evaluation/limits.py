@@ -1,0 +1,193 @@
+"""A time limit for fits, and lines on fits that take long."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from srs_eval.nouns import Fit, Fold, Task, User
+
+# Reading, scoring and writing take time too, and so does starting a process.
+_GRACE = 60.0
+_FIRST_REPORT = 30.0
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+_spoiled = threading.Event()
+
+
+class FitTimeoutError(BaseException):
+    """A fit took too long; not an `Exception`, so that algorithms do not catch it."""
+
+
+def process_is_spoiled() -> bool:
+    """Whether a fit was interrupted in this process, which may have left libraries in any state."""
+    return _spoiled.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class FitLimits:
+    """How long fits may take, and what is done about those that take long or fail alike.
+
+    Attributes
+    ----------
+    timeout : float, optional
+        Seconds of wall time that the fit and the predictions of a fold may take; no limit if
+        None.
+    report : bool
+        Whether to write a line to standard error when a fit has run for 30 seconds, a minute, two
+        minutes, and so on.
+    fail_fast : bool
+        Whether to stop the evaluation if all fits of the first users fail alike.
+    """
+
+    timeout: float | None = None
+    report: bool = False
+    fail_fast: bool = False
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds without progress after which a worker process is stuck."""
+        return None if self.timeout is None else 2 * self.timeout + _GRACE
+
+    @contextmanager
+    def applied(self, user: User, fold: int) -> Iterator[None]:
+        """Raise `FitTimeoutError` where the body takes too long, and report that it is running.
+
+        Compiled code is not interrupted: the exception is raised when it returns.
+        """
+        began = time.monotonic()
+        if self.report:
+            _reporter.begin(f"user {user}, fold {fold}", began)
+        try:
+            with _alarm(self.timeout):
+                yield
+            if self.timeout is not None and time.monotonic() - began > self.timeout:
+                raise FitTimeoutError
+        except FitTimeoutError:
+            _spoiled.set()
+            raise
+        finally:
+            _reporter.end()
+
+
+NO_LIMITS = FitLimits()
+
+
+def timed_out_fits(task: Task, slow: Fold, limits: FitLimits) -> list[Fit]:
+    """Return the failure of the fit that is being ended, and of the later fits of its user.
+
+    Those are not made: what was interrupted may have left libraries in any state.
+    """
+    took = f"took longer than fit_timeout={limits.timeout:g} seconds"
+    fits = []
+    for fold in task.folds:
+        if fold.number < slow.number:
+            continue
+        reason = f"the fit {took}" if fold is slow else f"not fitted: fold {slow.number} {took}"
+        where = traceback.format_exc() if fold is slow else ""
+        fit = Fit(task.reviews.user, fold.number, "failed", reason, traceback=where)
+        fits.append(replace(fit, n_train=len(fold.train), n_test=len(fold.test)))
+    return fits
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Let no limit end the body, such as an exchange with another process."""
+    if not _can_interrupt():
+        yield
+        return
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Raise `FitTimeoutError` after some seconds, where the system can interrupt Python code."""
+    if seconds is None or not _can_interrupt():
+        yield
+        return
+
+    def ring(_number: int, _frame: object) -> None:
+        raise FitTimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _can_interrupt() -> bool:
+    """Whether signals with a timer exist and reach this thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "setitimer")
+
+
+class _Reporter:
+    """Writes lines on the running fit of this process, from a thread of its own."""
+
+    def __init__(self) -> None:
+        self._running: tuple[str, float] | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, name: str, began: float) -> None:
+        """Follow a fit."""
+        self._running = name, began
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._look, daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Follow no fit."""
+        self._running = None
+
+    def _look(self) -> None:
+        seen, due = None, _FIRST_REPORT
+        while True:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            running = self._running
+            if running is None:
+                continue
+            if running != seen:
+                seen, due = running, _FIRST_REPORT
+            name, began = running
+            seconds = time.monotonic() - began
+            if seconds >= due:
+                due *= 2
+                _write(f"srs_eval: {name}: fitting for {_duration(seconds)}")
+
+
+def _write(line: str) -> None:
+    """Write a line to standard error, in place of a progress bar if there is one."""
+    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    sys.stderr.write(f"{clear}{line}\n")
+    sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    """Format seconds.
+
+    Examples
+    --------
+    >>> _duration(31.2), _duration(7300)
+    ('31 s', '2 h 1 min')
+    """
+    minutes = int(seconds) // 60
+    if not minutes:
+        return f"{seconds:.0f} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+_reporter = _Reporter()

@@ -1,0 +1,92 @@
+"""Review logs in the result of an SQL query."""
+
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.config.settings import literally, mistakes
+from srs_eval.data.sql import SqlQuery
+from srs_eval.data.table import ReviewTable
+from srs_eval.errors import ConfigError, ReviewLogError
+
+COLUMNS = {"user": "who", "card": "item", "rating": "grade", "time": "at"}
+QUERY = "SELECT * FROM answers WHERE grade <> ':skip'"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Write the same log as CSV, SQLite and DuckDB; return the path of the CSV file."""
+    duckdb = pytest.importorskip("duckdb")
+    rng = np.random.default_rng(1)
+    at = pd.to_datetime(1_700_000_000 + 7 * rng.permutation(300), unit="s", utc=True)
+    table = pd.DataFrame({"item": rng.integers(0, 20, 300), "who": rng.choice(["ben", "ann"], 300)})
+    table = table.assign(grade=rng.choice(["pass", "fail"], 300), at=at.strftime("%FT%TZ"))
+    table.to_csv(tmp_path / "log.csv", index=False)
+    with closing(sqlite3.connect(tmp_path / "log.sqlite")) as connection:
+        table.to_sql("answers", connection)
+    with closing(duckdb.connect(str(tmp_path / "log.duckdb"))) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE answers AS SELECT * FROM given")
+    return tmp_path / "log.csv"
+
+
+def test_a_query_reads_what_the_file_reads(log, monkeypatch):
+    monkeypatch.setenv("WAREHOUSE", f"sqlite:///{log.with_suffix('.sqlite')}")
+    expected = ReviewTable(log, COLUMNS)
+    for source in (
+        SqlQuery(QUERY, log.with_suffix(".sqlite"), columns=COLUMNS),
+        SqlQuery(f"{QUERY};", log.with_suffix(".duckdb"), columns=COLUMNS),
+        SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS),
+        SqlQuery(f"SELECT * FROM '{log}'", columns=COLUMNS),
+    ):
+        assert source.users() == ("ann", "ben")
+        for user in source.users():
+            here, there = source.read(user), expected.read(user)
+            np.testing.assert_array_equal(here.rating, there.rating)
+            np.testing.assert_array_equal(here.elapsed_seconds, there.elapsed_seconds)
+
+
+def test_a_query_can_only_read(log):
+    for suffix in (".sqlite", ".duckdb"):
+        path = log.with_suffix(suffix)
+        for query in ("DELETE FROM answers", "SELECT 1) AS x; DELETE FROM answers; SELECT (1"):
+            with pytest.raises(ReviewLogError):
+                SqlQuery(query, path, columns=COLUMNS).users()
+        assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
+
+
+def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
+    path = log.with_suffix(".sqlite")
+    with pytest.raises(ReviewLogError) as caught:
+        SqlQuery(QUERY, path, columns={**COLUMNS, "card": "crad", "user": "hwo"}).users()
+    assert len(caught.value.violations) == 2
+    with pytest.raises(ConfigError, match=r"columns\.day"):
+        SqlQuery(QUERY, path, columns={**COLUMNS, "day": "day"})
+    with pytest.raises(ReviewLogError):
+        SqlQuery(QUERY, log.with_name("other.sqlite"), columns=COLUMNS).users()
+    assert not log.with_name("other.sqlite").exists()
+
+
+def test_a_password_is_neither_accepted_nor_repeated(monkeypatch):
+    address = "postgresql://me:secret@localhost:1/x"
+    with pytest.raises(ConfigError) as caught:
+        SqlQuery(QUERY, url=address)
+    assert "secret" not in str(caught.value)
+    (problem,) = mistakes([f"data.url={address}"])
+    assert "secret" not in problem
+    monkeypatch.setenv("WAREHOUSE", "nothing://me:secret@localhost:1/x")
+    source = SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
+    with pytest.raises(ReviewLogError) as refused:
+        source.users()
+    assert "secret" not in f"{refused.value} {source} {source.location}"
+    monkeypatch.delenv("WAREHOUSE")
+    with pytest.raises(ConfigError, match="WAREHOUSE"):
+        source.users()
+
+
+def test_a_query_with_commas_is_one_word_of_a_sweep_too():
+    word = "data.query=SELECT item, grade FROM answers"
+    assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"

@@ -1,0 +1,109 @@
+"""Fits that raise, that take too long, and runs in which all fits fail alike."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from srs_eval.algorithms.baselines import Average
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.errors import FailedAlikeError
+from srs_eval.evaluation import limits
+from srs_eval.evaluation.limits import FitLimits
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import full_panel
+from srs_eval.nouns import Algorithm
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.text.frames import own_frames
+
+
+@dataclass(frozen=True)
+class Fails(Algorithm):
+    """Raises for some users, and learns an average for the others."""
+
+    users: tuple = (1, 2, 3, 4, 5)
+    seconds: float = 0
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user in self.users:
+            time.sleep(self.seconds)
+            return _state({"difficulty": len(rows)})
+        return Average().fit(reviews, rows, rng)
+
+
+def _state(state):
+    return state["stability"]
+
+
+def run(algorithm, users=5, **options):
+    source = SyntheticUsers(users=users, size_scale=0.05)
+    experiment = Experiment(algorithm, source, SrsBenchmark(), full_panel(), curves_per_user=0)
+    return evaluate(experiment, limits=FitLimits(**options))
+
+
+def test_a_run_whose_first_users_all_fail_alike_is_stopped():
+    with pytest.raises(FailedAlikeError) as caught:
+        run(Fails(), fail_fast=True)
+    message = str(caught.value)
+    assert "KeyError: 'stability'" in message
+    assert f"{__file__.rpartition('/')[2]}:" in message
+    assert 'return state["stability"]' in message
+
+
+@pytest.mark.parametrize(
+    ("users", "of_users", "options"),
+    [
+        ((1, 2, 3), 3, {"fail_fast": True}),
+        ((2, 3, 4, 5), 5, {"fail_fast": True}),
+        ((1, 2, 3), 4, {}),
+    ],
+)
+def test_other_runs_are_evaluated_to_their_end(users, of_users, options):
+    result = run(Fails(users), of_users, **options)
+    assert {fit.user for fit in result.fitted if fit.status == "failed"} == set(users)
+    assert result.facts.users == of_users - len(users)
+
+
+def test_the_last_frames_of_the_plug_in_are_found_in_a_traceback():
+    (fit, *_) = run(Fails(), 1).fitted
+    frames = own_frames(fit.traceback)
+    assert [(frame.function, frame.source) for frame in frames] == [
+        ("fit", 'return _state({"difficulty": len(rows)})'),
+        ("_state", 'return state["stability"]'),
+    ]
+
+
+def test_a_slow_fit_fails_and_ends_the_fits_of_its_user_and_the_use_of_its_process(monkeypatch):
+    monkeypatch.setattr(limits._spoiled, "is_set", lambda: False)
+    result = run(Fails((2,), seconds=60), 2, timeout=0.5)
+    limits._spoiled.clear()
+    slow, *others = [fit for fit in result.fitted if fit.user == 2]
+    assert slow.status == "failed"
+    assert "fit_timeout=0.5" in slow.reason
+    assert own_frames(slow.traceback)[-1].function == "fit"
+    assert len(others) == 4
+    assert {fit.status for fit in others} == {"failed"}
+    assert result.facts.users == 1
+
+
+def test_a_fit_that_returns_after_its_time_fails_too(monkeypatch):
+    monkeypatch.setattr(limits, "_can_interrupt", lambda: False)
+    with pytest.raises(limits.FitTimeoutError), FitLimits(timeout=0.01).applied(1, 0):
+        time.sleep(0.02)
+    assert limits.process_is_spoiled()
+    limits._spoiled.clear()
+
+
+def test_a_long_fit_is_reported_with_its_user(monkeypatch, capsys):
+    monkeypatch.setattr(limits, "_FIRST_REPORT", 0.05)
+    monkeypatch.setattr(limits, "_SECONDS_BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr(limits, "_reporter", limits._Reporter())
+    with FitLimits(report=True).applied("ann", 3):
+        time.sleep(0.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert 1 < len(lines) < 6  # each after twice the time of the one before
+    assert all("ann" in line for line in lines)
+    with FitLimits().applied("ben", 0):
+        assert np.isfinite(time.monotonic())
