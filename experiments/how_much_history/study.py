@@ -215,11 +215,12 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
     needed = from_table(changes).set_index("model")
     usual, small = every[every["model"] == "FSRS-6"], every[every["reviews"] == SIZES[0]]
     found = [log for log in needed if needed.loc["FSRS-6", log] != NOT_SHOWN]
+    ahead = int((usual["mean"] < 0).sum())
     plain = every[every["model"].isin(OTHERS)]
     learned = [
-        f"FSRS-6 fitted with a prior predicts better on average at {int((usual['mean'] < 0).sum())} "
-        f"of {len(usual)} sizes and logs, significantly at {int(usual['better'].sum())}, and is "
-        f"significantly worse at {int(usual['worse'].sum())}.",
+        f"FSRS-6 fitted with a prior predicts better on average at {ahead} of {len(usual)} sizes "
+        f"and logs, significantly at {int(usual['better'].sum())}, and is significantly worse at "
+        f"{int(usual['worse'].sum())}.",
         f"At {SIZES[0]} reviews a fit changes log loss, from log to log, by "
         + "; ".join(
             f"{_range(own['mean'])} ({name})"
