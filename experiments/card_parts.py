@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,4 +42,4 @@ class CardParts:
         log = self.source.read(whole)
         cards = np.random.default_rng(self.seed).permutation(np.unique(log.card))
         own = np.isin(log.card, cards[int(number) - 1 :: self.parts])
-        return log.take(own)
+        return replace(log.take(own), user=user)

@@ -60,9 +60,11 @@ def test_an_option_is_built_or_asks_for_what_it_needs(path):
     if not OmegaConf.missing_keys(cfg):
         assert build(cfg, choices)[path.parent.name] is not None
         return
-    with pytest.raises(ConfigError, match=rf"data={path.stem} needs data\.path="):
+    (missing,) = OmegaConf.missing_keys(cfg)
+    with pytest.raises(ConfigError, match=rf"data={path.stem} needs {missing}="):
         resolved(cfg, choices)
     cfg = copy.deepcopy(cfg)
+    OmegaConf.update(cfg, missing, "SELECT 1")
     cfg.data.path = "there/is/no such file"
     source = build(cfg, choices)["data"]
     with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):

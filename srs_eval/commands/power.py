@@ -115,7 +115,7 @@ def _differences(request: Words) -> FloatArray:
             raise ConfigError(f"metric={metric}: {run.name} has {', '.join(run.scores)}")
     scores = [dict(zip(run.rows, run.scores[metric], strict=True)) for run in (first, second)]
     same = [user for user, rows in first.rows.items() if second.rows.get(user) == rows]
-    differences = np.array([scores[0][user] - scores[1][user] for user in same])
+    differences: FloatArray = np.array([scores[0][user] - scores[1][user] for user in same])
     differences = differences[~np.isnan(differences)]
     if len(differences) < 3:
         raise ConfigError(f"{len(differences)} users have the same scored reviews in both runs")

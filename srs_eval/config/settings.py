@@ -174,10 +174,9 @@ def _problems(
         return []
     if top not in known:
         return [f"{word}: there is no {top!r}{suggestion(top, known)}"]
-    if top == "study" and chosen.get("experiment", ["null"]) == ["null"]:
-        return [
-            f"{word}: options of a study need experiment=NAME{there_are(options('experiment', folders))}"
-        ]
+    if top == "study" and set(chosen.get("experiment", ())) <= {"null", "None"}:
+        listed = there_are(options("experiment", folders))
+        return [f"{word}: options of a study need experiment=NAME{listed}"]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
     if override.is_add():

@@ -119,8 +119,8 @@ class ReviewFrame:
         return self._choice.among(self._tables.known)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self._choice.remarks(self._tables.known)
+        """Return remarks on the choice of users and on where days begin."""
+        return *self._choice.remarks(self._tables.known), *self.reading.remarks(self.columns)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.

@@ -111,8 +111,10 @@ class PartitionedLogs:
         return self.choice.among(self._index().segments.known)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self.choice.remarks(self._index().segments.known)
+        """Return remarks on the choice of users and on where days begin."""
+        index = self._index()
+        reading = replace(index.reading, **self.changed)
+        return *self.choice.remarks(index.segments.known), *reading.remarks(index.columns)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.

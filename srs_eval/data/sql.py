@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
@@ -123,8 +125,8 @@ class SqlQuery:
         return self.choice.among(self._rows().known)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self.choice.remarks(self._rows().known)
+        """Return remarks on the choice of users and on where days begin."""
+        return *self.choice.remarks(self._rows().known), *self.reading.remarks(self.columns)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -163,13 +165,9 @@ class _Database:
 
     def column(self, name: str) -> Any:
         """Return a column; in files its name is quoted, because words reserved there differ."""
-        import sqlalchemy as sa
-
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
     def _run_by_driver(self, address: str, statement: Any) -> pd.DataFrame:
-        import sqlalchemy as sa
-
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not url.query:
             existing_path(url.database or "")  # which SQLite would make
@@ -187,8 +185,6 @@ class _Database:
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
     def _run_in_duckdb(self, statement: Any, path: str, *, read_only: bool) -> pd.DataFrame:
-        from sqlalchemy.dialects import sqlite
-
         try:
             duckdb: Any = import_module("duckdb")
         except ImportError as error:
@@ -221,8 +217,6 @@ class _SqlRows:
 
     def of(self, user: User) -> Rows:
         """Read the rows of a user."""
-        import sqlalchemy as sa
-
         user = self.known.find(user)
         used = dict.fromkeys(self.columns.in_use().values())
         column = self.database.column
@@ -238,8 +232,6 @@ class _SqlRows:
 @lru_cache(maxsize=1)
 def _rows(database: _Database, source: str, query: str, columns: Columns) -> _SqlRows:
     """Check the columns of a query, and find its users."""
-    import sqlalchemy as sa
-
     everything = sa.select(sa.text("*")).select_from(_subquery(query))
     wanted = columns_needed(columns)
     wanted += [(columns.user, "data.columns.user")] if columns.user else []
@@ -259,8 +251,6 @@ def _rows(database: _Database, source: str, query: str, columns: Columns) -> _Sq
 
 def _subquery(query: str) -> Any:
     """Return a query as something to select from; its colons are no parameters."""
-    import sqlalchemy as sa
-
     escaped = query.replace("\\", "\\\\").replace(":", "\\:")
     return sa.text(f"({escaped}) AS srs_eval_rows")
 
@@ -277,8 +267,6 @@ def _address(url: str) -> str:
 
 def _parsed(url: str) -> Any:
     """Parse an address; errors do not quote it, because it may have a password."""
-    import sqlalchemy as sa
-
     try:
         return sa.make_url(url)
     except sa.exc.ArgumentError:

@@ -124,8 +124,8 @@ class ReviewTable:
         return self.choice.among(self._logs().known)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks on the choice of users."""
-        return self.choice.remarks(self._logs().known)
+        """Return remarks on the choice of users and on where days begin."""
+        return *self.choice.remarks(self._logs().known), *self.reading.remarks(self.columns)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.

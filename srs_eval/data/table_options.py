@@ -131,6 +131,17 @@ class Reading:
         if wrong:
             raise ConfigError("\n".join(wrong))
 
+    def remarks(self, columns: Columns) -> tuple[str, ...]:
+        """Return a remark on where days begin, if that follows from times."""
+        if columns.day is not None:
+            return ()
+        minutes = round(60 * self.day_start_hour)
+        return (
+            f"days begin at {minutes // 60:02}:{minutes % 60:02} in the time zone "
+            f"{self.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
+            "are converted to it",
+        )
+
 
 # The system's files are searched for them.
 _zones = lru_cache(available_timezones)

@@ -37,7 +37,7 @@ class FailingAlike:
         self._is_over = True
 
     def add(self, failed: Sequence[Fit]) -> None:
-        """Add the fits of users of whom no fit worked.
+        """Add the failed fits of users without a fit that worked.
 
         Raises
         ------

@@ -31,7 +31,7 @@ from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
 
 # Words of a command that are about one algorithm, or one folder.
-_OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "baseline=")
+_OF_ONE_RUN = ("algo=", "algo.", "name=", "notes=", "resume=", "shard=", "parts=", "baseline=")
 _NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 

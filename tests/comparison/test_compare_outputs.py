@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -129,6 +130,22 @@ def test_names_cannot_break_out_of_any_format(make_scores):
     for line in latex(verdict).splitlines():
         assert line.startswith("%") or not re.search(r"(?<!\\)[%#$](?!\\geq)", line)
     assert json.loads(json.dumps(as_json(verdict)))["runs"][0]["name"] == NASTY
+
+
+@pytest.mark.slow
+def test_the_tables_compile_and_fit_the_page(pairwise, tmp_path):
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("needs pdflatex: apt-get install texlive-latex-recommended")
+    (tmp_path / "comparison.tex").write_text(latex(pairwise[1]))
+    packages, *_ = latex(pairwise[1]).removeprefix("% needs ").splitlines()
+    document = ["\\documentclass{article}", packages, "\\begin{document}"]
+    document += ["\\input{comparison}", "\\end{document}"]
+    (tmp_path / "main.tex").write_text("\n".join(document))
+    words = [compiler, "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
 
 
 @pytest.mark.slow

@@ -193,6 +193,20 @@ def test_wrong_columns_are_found_before_any_user_is_read(log):
         ReviewTable(folder, Columns(card="crad", day="day")).users()
 
 
+def test_offsets_of_times_are_read_and_the_zone_of_days_is_reported(log):
+    # 23:30 in Berlin is 22:30 in UTC; days begin at 4 in both zones.
+    path = log(
+        "card,rating,time\n1,3,2024-01-01T04:30+01:00\n2,3,2024-01-01T23:30+01:00\n"
+        "1,3,2024-01-02T03:30Z\n"
+    )
+    assert read(path).day.tolist() == [0, 1, 1]
+    assert read(path, time_zone="Europe/Berlin").day.tolist() == [0, 0, 1]
+    (remark,) = ReviewTable(path, time_zone="Europe/Berlin", day_start_hour=4.5).remarks()
+    assert "04:30" in remark
+    assert "Europe/Berlin" in remark
+    assert ReviewTable(log("card,rating,day\n1,3,0\n"), DAYS).remarks() == ()
+
+
 def test_intervals_may_be_empty_at_first_reviews_only(log):
     columns = Columns(day="day", elapsed_days="gap", elapsed_seconds="seconds")
     got = read(log("card,rating,day,gap,seconds\n1,3,0,,\n2,3,0,-1,-1\n1,3,2,2,172000\n"), columns)

@@ -37,6 +37,7 @@ MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex"
 _PRINTED = ("leaderboard_", "beside", "against_baseline")
 _NOT_PRINTED = ("level", "p")
 _SHORT = {"not significantly different": "not significant"}
+_NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
 # tabulate's own format for booktabs would escape cells a second time.
 _BOOKTABS = TableFormat(
     lineabove=Line("\\toprule", "", "", ""),
@@ -112,9 +113,9 @@ def _paragraph(text: str) -> tuple[str, str]:
 
 
 def latex(verdict: Verdict) -> str:
-    """Format every table as a LaTeX table in the style of booktabs."""
+    """Format every table as a LaTeX table in the style of booktabs, no wider than the text."""
     said = [headline(verdict), facts_of(verdict), *remarks(verdict)]
-    lines = ["% needs \\usepackage{booktabs}", *map(for_latex_comment, said)]
+    lines = ["% needs \\usepackage{booktabs,graphicx}", *map(for_latex_comment, said)]
     for grid in grids(verdict):
         rows = _cells(grid, for_latex, for_latex_row, r"\textbf{{{}}}")
         columns = "l" * grid.text + "r" * (len(grid.headers) - grid.text)
@@ -124,9 +125,9 @@ def latex(verdict: Verdict) -> str:
             "\\centering",
             f"\\caption{{{for_latex(_caption(verdict, grid))}}}",
             f"\\label{{tab:{grid.key}}}",
-            f"\\begin{{tabular}}{{{columns}}}",
+            f"{_NO_WIDER}{{\\begin{{tabular}}{{{columns}}}",
             _formatted(grid, rows, for_latex, _BOOKTABS),
-            "\\end{tabular}",
+            "\\end{tabular}}",
             "\\end{table}",
         ]
     return "\n".join([*lines, ""])
