@@ -87,3 +87,14 @@ def test_without_the_folder_the_command_says_where_the_studies_are(tmp_path: Pat
 def test_options_of_a_study_need_the_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["study.small=true"]) == 2
     assert "experiment=" in capsys.readouterr().err
+
+
+def test_a_study_takes_no_options_of_an_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [f"experiment={QUICKEST}", "study.small=true", "tracking=none"]
+    assert command([*words, "algo=hlr", "seed=1"]) == 2
+    err = capsys.readouterr().err
+    assert "algo=hlr, seed=1" in err
+    assert "study.small" in err

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Hydra's own sweeper.
 _GRID = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+# Words that a study understands.
+_OF_A_STUDY = ("experiment", "study", "tracking")
 
 
 @dataclass
@@ -200,6 +202,17 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
     tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
     name = str(options.pop("name"))
+    others = [
+        word
+        for word in HydraConfig.get().overrides.task
+        if word.lstrip("+~").partition("=")[0].split(".")[0] not in _OF_A_STUDY
+    ]
+    if others:
+        known = ", ".join(f"study.{option}=" for option in options)
+        raise ConfigError(
+            f"{', '.join(others)}: experiment={name} chooses these itself. Its options are {known} "
+            "and those of tracking"
+        )
     study = load_study(name, option_files.conf_folder().parent / "experiments")
     tracker = build_option("tracking", choices["tracking"], tracking)
     run = partial(run_study, study, name, options, folder, tracker, is_single=is_single)
