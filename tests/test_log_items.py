@@ -33,6 +33,8 @@ CONTENT = {
     "figures": True,
     "resume": False,
     "shard": None,
+    "fail_fast": True,
+    "fit_timeout": None,
     "parts_above": 1000,
     "notes": "a note",
     "tags": {"paper": "1"},

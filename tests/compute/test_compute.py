@@ -190,6 +190,7 @@ def test_fewer_than_one_worker_is_refused(workers):
         Processes(workers=workers)
 
 
+@pytest.mark.slow
 def test_a_worker_without_progress_is_ended_and_its_item_reported_once():
     found = results(Processes(workers=2), HangsAt("b", patience=15), ["a", "b", "c"])
     assert {"a", "c"} < set(found)

@@ -80,6 +80,7 @@ MACROS = {
     *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule"),
     *("textbf", "textbackslash", "textasciitilde", "textasciicircum", "textless"),
     *("textgreater", "textdegree", "dag", "S", "geq"),
+    *("resizebox", "ifdim", "width", "linewidth", "else", "fi"),
 }
 
 
