@@ -121,6 +121,7 @@ def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
     assert sorted(found) == users
 
 
+@pytest.mark.slow
 def test_the_last_user_may_die():
     assert results(Processes(workers=1), KillsItsWorker((0,)), [0])[0][0] == 0
 
