@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import gc
+import multiprocessing
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +23,16 @@ from srs_eval.nouns import Reviews, User
 gc.disable()
 
 SHARED = Path(__file__).parents[1] / "../shared/data"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Start the server of worker processes before all there is was imported: it imports the same.
+
+    With one process of pytest the first test that needs the server starts it.
+    """
+    if hasattr(session.config, "workerinput") and sys.platform != "win32":
+        multiprocessing.set_forkserver_preload(["srs_eval.experiment.evaluate"])
+        forkserver.ensure_running()
 
 
 def pytest_collection_finish() -> None:
