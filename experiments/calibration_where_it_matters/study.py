@@ -172,7 +172,7 @@ def workload(each: Scored, kept: BoolArray) -> tuple[float, float]:
     """Return the desired retention that realises 90 %, and the reviews per card and day of it.
 
     What a desired retention realises is read from the line between the log odds of predictions
-    and outcomes. NaN where that leads below or above nine tenths of the predictions.
+    and outcomes. NaN where that leads outside the middle nine tenths of the predictions.
     """
     own = each.rows[kept]
     line = line_of(tally(own["p"].to_numpy(), own["recalled"].to_numpy()))
@@ -275,6 +275,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
     more = known[known["settled"] & (known[realised] > 0)]
     equal = more[more["worse"] < SAME_LOSS]
     fewer = known[known["settled"] & (known[realised] < 0)]
+    won = int((more["worse"] < 0).sum())
     asked = more[more["workload at 90 % asked for"] < 0]
     unknown = sorted(load[load[realised].isna()]["log"].unique())
     thresholds = tables["thresholds"]
@@ -286,7 +287,8 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
     share |= dict.fromkeys(["workload at 90 % asked for", realised], "+.0%")
     learned = [
         f"At 90 % realised retention, {len(more)} of {len(known)} comparisons with FSRS-6 ask for "
-        f"significantly more reviews, {len(fewer)} for fewer. "
+        f"significantly more reviews ({len(more) - won} with the worse log loss too), {len(fewer)} "
+        "for fewer. "
         + (
             "A log loss that is at most "
             f"{SAME_LOSS:.3f} worse than that of FSRS-6, and more reviews: {_listed(equal)}."
@@ -298,7 +300,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
         + ".",
         "Models that look cheaper than FSRS-6 when all are set to 90 %, and are significantly "
         f"dearer when all realise it: {'; '.join(_dearer(asked)) or 'none'}.",
-        "A small overall bias can hide large ones: " + _hidden(load, tables["strata"]),
+        "An overall bias can hide larger ones: " + _hidden(load, tables["strata"]),
         "Of the eight confusion statistics four are one minus the others. At R* = "
         f"{DESIRED}, the share of recalls among predicted recalls (ppv) of {len(ppv)} models on "
         f"{log} is between {ppv.min():.3f} and {ppv.max():.3f}, while their log loss is between "
@@ -306,15 +308,15 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
     ]
     if unknown:
         learned.append(
-            f"The workload at 90 % cannot be told for some models on {' and '.join(unknown)}: "
-            "their predictions there are hardly ever near what would realise 90 %."
+            "The workload at 90 % cannot be told for some or all models on "
+            f"{' and '.join(unknown)}: they, or FSRS-6, have hardly any predictions near what "
+            "would realise 90 %."
         )
     return Findings(
-        answer="They can disagree. At equal realised retention, "
-        f"{len(more)} of {len(known)} comparisons with FSRS-6 ask for significantly more reviews"
-        + (
-            f", among them {_listed(equal)}." if len(equal) else "; none of these has its log loss."
-        ),
+        answer=f"In {won} of {len(known)} comparisons a model with a better log loss than FSRS-6 "
+        "asks for significantly more reviews at equal realised retention; in "
+        f"{len(more) - won} one with a worse log loss does"
+        + (f". About as good and dearer: {_listed(equal)}." if len(equal) else "."),
         learned=learned,
         tables={
             "workload": load.drop(columns=["settled", "worse"]),

@@ -249,7 +249,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findin
         f"* significant) by {_by_log(leaks, PUBLISHED)} with published intervals, by "
         f"{_by_log(leaks, QUESTION)} with intervals that end with the question, and by "
         f"{_by_log(leaks, ANSWER)} with those that end with the previous answer.",
-        "Models of memory do not look for the leak: published intervals change them by "
+        "Models of memory gain less from the leak: published intervals change them by "
         f"{_changes(clocks, PUBLISHED)} against intervals that end with the question.",
         f"Intervals that end with the previous answer change them by {_changes(clocks, ANSWER)}; "
         f"the most is that of {most['model']} on {most['log']} ({most['scored']}), whose shortest "
@@ -263,9 +263,10 @@ def _findings(tables: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findin
     ]
     hidden = ("mean", "settled")
     return Findings(
-        answer="Reading the time that a review itself adds to a clock changes the log loss of an "
-        f"offender, with published intervals, by {_by_log(leaks, PUBLISHED)}; if intervals end "
-        f"with the question, by {_by_log(leaks, QUESTION)} (* significant).",
+        answer="Intervals that contain the answer's own time, as published ones do, change the log "
+        "loss of a model that knows nothing of memory and reads the clock by "
+        f"{_by_log(leaks, PUBLISHED)}; those that end with the question by "
+        f"{_by_log(leaks, QUESTION)} (* significant).",
         learned=learned,
         tables={
             name: table[[column for column in table if not column.endswith(hidden)]]
@@ -291,7 +292,9 @@ def _by_log(leaks: pd.DataFrame, end: str) -> str:
 
 def _changes(table: pd.DataFrame, end: str) -> str:
     means, sure = table[f"{end}, mean"], table[f"{end}, settled"]
+    places = table[sure][["model", "log", "scored"]].itertuples(index=False)
+    found = [f"{model} on {log}, {scored}" for model, log, scored in places]
     return (
         f"{means.min():+.4f} to {means.max():+.4f} ({int(sure.sum())} of {len(table)} "
-        "differences significant)"
+        "differences significant" + (f": {', '.join(found)})" if found else ")")
     )

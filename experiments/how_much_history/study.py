@@ -215,6 +215,7 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
     needed = from_table(changes).set_index("model")
     usual, small = every[every["model"] == "FSRS-6"], every[every["reviews"] == SIZES[0]]
     found = [log for log in needed if needed.loc["FSRS-6", log] != NOT_SHOWN]
+    most = every.groupby("log")["reviews"].max()
     ahead = int((usual["mean"] < 0).sum())
     plain = every[every["model"].isin(OTHERS)]
     learned = [
@@ -231,13 +232,13 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
         f"Models without usable published parameters are significantly better than published "
         f"FSRS-6 at {int(plain['better'].sum())} of {len(plain)} sizes and logs, "
         f"{int((plain['better'] & plain['log'].str.startswith('anki-mit')).sum())} of them on "
-        f"anki-mit, whose users hardly ever fail, and significantly worse at "
+        f"anki-mit, one person who hardly ever fails, and significantly worse at "
         f"{int(plain['worse'].sum())}; they are worse on average at "
         f"{int((plain['mean'] > 0).sum())}.",
     ]
     return Findings(
         answer="A fit of FSRS-6 with a prior is significantly better than published parameters "
-        + (_by_log(needed.loc["FSRS-6", found]) if found else "on no log")
+        + (_by_log(needed.loc["FSRS-6", found], most) if found else "on no log")
         + f"; it is significantly worse at {int(usual['worse'].sum())} of {len(usual)} sizes and "
         "logs.",
         learned=learned,
@@ -248,8 +249,15 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
     )
 
 
-def _by_log(row: pd.Series) -> str:
-    return ", ".join(f"from {size} reviews on ({log})" for log, size in row.items())
+def _by_log(row: pd.Series, most: pd.Series) -> str:
+    """Say from when on; a size that is the largest of its log has nothing after it."""
+    is_last = {log: size == f"{most[log]:,}" for log, size in row.items()}
+    return ", ".join(
+        f"at {size} reviews, the most there are ({log})"
+        if is_last[log]
+        else f"from {size} reviews on ({log})"
+        for log, size in row.items()
+    )
 
 
 def _range(values: pd.Series) -> str:

@@ -29,6 +29,7 @@ SHRUNK, FLAT = "honest, shrunk by 30 %", "honest, shrunk by 90 %"
 TWO = "two levels"
 EXPLOIT, WIKI, BALANCED = "bins balanced", "wiki's bins balanced", "referee's bins balanced"
 CHEATS = (BASE, HINDSIGHT, TWO, SHRUNK, FLAT, EXPLOIT, WIKI, BALANCED)
+KNOW_OUTCOMES = (HINDSIGHT, TWO)
 MATTERS = 0.001  # smallest gain that is called one
 UNIVERSAL = "Universal Metric"
 # Lower is better in all but the last.
@@ -223,6 +224,10 @@ def _learned(
     is_cheated = cheats[simulated]["gain"] > MATTERS
     names = ", ".join(cheats[simulated].index[is_cheated])
     safe = ", ".join(cheats[simulated].index[~is_cheated])
+    fair = own.loc[[cheat for cheat in CHEATS if cheat not in KNOW_OUTCOMES]].min()
+    gains = own.loc[TRUTH] - fair
+    only = [name for name in is_cheated.index[is_cheated] if gains[name] <= MATTERS]
+    by_hindsight = f" ({', '.join(only)} only by those that know the outcomes)" if only else ""
     old, constant = "RMSE(bins) by prediction", own.loc[HINDSIGHT]
     truth, honest, flat, two = (own.loc[name] for name in (TRUTH, HONEST, FLAT, TWO))
     learned = [
@@ -236,8 +241,9 @@ def _learned(
         f"The subtle form is a model that knows little and is calibrated: two levels score "
         f"{two[old]:.4f} in the old RMSE(bins) at a log loss of {two['log loss']:.4f}, against "
         f"{honest[old]:.4f} and {honest['log loss']:.4f} of FSRS-6. Shrinking the predictions of a "
-        f"model is not it: shrunk by {0.9:.0%}, FSRS-6 goes from {honest[old]:.4f} to "
-        f"{flat[old]:.4f}, because it still ranks the reviews, and understates how they differ.",
+        f"model can pay too: in SmoothECE, FSRS-6 goes from {honest['SmoothECE']:.4f} to "
+        f"{flat['SmoothECE']:.4f} if shrunk by {0.9:.0%}, at a log loss of {flat['log loss']:.4f}, "
+        f"but in the old RMSE(bins) from {honest[old]:.4f} to {flat[old]:.4f}.",
         f"Bins by the facts of a review end that, and can be balanced instead: predictions that "
         f"make up for what a bin has missed score {own.loc[EXPLOIT, 'RMSE(bins)']:.4f} in today's "
         f"RMSE(bins) (the truth {truth['RMSE(bins)']:.4f}) at a log loss of "
@@ -256,7 +262,7 @@ def _learned(
         ),
     ]
     answer = (
-        f"Every measure of calibration is cheated, by a constant or by predictions that balance "
-        f"its bins; {safe} are not, by any of {len(CHEATS)} cheats."
+        f"Every measure of calibration tried is cheated, by a constant or by predictions that "
+        f"balance its bins{by_hindsight}; {safe} are not, by any of {len(CHEATS)} cheats."
     )
     return answer, learned

@@ -157,23 +157,25 @@ def run(options: SimpleNamespace) -> Findings:
         "reviews), and not all, because the root of a noisy square cannot be negative.",
         f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "
         f"population and the same model, its standard deviation is {at.sd[middle, loss]:.4f}, with "
-        f"{many:,} {at.sd[many, loss]:.4f}. All its decimals after the first "
-        f"{at.decimals[middle, loss]} and {at.decimals[many, loss]} are noise, unless models are "
-        "compared on the same reviews.",
+        f"{many:,} {at.sd[many, loss]:.4f}. After the first {at.decimals[middle, loss]} and "
+        f"{at.decimals[many, loss]} decimals, a step of the next is less than twice that, unless "
+        "models are compared on the same reviews.",
         f"A model that is too low by 2 points of probability looks better than the truth, on the "
         f"same {middle:,} reviews, in {at.loc[(middle, loss), 'biased looks better']:.0%} of draws "
         f"by log loss and {at.loc[(middle, bins), 'biased looks better']:.0%} by RMSE(bins); on "
         f"other reviews in {at.loc[(middle, loss), 'on other reviews']:.0%} and "
         f"{at.loc[(middle, bins), 'on other reviews']:.0%}.",
-        f"Not every correction corrects: on the same {middle:,} reviews the biased model looks "
-        f"better in {at.loc[(middle, debiased), 'biased looks better']:.0%} of draws by debiased "
-        f"RMSE(bins), with {many:,} in {at.loc[(many, debiased), 'biased looks better']:.0%}, "
+        "Not every correction corrects: by debiased RMSE(bins), the biased model looks better on "
+        f"the same {few:,} reviews in {at.loc[(few, debiased), 'biased looks better']:.0%} of "
+        f"draws, with {middle:,} in {at.loc[(middle, debiased), 'biased looks better']:.0%} and "
+        f"with {many:,} in {at.loc[(many, debiased), 'biased looks better']:.0%}, "
         "because what is taken off is computed from the predictions, here too far from 1.",
     ]
     answer = (
         f"With {middle:,} reviews a perfect model shows {by_size.loc[middle, bins]:.3f} in "
         f"RMSE(bins) and {by_size.loc[middle, ERRORS['smece']]:.3f} in SmoothECE, and its log loss "
-        f"varies by ± {at.sd[middle, loss]:.3f} from one such sample to the next."
+        f"varies by ± {at.sd[middle, loss]:.3f}, a standard deviation, from one such sample to the "
+        "next."
     )
     return Findings(
         answer=answer,

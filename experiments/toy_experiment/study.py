@@ -299,12 +299,12 @@ def run(options: SimpleNamespace) -> Findings:
         f"The formulas and the metrics agree: the largest deviation of a simulated mean is "
         f"{away:.1f} standard errors.",
         f"Unpaired, even {REVIEWS:,} reviews hardly distinguish M1 from the base rate (S/N "
-        f"{m1['S/N unpaired']:.1f} in log loss). This is the origin of the rule that such scores "
-        f"need more than {REVIEWS:,} reviews.",
+        f"{m1['S/N unpaired']:.1f} in log loss), where the published text calls the ratio "
+        "sufficient.",
         f"Paired, the same comparison takes {m1['reviews paired']:,.0f} reviews rather than "
         f"{m1['reviews unpaired']:,.0f}: which reviews were recalled by chance is the same for "
-        "both models, and cancels. This is why srs_eval compares models on the same reviews only, "
-        "and gives intervals of differences rather than of scores.",
+        "both models, and mostly cancels. This is why srs_eval compares models on the same reviews "
+        "only, and gives intervals of differences rather than of scores.",
         f"A model that knows a fifth of the hard reviews gains {gained:.0%} of what the oracle "
         "gains in log loss. Small differences between good models are to be expected, and not a "
         "sign that the scores are insensitive.",
@@ -315,9 +315,9 @@ def run(options: SimpleNamespace) -> Findings:
         "sure of the hard reviews it does not know.",
     ]
     return Findings(
-        answer=f"M1, unlike the base rate, knows a fifth of the hard reviews: "
-        f"{m1['reviews paired']:,.0f} reviews are enough if both models see the same ones, and "
-        f"{m1['reviews unpaired']:,.0f} if they do not.",
+        answer="M1, unlike the base rate, knows a fifth of the hard reviews: its gain is twice the "
+        f"noise with {m1['reviews paired']:,.0f} reviews if both models see the same ones, and "
+        f"with {m1['reviews unpaired']:,.0f} if they do not.",
         learned=learned,
         tables={"scores": scores, "shares": shares},
         figures={"toy_experiment": draw()},

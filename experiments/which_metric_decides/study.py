@@ -346,24 +346,27 @@ def _learned(
 ) -> tuple[str, list[str]]:
     """Return the answer, and what was learned."""
     at = order.set_index(["metric", "users"])
-    loss, bins = METRICS["log_loss"], METRICS["rmse_bins"]
+    loss, brier, bins = (METRICS[name] for name in ("log_loss", "rmse", "rmse_bins"))
     hundred = max(n for n in order.users.unique() if n <= 100)
     most = order.users.max()
     typical = by_metric.set_index("metric")
     paired, unpaired = (typical.loc[loss, f"users {way}"] for way in ("paired", "unpaired"))
+    others = typical.drop(loss)["users paired"]
     closest = neighbours.loc[neighbours.difference.idxmin()]
     hardest = neighbours.loc[neighbours.paired.idxmax()]
     answer = (
         f"{hundred} users put neighbours in the order of log loss right in "
         f"{at.paired[loss, hundred]:.0%} of draws if both models see the same users, and in "
-        f"{at.unpaired[loss, hundred]:.0%} if they do not; the other metrics are no quicker."
+        f"{at.unpaired[loss, hundred]:.0%} if they do not. The median pair needs {paired:,.0f} "
+        f"users by log loss, and {others.min():,.0f} to {others.max():,.0f} by other metrics."
     )
     swapped = typical.drop(loss)["pairs in another order"]
     learned = [
-        f"Pairing matters most for log loss, whose level differs most between users: the median "
-        f"pair of models needs {paired:,.0f} users for {POWER:.0%} power if both are evaluated on "
-        f"the same users, and {unpaired:,.0f} if not, {unpaired / paired:.1f} times as many; "
-        f"{_times(typical, bins)} times in {bins}, {_times(typical, 'AUC')} times in AUC. With "
+        "Pairing matters most for log loss and Brier score, whose levels differ more between users "
+        f"than between models: by log loss, the median pair of models needs {paired:,.0f} users "
+        f"for {POWER:.0%} power if both are evaluated on the same users, and {unpaired:,.0f} for "
+        f"each model if not, {unpaired / paired:.1f} times as many; {_times(typical, brier)} times "
+        f"by {brier}, {_times(typical, bins)} by {bins}, {_times(typical, 'AUC')} by AUC. With "
         f"{most:,} users, other users for each model put neighbours in the order of log loss right "
         f"in {at.unpaired[loss, most]:.1%}, the same users in {at.paired[loss, most]:.1%}.",
         f"The metrics do not ask the same question. {bins} puts {swapped[bins]} of "
@@ -377,8 +380,8 @@ def _learned(
         f"The closest neighbours, {closest.better} and {closest.worse}, differ by "
         f"{closest.difference:.4f} with a standard deviation of {closest['sd, paired']:.4f} among "
         f"users, and need {closest.paired:,.0f} users; the hardest pair, {hardest.better} and "
-        f"{hardest.worse}, needs {hardest.paired:,.0f}, because they differ in more ways than in "
-        f"their mean (standard deviation {hardest['sd, paired']:.4f}).",
+        f"{hardest.worse}, needs {hardest.paired:,.0f}, because their difference varies more "
+        f"among users (standard deviation {hardest['sd, paired']:.4f}).",
     ]
     if cohorts is not None:
         own = cohorts.set_index(["100 users", "metric"])
@@ -391,7 +394,8 @@ def _learned(
             f"does in log loss; cohorts drawn by strata {strata_['pairs in order']:.0%} on average,"
             f" at random {random['pairs in order']:.0%}. Strata make the level more exact (error "
             f"{strata_['error of the mean level']:.4f} instead of "
-            f"{random['error of the mean level']:.4f}), and hardly change the order: pairing has "
-            "removed what they could remove."
+            f"{random['error of the mean level']:.4f}; {mine['error of the mean level']:.4f} for "
+            "the mini cohort itself), and hardly change the order: pairing has removed what they "
+            "could remove."
         )
     return answer, learned
