@@ -250,7 +250,7 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
 
 
 def _by_log(row: pd.Series, most: pd.Series) -> str:
-    """Say from when on; a size that is the largest of its log has nothing after it."""
+    """Return the size from which on; a size that is the largest of its log has nothing after it."""
     is_last = {log: size == f"{most[log]:,}" for log, size in row.items()}
     return ", ".join(
         f"at {size} reviews, the most there are ({log})"
