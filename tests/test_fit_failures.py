@@ -1,5 +1,6 @@
 """Fits that raise, that take too long, and runs in which all fits fail alike."""
 
+import signal
 import time
 from dataclasses import dataclass
 
@@ -7,16 +8,23 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.baselines import Average
+from srs_eval.compute.serial import Serial
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FailedAlikeError
 from srs_eval.evaluation import limits
 from srs_eval.evaluation.limits import FitLimits
-from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment import job
+from srs_eval.experiment.description import RunDescription
+from srs_eval.experiment.evaluate import evaluate, evaluate_chunks
 from srs_eval.experiment.experiment import Experiment
+from srs_eval.experiment.plan import Plan, RunOptions
 from srs_eval.metrics.panel import full_panel
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.kept import KeptParts
+from srs_eval.results.parts import PARTS, cut
 from srs_eval.text.frames import own_frames
+from srs_eval.tracking.nothing import NoTracker
 
 
 @dataclass(frozen=True)
@@ -107,3 +115,38 @@ def test_a_long_fit_is_reported_with_its_user(monkeypatch, capsys):
     assert all("ann" in line for line in lines)
     with FitLimits().applied("ben", 0):
         assert np.isfinite(time.monotonic())
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_the_timer_of_another_program_goes_on_after_a_fit():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with FitLimits(timeout=60).applied(1, 0):
+            time.sleep(0.02)
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.08
+        time.sleep(0.15)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(rung) == 1
+
+
+@pytest.mark.slow
+def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
+    source = SyntheticUsers(users=5, size_scale=0.02)
+    experiment = Experiment(
+        Fails((1, 2, 3)), source, SrsBenchmark(), full_panel(), curves_per_user=0
+    )
+    kept = KeptParts(tmp_path / PARTS, "settings code")
+    kept.open(resume=False, chunk=1)
+    chunks = cut(source.users(), 1)
+    evaluate_chunks(experiment, chunks[3:], Serial(), kept)
+    options = RunOptions(
+        tmp_path, Serial(), NoTracker(), resume=True, limits=FitLimits(fail_fast=True)
+    )
+    plan = Plan(experiment, RunDescription("fails", "synthetic", "fails"), options)
+    with pytest.raises(FailedAlikeError):
+        job._evaluated(plan, chunks, kept, 5)
+    assert [kept.users_if_whole(chunk) is not None for chunk in chunks[3:]] == [True] * 2

@@ -7,7 +7,10 @@ import pytest
 from cases import rest_slow
 from omegaconf import OmegaConf
 
+from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
 from srs_eval.config import building, option_files, settings
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.description import described
 from srs_eval.experiment.plan import make_plan
 
 CHOICES = {
@@ -186,3 +189,24 @@ def test_a_path_is_taken_as_it_was_typed(word, is_sweep, taken):
         assert OmegaConf.select(settings.composed(cfg_words), key) == value
     else:
         assert quoted == word
+
+
+@pytest.mark.slow
+def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
+    cfg = settings.composed(words_of(CHOICES))
+    content, built = building.resolved(cfg, CHOICES), building.build(cfg, CHOICES)
+
+    def stamp(algorithm):
+        return described(
+            {**built, "algo": algorithm}, content, CHOICES, usual={}, further_tags={}
+        ).stamp
+
+    now = CurrentParameters({1: DEFAULTS})
+    assert stamp(now) == stamp(CurrentParameters({1: DEFAULTS}))
+    assert stamp(now) != stamp(CurrentParameters({1: (1.0, *DEFAULTS[1:])}))
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "0", "1e20"])
+def test_a_time_limit_is_a_time_that_a_timer_has(plan_of, seconds):
+    with pytest.raises(ConfigError, match="fit_timeout"):
+        plan_of(f"fit_timeout={seconds}")

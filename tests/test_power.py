@@ -52,3 +52,9 @@ def test_the_command_takes_the_differences_of_two_runs(
     printed = capsys.readouterr().out
     assert f"{sd:.3g}" in printed
     assert f"{users_needed(differences.mean(), sd):,}" in printed
+
+
+@pytest.mark.parametrize("sd", [1e-5, 1e-3, 1e-320])
+def test_a_difference_far_above_the_deviation_is_found_by_two_users(sd: float) -> None:
+    assert [power_of(1e3, sd, users) for users in (2, 10**6)] == [1, 1]
+    assert users_needed(1e3, sd, power=0.99) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.option_files import conf_folder, defaults, options
 from srs_eval.config.suggestions import there_are, unknown_argument, unknown_options
+from srs_eval.data.addresses import has_secret
 from srs_eval.text.suggestion import suggestion
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
@@ -37,8 +37,6 @@ TEXTS = (
     "tracking.artifacts",
     "tracking.experiment",
 )
-# Caught before Hydra saves the words of the command.
-_WITH_PASSWORD = re.compile(r"\+*data\.url=[\"']?[^:/]+://[^@/]*:[^@/]+@")
 _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
 
 
@@ -83,10 +81,11 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
     """Return all errors in a command line, with suggestions."""
+    # before Hydra saves the words of the command
+    if any(word.lstrip("+").startswith("data.url=") and has_secret(word) for word in overrides):
+        return ["data.url has a password, which would be saved: give data.url=env:NAME instead"]
     if any(word.lstrip("+").startswith("hydra.searchpath") for word in overrides):
         return []  # there may be options that only Hydra finds
-    if any(_WITH_PASSWORD.match(word) for word in overrides):
-        return ["data.url has a password, which would be saved: give data.url=env:NAME instead"]
     parsed = {word: _parsed(word) for word in overrides}
     readable = {word: found for word, found in parsed.items() if isinstance(found, Override)}
     chosen = _chosen(readable.values())

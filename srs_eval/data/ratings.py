@@ -82,6 +82,24 @@ def read_ratings(
     )
 
 
+def contradictions(words: Mapping[Any, int]) -> list[str]:
+    """Describe words that are read alike and have different ratings.
+
+    Examples
+    --------
+    >>> contradictions({"Pass": 3, "pass": 1, 0: 1})
+    ['Pass: 3, pass: 1']
+    """
+    groups: dict[str, list[tuple[Any, int]]] = {}
+    for word, rating in words.items():
+        groups.setdefault(_folded(str(word)), []).append((word, rating))
+    return [
+        ", ".join(f"{word}: {rating}" for word, rating in group)
+        for group in groups.values()
+        if len({rating for _, rating in group}) > 1
+    ]
+
+
 def _folded(word: str) -> str:
     """Write a value as it is compared."""
     return word.strip().casefold().removesuffix(".0")

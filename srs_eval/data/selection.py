@@ -158,7 +158,9 @@ class Choice:
         self, users: Selection = None, sample: int | None = None, first: int | None = None
     ) -> None:
         for name, count in {"sample": sample, "first": first}.items():
-            if count is not None and (isinstance(count, bool) or count < 1):
+            if count is None:
+                continue
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise ConfigError(f"data.{name}={count}: expected a whole number above 0, or null")
         if sample is not None and first is not None:
             raise ConfigError(f"data.sample={sample} and data.first={first}: give one of them")

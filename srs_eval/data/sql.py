@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
+from srs_eval.data.addresses import has_secret, secret_options
 from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
 from srs_eval.data.selection import Choice, KnownUsers, Selection
@@ -36,7 +39,7 @@ class SqlQuery:
     """Review logs in the result of an SQL query, read one user at a time.
 
     The query is used as a subquery that selects the rows of one user, so it can only read; files
-    are opened read-only. Rows are sorted by time and card.
+    are opened read-only. Rows are sorted by time and card, and then by the other columns.
 
     Parameters
     ----------
@@ -82,11 +85,14 @@ class SqlQuery:
     ) -> None:
         if path is not None and url is not None:
             raise ConfigError("data.path and data.url: give one of them")
-        if url is not None and not url.startswith(_ENVIRONMENT) and _parsed(url).password:
-            raise ConfigError(
-                "data.url has a password, which would be saved with the run; put the address into "
-                "an environment variable, such as WAREHOUSE, and give data.url=env:WAREHOUSE"
-            )
+        if url is not None and not url.startswith(_ENVIRONMENT):
+            if has_secret(url):
+                raise ConfigError(
+                    "data.url has a password, which would be saved with the run; put the address "
+                    "into an environment variable, such as WAREHOUSE, and give "
+                    "data.url=env:WAREHOUSE"
+                )
+            _parsed(url)
         if not isinstance(columns, Columns):
             columns = Columns.named(columns or {})
         if columns.time is None or columns.day is not None:
@@ -159,20 +165,21 @@ class _Database:
         with path.open("rb") as file:
             is_sqlite = file.read(len(_SQLITE)) == _SQLITE
         if is_sqlite:
-            address = f"sqlite:///file:{path.absolute()}?mode=ro&uri=true"
-            return self._run_by_driver(address, statement)
+            name = quote(path.absolute().as_posix(), safe="/:")
+            connect = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
+            return self._run_by_driver("sqlite://", statement, creator=connect)
         return self._run_in_duckdb(statement, str(path), read_only=True)
 
     def column(self, name: str) -> Any:
         """Return a column; in files its name is quoted, because words reserved there differ."""
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
-    def _run_by_driver(self, address: str, statement: Any) -> pd.DataFrame:
+    def _run_by_driver(self, address: str, statement: Any, **options: Any) -> pd.DataFrame:
         url = _parsed(address)
-        if url.get_backend_name() == "sqlite" and not url.query:
+        if url.get_backend_name() == "sqlite" and not (url.query or options):
             existing_path(url.database or "")  # which SQLite would make
         try:
-            engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+            engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
             with engine.connect() as connection:
                 if engine.dialect.name == "postgresql":
                     connection = connection.execution_options(postgresql_readonly=True)
@@ -180,8 +187,8 @@ class _Database:
                 return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
         except (sa.exc.SQLAlchemyError, ImportError) as error:
             reason = str(getattr(error, "orig", None) or error)
-            if url.password:
-                reason = reason.replace(str(url.password), "***")
+            for secret in filter(None, [url.password, *secret_options(address)]):
+                reason = reason.replace(str(secret), "***")
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
     def _run_in_duckdb(self, statement: Any, path: str, *, read_only: bool) -> pd.DataFrame:
@@ -198,6 +205,9 @@ class _Database:
         values = [compiled.params[name] for name in compiled.positiontup or ()]
         try:
             with closing(duckdb.connect(path, read_only=read_only, config=_OFFLINE)) as connection:
+                if len(connection.extract_statements(str(compiled))) > 1:
+                    what = "the query has several statements"
+                    raise ReviewLogError(self.path or "DuckDB", [what])
                 found = connection.sql(str(compiled), params=values)
                 return pandas_from_arrow(found.to_arrow_table())
         except duckdb.Error as error:
@@ -223,8 +233,9 @@ class _SqlRows:
         statement: Any = sa.select(*map(column, used)).select_from(_subquery(self.query))
         if self.columns.user is not None:
             statement = statement.where(column(self.columns.user).in_(self.values[user]))
-        in_order = (column(str(self.columns.time)), column(self.columns.card))
-        table = self.database.run(statement.order_by(*in_order))
+        # The others too: of rows with one card and time, the first must be the same one each time.
+        in_order = dict.fromkeys((str(self.columns.time), self.columns.card, *used))
+        table = self.database.run(statement.order_by(*map(column, in_order)))
         return Rows(self.known.source, table, np.arange(len(table)))
 
 
@@ -251,8 +262,9 @@ def _rows(database: _Database, source: str, query: str, columns: Columns) -> _Sq
 
 def _subquery(query: str) -> Any:
     """Return a query as something to select from; its colons are no parameters."""
-    escaped = query.replace("\\", "\\\\").replace(":", "\\:")
-    return sa.text(f"({escaped}) AS srs_eval_rows")
+    escaped = query.replace(":", "\\:")
+    # The query may end with a comment.
+    return sa.text(f"({escaped}\n) AS srs_eval_rows")
 
 
 def _address(url: str) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 from zoneinfo import available_timezones
 
+from srs_eval.data.ratings import contradictions
 from srs_eval.data.times import TIME_UNITS, TimeUnit
 from srs_eval.errors import ConfigError
 
@@ -123,6 +124,8 @@ class Reading:
         for word, rating in (self.ratings or {}).items():
             if rating not in (1, 2, 3, 4) or isinstance(rating, bool):
                 wrong.append(f"data.ratings={{{word}: {rating}}}; expected 1 (Again) to 4 (Easy)")
+        for words in contradictions(self.ratings or {}):
+            wrong.append(f"data.ratings={{{words}}}: capital letters do not count")
         zones = _zones()
         if self.time_zone not in zones:
             near = difflib.get_close_matches(self.time_zone, sorted(zones), n=1)

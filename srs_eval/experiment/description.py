@@ -94,13 +94,15 @@ def described(
     )
     options = {group: content[group] for group in built if group in content}
     protocol = built["protocol"]
+    # what was read from the data may be another the next time
+    algorithm = {**content["algo"], **getattr(built["algo"], "from_data", {})}
     tags = {
         "algo": algo,
         "label": label,
         "data": data,
         "protocol": protocol.name,
         "protocol_version": protocol.version,
-        "config_hash": config_hash(content),
+        "config_hash": config_hash({**content, "algo": algorithm}),
         "code_hash": _code_hash(built.values()),
         "when": when_of(built["algo"]),
         "python": platform.python_version(),

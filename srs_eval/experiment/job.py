@@ -29,7 +29,7 @@ from srs_eval.experiment.shards import (
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, SUMMARY
 from srs_eval.results.fit_counts import reason_of
-from srs_eval.results.kept import KeptParts
+from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
@@ -141,6 +141,7 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
     """Evaluate the users that are not yet done, and name the result as the plan does."""
     about, options = plan.about, plan.options
     stay = options.folder if kept.stays(users) else None
+    was_begun = options.resume and has_parts(options.folder)
     if not options.is_merge:
         try:
             before = evaluate_chunks(
@@ -152,8 +153,12 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
                 options.trial,
                 options.limits,
             )
-        except (Pruned, FailedAlikeError):
+        except Pruned:
             kept.remove()
+            raise
+        except FailedAlikeError:
+            if not was_begun:  # or other users may have been done before
+                kept.remove()
             raise
         if before:
             say(f"{before} of {users} users were done before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,7 +145,7 @@ def make_plan(
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
     timeout = content["fit_timeout"]
-    if timeout is not None and timeout <= 0:
+    if timeout is not None and not 0 < timeout <= threading.TIMEOUT_MAX:
         raise ConfigError(f"fit_timeout={timeout}: expected seconds above 0, or null for no limit")
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:

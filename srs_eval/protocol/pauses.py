@@ -113,14 +113,16 @@ def pause_table(reviews: Reviews) -> tuple[PauseRow, ...]:
 def pause_warning(reviews: Reviews) -> str:
     """Return a warning if the pause within a session tells the outcome; "" otherwise.
 
-    The test is that of Mantel and Haenszel, by kind of review: repetitions on the same day are
-    waited for, and fail more often, so that the shares alone prove nothing.
+    The test is that of Mantel and Haenszel, by previous rating, state and interval. Repetitions on
+    the same day are left out: they are waited for, so that their pause is most of the interval,
+    after which more is forgotten.
     """
     if reviews.elapsed_seconds is None or reviews.duration_ms is None:
         return ""
-    length, kind, failed = _repeated(reviews)
-    within = length < len(_ENDS)
-    paused, kind, failed = length[within] > 0, kind[within], failed[within]
+    length, known = _pauses(reviews)
+    within = known & (length < len(_ENDS)) & (reviews.elapsed_days > 0)
+    paused, failed = length[within] > 0, ~reviews.recalled[within]
+    kind = np.unique(_kinds_by_interval(reviews)[within], return_inverse=True)[1]
     kinds = kind.max(initial=0) + 1
     n, n_paused = np.bincount(kind, minlength=kinds), np.bincount(kind, paused, minlength=kinds)
     n_failed = np.bincount(kind, failed, minlength=kinds)
@@ -132,23 +134,37 @@ def pause_warning(reviews: Reviews) -> str:
         return ""
     return (
         f"the pause before a question tells its outcome: of {np.count_nonzero(paused):,} reviews "
-        f"after a pause of 2 s to 30 min {observed:,} failed, {expected:,.0f} expected from other "
-        "reviews of the same kind; intervals in seconds contain the pause, and "
+        f"on a later day, after a pause of 2 s to 30 min, {observed:,} failed, {expected:,.0f} "
+        "expected from other reviews of the same kind; intervals in seconds contain the pause, and "
         "protocol.previous_answer=true leaves it out"
     )
 
 
 def _repeated(reviews: Reviews) -> tuple[IntArray, IntArray, BoolArray]:
     """Return length of the pause, kind of review and failure, for repeats with a known pause."""
+    length, known = _pauses(reviews)
+    kind = 5 * (reviews.elapsed_days == 0) + rows_by_card(reviews.card).last(reviews.rating)
+    return length[known], kind[known], ~reviews.recalled[known]
+
+
+def _kinds_by_interval(reviews: Reviews) -> IntArray:
+    """Return one number for reviews of like interval (by half octaves), state and last rating."""
+    assert reviews.elapsed_seconds is not None
+    until_asked = np.maximum(reviews.elapsed_seconds - _seconds_of_answer(reviews), 1)
+    kind: IntArray = np.floor(2 * np.log2(until_asked)).astype(np.int64)
+    if reviews.state is not None:
+        kind = 5 * kind + reviews.state
+    return 5 * kind + rows_by_card(reviews.card).last(reviews.rating)
+
+
+def _pauses(reviews: Reviews) -> tuple[IntArray, BoolArray]:
+    """Return the length of the pause before each review, and whether it is a known one."""
     assert reviews.elapsed_seconds is not None
     times = answer_times(reviews)
     pause = np.diff(times, prepend=-math.inf) - _seconds_of_answer(reviews)
     new = reviews.elapsed_seconds < 0
     known = ~new & ~np.r_[False, new[:-1]]
-    last_rating = rows_by_card(reviews.card).last(reviews.rating)
-    kind = 5 * (reviews.elapsed_days == 0) + last_rating
-    length = np.searchsorted(_ENDS, pause, side="right")
-    return length[known], kind[known], ~reviews.recalled[known]
+    return np.searchsorted(_ENDS, pause, side="right"), known
 
 
 def _seconds_of_answer(reviews: Reviews) -> FloatArray:

@@ -9,6 +9,7 @@ from scipy.special import nctdtr, stdtrit
 from srs_eval.stats.significance import ALPHA
 
 _MOST = 10**9
+_FAR = 1e6
 
 
 def power_of(difference: float, sd: float, users: int, *, alpha: float = ALPHA) -> float:
@@ -33,7 +34,9 @@ def power_of(difference: float, sd: float, users: int, *, alpha: float = ALPHA) 
     if users < 2:
         return 0.0
     t = -float(stdtrit(users - 1, alpha / 2))
-    return 1 - float(nctdtr(users - 1, abs(difference) / sd * math.sqrt(users), t))
+    shift = abs(difference) / sd * math.sqrt(users)
+    # SciPy has no distribution that is shifted as far as that.
+    return 1 - float(nctdtr(users - 1, shift, t)) if shift < _FAR else 1.0
 
 
 def users_needed(

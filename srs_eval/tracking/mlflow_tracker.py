@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from srs_eval.errors import TrackingError
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking import run_facts
 from srs_eval.tracking.address import LOCK_SECONDS, store_address, ui_command
 from srs_eval.tracking.items import Item, Tag
@@ -68,6 +68,8 @@ class MlflowTracker:
         digits: int | None = 4,
         timeout: float = LOCK_SECONDS,
     ) -> None:
+        if digits is not None and digits < 1:
+            raise ConfigError(f"tracking.digits={digits}: expected a whole number above 0, or null")
         self.uri = uri
         self.experiment = experiment
         self.artifacts = artifacts

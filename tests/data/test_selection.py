@@ -112,3 +112,10 @@ def test_a_count_in_place_of_names_is_explained():
     with pytest.raises(ReviewLogError) as caught:
         Choice(3).among(KnownUsers("d", ("ann", "ben")))
     assert "data.first=3" in caught.value.hint
+
+
+@pytest.mark.parametrize("option", ["sample", "first"])
+@pytest.mark.parametrize("count", ["2", 1.5, True, 0])
+def test_counts_of_users_are_whole_numbers(option, count):
+    with pytest.raises(ConfigError, match=option):
+        Choice(**{option: count})

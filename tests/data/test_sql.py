@@ -58,6 +58,40 @@ def test_a_query_can_only_read(log):
         assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
 
 
+def test_a_query_without_a_file_writes_none(tmp_path):
+    pytest.importorskip("duckdb")
+    file = tmp_path / "written.csv"
+    query = f"SELECT 1) AS x; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1"
+    with pytest.raises(ReviewLogError):
+        SqlQuery(query).users()
+    assert not file.exists()
+
+
+def test_a_query_is_run_as_it_is_written(log):
+    for query in (
+        r"SELECT * FROM answers WHERE length('\d') = 2",
+        r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
+        f"{QUERY} -- all of them",
+    ):
+        assert len(SqlQuery(query, log.with_suffix(".sqlite"), columns=COLUMNS).users()) == 2
+
+
+@pytest.mark.parametrize("name", ["a#b.sqlite", "q?x.sqlite", "p%20c.sqlite"])
+def test_a_file_is_read_whatever_its_name(log, name):
+    path = log.with_name(name)
+    log.with_suffix(".sqlite").rename(path)
+    assert len(SqlQuery(QUERY, path, columns=COLUMNS).users()) == 2
+    assert path.is_file()
+
+
+def test_of_rows_with_one_card_and_time_the_same_one_is_kept(tmp_path):
+    pytest.importorskip("duckdb")
+    rows = ["(1, 4, 1700090000)", "(1, 3, 1700000000)", "(1, 1, 1700000000)"]
+    for values in (rows, rows[::-1]):
+        query = f"SELECT * FROM (VALUES {', '.join(values)}) v(card, rating, time)"
+        assert SqlQuery(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
+
+
 def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
     path = log.with_suffix(".sqlite")
     with pytest.raises(ReviewLogError) as caught:
@@ -85,6 +119,22 @@ def test_a_password_is_neither_accepted_nor_repeated(monkeypatch):
     monkeypatch.delenv("WAREHOUSE")
     with pytest.raises(ConfigError, match="WAREHOUSE"):
         source.users()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me@host/x?sslmode=require&password=secret",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3Dx%3BPWD%3Dsecret",
+        "snowflake://me@account/x?token=secret",
+        "postgresql://me:sec/ret@host/x",
+    ],
+)
+def test_a_secret_is_refused_wherever_it_is_in_an_address(address):
+    for words in ([f"data.url={address}"], [f"+data.url='{address}'", "hydra.searchpath=[x]"]):
+        assert "env:" in mistakes(words)[0]
+    with pytest.raises(ConfigError, match="env:"):
+        SqlQuery(QUERY, url=address)
 
 
 def test_a_query_with_commas_is_one_word_of_a_sweep_too():

@@ -10,6 +10,7 @@ from invented import Logs
 from srs_eval.algorithms.baselines import Average
 from srs_eval.cards import rows_by_card
 from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.proper import LogLoss
@@ -188,3 +189,10 @@ def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs):
     assert [row.reviews for row in table] == [9989, 101, 29, 60]
     assert sum(row.expected for row in table) == pytest.approx(sum(row.failed for row in table))
     assert not pause_warning(log)
+
+
+@pytest.mark.slow
+def test_few_simulated_users_whose_pauses_tell_nothing_are_warned_of():
+    source = SyntheticUsers(users=30, size_scale=0.3)
+    warned = [user for user in source.users() if pause_warning(source.read(user))]
+    assert len(warned) <= 4

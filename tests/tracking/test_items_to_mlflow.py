@@ -12,7 +12,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from srs_eval.errors import TrackingError
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -191,3 +191,8 @@ def test_another_refusal_of_a_data_set_is_told_at_once(
     monkeypatch.setattr(MlflowClient, "log_inputs", no)
     with pytest.raises(TrackingError, match="the disk is full"):
         keep(uri, DatasetInfo("josh", "full", "logs/josh.csv", 1, 5020))
+
+
+def test_metrics_keep_at_least_one_digit() -> None:
+    with pytest.raises(ConfigError, match="digits"):
+        MlflowTracker(digits=0)

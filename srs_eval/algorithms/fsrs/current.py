@@ -83,6 +83,11 @@ class CurrentParameters(Algorithm):
     presets: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     same_day = True
 
+    @property
+    def from_data(self) -> Mapping[str, object]:
+        """The parameters, which are in the collection and not among the settings of a run."""
+        return {"presets": {str(number): w for number, w in self.presets.items()}}
+
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupCurves:
         """Return the model with the given parameters."""
         equations = Fsrs6Equations()

@@ -84,9 +84,10 @@ footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px;
 _SCRIPT = """
 const value = (row, n) => row.cells[n].firstChild?.textContent ?? "";
 const number = text => parseFloat(text.replace(/[,[<>]/g, ""));
-function compare(a, b) {
+function compare(a, b, sign) {
   const [x, y] = [number(a), number(b)];
-  return isNaN(x) && isNaN(y) ? a.localeCompare(b) : isNaN(x) - isNaN(y) || x - y;
+  if (isNaN(x) && isNaN(y)) return sign * a.localeCompare(b);
+  return isNaN(x) - isNaN(y) || sign * (x - y);
 }
 for (const table of document.querySelectorAll("table.sortable")) {
   const [heads, body] = [[...table.tHead.rows[0].cells], table.tBodies[0]];
@@ -102,7 +103,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       head.ariaSort = order;
       const rows = [...first];
       const sign = order == "ascending" ? 1 : -1;
-      if (order != "none") rows.sort((a, b) => sign * compare(value(a, n), value(b, n)));
+      if (order != "none") rows.sort((a, b) => compare(value(a, n), value(b, n), sign));
       body.append(...rows);
     };
   }
