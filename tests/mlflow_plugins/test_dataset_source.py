@@ -109,12 +109,15 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
         ]
         insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
         database.executemany(insert, rows)
+    with closing(sqlite3.connect(folder / "reviews.sqlite")) as database, database:
+        pd.DataFrame({**log, "user": "ann"}).to_sql("reviews", database, index=False)
     return {
         "anki": ["data.path=me.anki2", "data.user=me"],
         "csv": ["data.path='logs/*.csv'", "data.time_zone=Europe/Vienna", "data.users=[ann]"],
         "partitioned": ["data.path=sorted", "data.users=[ann]"],
         "py_fsrs": ["data.path=py.csv", "data.day_start_hour=2"],
         "revlogs_10k": ["data.path=anki", "data.users=[8]"],
+        "sql": ["data.path=reviews.sqlite", "data.query='SELECT * FROM reviews'"],
         "synthetic": ["data.users=2", "data.size_scale=0.02"],
     }
 
