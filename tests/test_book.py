@@ -30,7 +30,8 @@ def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
 
     texts = [name for name in made if not pd.api.types.is_numeric_dtype(made[name])]
     for column in texts:
-        pairs = zip(made[column].astype(str), committed[column].astype(str), strict=True)
+        both = (each[column].fillna("").astype(str) for each in (made, committed))
+        pairs = zip(*both, strict=True)
         for one, other in pairs:
             assert NUMBER.sub("", one) == NUMBER.sub("", other)
             numbers = ([float(n.replace(",", "")) for n in NUMBER.findall(t)] for t in (one, other))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from paired_losses import losses
+from paired_losses import with_interval
 from real_logs import real_logs
-from scipy.special import stdtrit
+from review_load import DESIRED, Scored, by_jackknife, clusters, evaluated
+from scipy.special import expit, logit
 
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -20,83 +21,31 @@ from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.experiment.study import Findings
-from srs_eval.metrics.slope import line_of
-from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import STATISTICS, ConfusionCounts
 from srs_eval.nouns import Algorithm, BoolArray, FloatArray, Source
 from srs_eval.plots.style import BLUE, GREEN, INK, VERMILION, house_style, new_figure, style_axes
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.stats.estimate import Estimate, clustered_mean
+from srs_eval.stats.estimate import Estimate, clustered_mean, mean_of_users
+from srs_eval.stats.significance import ALPHA, holm
 
+FRACTIONAL = "FSRS-7, fractional days"
 MODELS: Mapping[str, Algorithm] = {
     "FSRS-6": Fsrs6(),
     "FSRS-6, published": Fsrs6(fit="default"),
     "FSRS-7": Fsrs7(),
+    FRACTIONAL: Fsrs7(),
     "LSTM": Lstm(),
     "logistic regression": Logistic(),
     "HLR": Hlr(),
 }
 BASELINE = "FSRS-6"
 THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
-DESIRED = 0.9
-# Desired retentions at which intervals are computed, and times at which curves are.
-GRID = np.linspace(0.5, 0.99, 50)
-TIMES = np.geomspace(1, 3650, 120)
-GROUPS = 20  # of cards, for the jackknife
 ENOUGH = 50  # reviews in a group
-SAME_LOSS = 0.001
+ALL_SET, AT_SETTING, REST = "all set to 90 %", "at the setting", "workload of these"
+HELD = ["log", "model", "held at 1 day", "recalled", "expected after 1 day"]
+HELD += ["of the workload", "above in both", REST]
 SHOWN = {"FSRS-6": BLUE, "FSRS-6, published": VERMILION, "LSTM": GREEN}
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scored reviews of a model, and what a scheduler would have made of each.
-
-    Attributes
-    ----------
-    rows : DataFrame
-        User, card, day, interval in days, prediction, outcome, loss, and whether the card lapsed
-        before.
-    per_day : float [n, len(GRID)]
-        Reviews per day that each desired retention asks for: 1 / the interval, at least a day.
-    """
-
-    rows: pd.DataFrame
-    per_day: FloatArray
-
-
-def evaluated(source: Source, algorithm: Algorithm) -> Scored:
-    """Fit and predict as the public protocol does, with whole forgetting curves."""
-    frames, loads = [], []
-    for user in source.users():
-        task = SrsBenchmark()(source.read(user), same_day=algorithm.same_day)
-        reviews = task.reviews
-        for fold in task.folds:
-            model = algorithm.fit(reviews, fold.train, np.random.default_rng(fold.number))
-            rows = fold.test
-            p, recalled = model.predict(reviews, rows), reviews.recalled[rows]
-            frame = pd.DataFrame(
-                {"user": user, "card": reviews.card[rows], "day": reviews.day[rows]}
-            )
-            frame = frame.assign(days=reviews.elapsed[rows], p=p, recalled=recalled)
-            frame["loss"], frame["lapsed"] = losses(p, recalled), task.lapses[rows] > 0
-            frames.append(frame)
-            curves = model.predict_at(reviews, rows, np.tile(TIMES, (len(rows), 1)))
-            loads.append(1 / intervals(np.asarray(curves, np.float64)))
-    return Scored(pd.concat(frames, ignore_index=True), np.concatenate(loads))
-
-
-def intervals(curves: FloatArray) -> FloatArray:
-    """Return the last of `TIMES` at which recall is at least each retention of `GRID`; 1 or more.
-
-    Between two times, recall is a straight line over the logarithm of the time. A curve that
-    rises is read as its running minimum.
-    """
-    falling = np.minimum.accumulate(curves, axis=1)
-    falling = falling - 1e-12 * np.arange(len(TIMES))
-    log_t = np.log(TIMES)
-    found = [np.interp(-GRID, -curve, log_t) for curve in falling]
-    return np.exp(np.array(found))
 
 
 def groups(own: pd.DataFrame, lateness: FloatArray) -> dict[str, dict[str, BoolArray]]:
@@ -109,7 +58,7 @@ def groups(own: pd.DataFrame, lateness: FloatArray) -> dict[str, dict[str, BoolA
             "7 to 20": (days >= 7) & (days < 21),
             "21 or more": days >= 21,
         },
-        "interval / interval at 90 %": {
+        "interval / FSRS-6's interval at 90 %": {
             "under 1/2": lateness < 0.5,
             "1/2 to 1": (lateness >= 0.5) & (lateness < 1),
             "1 to 2": (lateness >= 1) & (lateness < 2),
@@ -127,26 +76,26 @@ def groups(own: pd.DataFrame, lateness: FloatArray) -> dict[str, dict[str, BoolA
 def bias(own: pd.DataFrame, chosen: BoolArray) -> Estimate:
     """Estimate mean prediction less share of recalls, correlated within cards and days."""
     some = own[chosen]
-    clusters = (some.groupby(["user", name]).ngroup().to_numpy() for name in ("card", "day"))
-    return clustered_mean((some["p"] - some["recalled"]).to_numpy(), *clusters)
+    return clustered_mean((some["p"] - some["recalled"]).to_numpy(), *clusters(some))
 
 
 def strata(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
     """Return the bias of each model in each group, with lateness by the baseline's intervals."""
-    at = int(np.argmin(np.abs(GRID - DESIRED)))
-    lateness = found[BASELINE].rows["days"].to_numpy() * found[BASELINE].per_day[:, at]
-    rows = []
-    for by, parts in groups(found[BASELINE].rows, lateness).items():
-        for part, chosen in parts.items():
-            if chosen.sum() < ENOUGH:
-                continue
-            row = {"log": log, "by": by, "group": part, "reviews": int(chosen.sum())}
-            for name, each in found.items():
-                estimate = bias(each.rows, chosen)
-                star = "" if not estimate.p_value < 0.01 else " *"
-                row[name] = f"{100 * estimate.mean:+.1f}{star}"
-            rows.append(row)
-    return pd.DataFrame(rows)
+    base = found[BASELINE]
+    parted = groups(base.rows, base.rows["days"].to_numpy() * base.load(DESIRED))
+    chosen = {(by, part): rows for by, parts in parted.items() for part, rows in parts.items()}
+    chosen = {key: rows for key, rows in chosen.items() if rows.sum() >= ENOUGH}
+    every = [bias(each.rows, rows) for rows in chosen.values() for each in found.values()]
+    single = np.array([estimate.p_value for estimate in every])
+    stars = (single < ALPHA).astype(int) + (holm(single).p_value < ALPHA)
+    cells = iter(zip(every, stars, strict=True))
+    table = []
+    for (by, part), rows in chosen.items():
+        row = {"log": log, "by": by, "group": part, "reviews": int(rows.sum())}
+        for name, (estimate, star) in zip(found, cells, strict=False):
+            row[name] = f"{100 * estimate.mean:+.1f} {'*' * star}".rstrip()
+        table.append(row)
+    return pd.DataFrame(table)
 
 
 def thresholds(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
@@ -168,58 +117,78 @@ def thresholds(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def workload(each: Scored, kept: BoolArray) -> tuple[float, float]:
-    """Return the desired retention that realises 90 %, and the reviews per card and day of it.
+def ppv_gap(found: Mapping[str, Scored]) -> tuple[float, Estimate]:
+    """Return the smallest p-value among differences of ppv, and the greatest difference.
 
-    What a desired retention realises is read from the line between the log odds of predictions
-    and outcomes. NaN where that leads outside the middle nine tenths of the predictions.
+    The p-value is adjusted by Holm's method.
     """
-    own = each.rows[kept]
-    line = line_of(tally(own["p"].to_numpy(), own["recalled"].to_numpy()))
-    wanted = (np.log(DESIRED / (1 - DESIRED)) - line.intercept) / line.slope
-    desired = 1 / (1 + np.exp(-wanted))
-    low, high = np.quantile(own["p"], [0.05, 0.95])
-    if not low <= desired <= high:
-        return np.nan, np.nan
-    return desired, float(np.interp(desired, GRID, each.per_day[kept].mean(axis=0)))
+    parts = []
+    for name in SHOWN:
+        rows = found[name].rows
+        yes, recalled = (rows["p"] >= DESIRED).to_numpy(), rows["recalled"].to_numpy()
+        ppv = recalled[yes].mean()
+        # What each review contributes to the ppv: its mean is the ppv.
+        parts.append(ppv + yes * (recalled - ppv) / yes.mean())
+    gaps = [clustered_mean(a - b, *clusters(rows)) for a, b in combinations(parts, 2)]
+    adjusted = holm([gap.p_value for gap in gaps]).p_value
+    return float(adjusted.min()), max(gaps, key=lambda gap: abs(gap.mean))
 
 
 def workloads(log: str, found: Mapping[str, Scored]) -> pd.DataFrame:
-    """Return log loss and bias beside the workload at 90 % realised retention.
-
-    The interval of the workload is a jackknife over 20 groups of cards.
-    """
-    base = found[BASELINE].rows
-    cards = base.groupby(["user", "card"]).ngroup().to_numpy()
-    group = np.random.default_rng(0).permutation(cards.max() + 1)[cards] % GROUPS
-    kept = [group != number for number in range(GROUPS)]
-    whole = np.ones(len(base), bool)
-    usual = np.log([workload(found[BASELINE], each)[1] for each in [whole, *kept]])
-    at = int(np.argmin(np.abs(GRID - DESIRED)))
-    rows = []
+    """Return log loss and bias beside the workload at a setting that realises 90 %."""
+    base = found[BASELINE]
+    whole = np.ones(len(base.rows), bool)
+    usual = base.load(base.setting(whole))
+    user, by = base.rows.groupby("user").ngroup().to_numpy(), clusters(base.rows)
+    table = []
     for name, each in found.items():
-        own = np.log([workload(each, part)[1] for part in [whole, *kept]]) - usual
-        error = np.sqrt((GROUPS - 1) * np.var(own[1:]))
-        reach = -stdtrit(GROUPS - 1, 0.005) * error
-        low, high = np.exp(own[0] - reach) - 1, np.exp(own[0] + reach) - 1
-        asked = each.per_day[:, at].mean() / found[BASELINE].per_day[:, at].mean() - 1
+        mean, low, high = np.expm1(by_jackknife(each, base))
+        known = bool(np.isfinite(low))
         row = {"log": log, "model": name, "log loss": each.rows["loss"].mean()}
+        worse = clustered_mean((each.rows["loss"] - base.rows["loss"]).to_numpy(), *by)
+        row["log loss - FSRS-6"] = with_interval(worse)
+        row["worse"] = 0 if not worse.p_value < ALPHA else np.sign(worse.mean)
         row["bias"] = bias(each.rows, whole).mean
-        is_known = np.isfinite(low)
-        row["set to"] = workload(each, whole)[0] if is_known else np.nan
-        row["workload at 90 % asked for"] = asked
-        row["workload at 90 % realised"] = np.exp(own[0]) - 1 if is_known else np.nan
-        known = name != BASELINE and is_known
-        row["99 % interval"] = f"{low:+.0%} to {high:+.0%}" if known else ""
-        row["settled"] = bool(known and (low > 0 or high < 0))
-        rows.append(row)
-    return pd.DataFrame(rows)
+        row["set to"] = each.setting(whole) if known else np.nan
+        row[ALL_SET] = each.load(DESIRED).mean() / base.load(DESIRED).mean() - 1
+        row[AT_SETTING] = mean if known else np.nan
+        compared = known and name != BASELINE
+        row["cards and days"] = f"{low:+.0%} to {high:+.0%}" if compared else ""
+        row["settled"] = compared and (low > 0 or high < 0)
+        own, theirs = (np.bincount(user, load) for load in (each.load(row["set to"]), usual))
+        shares = ", ".join(f"{share:+.0%}" for share in own / theirs - 1)
+        row["by user"] = shares if compared and len(own) > 1 else ""
+        over = mean_of_users(np.log(own / theirs))
+        row["settled, users"] = bool(row["by user"] and over.p_value < ALPHA)
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def held(log: str, found: Mapping[str, Scored], settings: pd.Series[float]) -> pd.DataFrame:
+    """Return which cards are asked for daily at the setting, and the workload of the others."""
+    whole = np.ones(len(found[BASELINE].rows), bool)
+    daily = {name: found[name].tomorrow <= desired for name, desired in settings.items()}
+    table = []
+    for name, desired in settings.items():
+        if np.isnan(desired + settings[BASELINE]):
+            continue
+        each, below = found[name], daily[name]
+        line, load = each.line(whole), each.load(desired)
+        after = expit(line.intercept + line.slope * logit(each.tomorrow[below]))
+        both = ~below & ~daily[BASELINE]
+        usual = found[BASELINE].load(settings[BASELINE])
+        recalled = each.rows["recalled"][below].mean()
+        share = load[below].sum() / load.sum()
+        rest = load[both].mean() / usual[both].mean() - 1
+        cells = (below.mean(), recalled, after.mean(), share, both.mean(), rest)
+        table.append((log, name, *cells))
+    return pd.DataFrame(table, columns=HELD)
 
 
 def draw(found: Mapping[str, Scored], log: str) -> Figure:
     """Draw the bias by the horizon and by lateness, for some models."""
-    at = int(np.argmin(np.abs(GRID - DESIRED)))
-    lateness = found[BASELINE].rows["days"].to_numpy() * found[BASELINE].per_day[:, at]
+    base = found[BASELINE]
+    lateness = base.rows["days"].to_numpy() * base.load(DESIRED)
     with house_style():
         figure = new_figure(10.5, 3.6)
         every = figure.subplots(1, 3, sharey=True)
@@ -241,88 +210,96 @@ def draw(found: Mapping[str, Scored], log: str) -> Figure:
             every[0].plot([], [], "o-", color=colour, markersize=4, label=name)
         every[0].legend(loc="best")
         every[0].set_ylabel("predicted - recalled, points")
-        figure.suptitle(f"Bias where a scheduler acts: {log}", x=0.01, ha="left")
+        title = f"Bias where a scheduler acts: {log} (lines are 99 % intervals)"
+        figure.suptitle(title, x=0.01, ha="left")
     return figure
 
 
 def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model on every log."""
     real, left_out = ({}, []) if options.small else real_logs(options)
-    users, reviews = (2, 1500) if options.small else (4, 4000)
+    users, reviews = (2, 2000) if options.small else (4, 4000)
     sources: dict[str, Source] = {
         **real,
         "simulated": SyntheticUsers(users=users, max_reviews=reviews),
     }
     names = [*SHOWN] if options.small else [*MODELS]
-    tables: dict[str, list[pd.DataFrame]] = {"workload": [], "strata": [], "thresholds": []}
-    figure = None
+    parts = ("workload", "held", "strata", "thresholds")
+    tables: dict[str, list[pd.DataFrame]] = {part: [] for part in parts}
+    figure, ppv = None, None
     for log, source in sources.items():
-        found = {name: evaluated(source, MODELS[name]) for name in names}
+        found = {
+            name: evaluated(
+                source,
+                MODELS[name],
+                SrsBenchmarkEqualised() if name == FRACTIONAL else SrsBenchmark(),
+            )
+            for name in names
+        }
         tables["workload"].append(workloads(log, found))
+        settings = tables["workload"][-1].set_index("model")["set to"]
+        tables["held"].append(held(log, found, settings))
         if figure is None:
             tables["strata"].append(strata(log, found))
             tables["thresholds"].append(thresholds(log, found))
-            figure = draw(found, log)
+            figure, ppv = draw(found, log), ppv_gap(found)
     joined = {name: pd.concat(each, ignore_index=True) for name, each in tables.items()}
-    return _findings(joined, figure, left_out)
+    return _findings(joined, figure, ppv, left_out)
 
 
-def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list[str]) -> Findings:
-    load, realised = tables["workload"], "workload at 90 % realised"
-    base = load[load["model"] == BASELINE].set_index("log")["log loss"]
-    load = load.assign(worse=load["log loss"] - load["log"].map(base))
-    known = load[(load["model"] != BASELINE) & load[realised].notna()]
-    more = known[known["settled"] & (known[realised] > 0)]
-    equal = more[more["worse"] < SAME_LOSS]
-    fewer = known[known["settled"] & (known[realised] < 0)]
-    won = int((more["worse"] < 0).sum())
-    asked = more[more["workload at 90 % asked for"] < 0]
-    unknown = sorted(load[load[realised].isna()]["log"].unique())
-    thresholds = tables["thresholds"]
-    at = thresholds[thresholds["R*"] == DESIRED]
-    log = load["log"].iloc[0]
-    ppv = at[at["log"] == log]["ppv"]
-    shown = load[(load["log"] == log) & load["model"].isin(SHOWN)]["log loss"]
-    share = {"bias": "+.1%", "set to": ".1%", "bias near": "+.1%", "R*": ".2f"}
-    share |= dict.fromkeys(["workload at 90 % asked for", realised], "+.0%")
+def _findings(
+    tables: Mapping[str, pd.DataFrame],
+    figure: Figure,
+    ppv: tuple[float, Estimate],
+    left_out: list[str],
+) -> Findings:
+    load, short, log = tables["workload"], tables["held"], tables["workload"]["log"].iloc[0]
+    known = load[(load["model"] != BASELINE) & load[AT_SETTING].notna()]
+    more = known[known["settled"] & (known[AT_SETTING] > 0)]
+    fewer = known[known["settled"] & (known[AT_SETTING] < 0)]
+    equal = more[more["worse"] <= 0]
+    better, alike, worse = (int((more["worse"] == sign).sum()) for sign in (-1, 0, 1))
+    asked = more[more[ALL_SET] < 0]
+    over = known[known["by user"] != ""]
+    unknown = sorted(load[load[AT_SETTING].isna()]["log"].unique())
+    share = dict.fromkeys(["bias near", "bias"], "+.1%") | {"set to": ".1%", "R*": ".2f"}
+    share |= dict.fromkeys([ALL_SET, AT_SETTING, REST], "+.0%")
+    share |= dict.fromkeys(HELD[2:-1], ".0%")
+    users = (
+        f"Over the simulated users, {int(over['settled, users'].sum())} of {len(over)} differences "
+        "are significant."
+    )
     learned = [
-        f"At 90 % realised retention, {len(more)} of {len(known)} comparisons with FSRS-6 ask for "
-        f"significantly more reviews ({len(more) - won} with the worse log loss too), {len(fewer)} "
-        "for fewer. "
-        + (
-            "A log loss that is at most "
-            f"{SAME_LOSS:.3f} worse than that of FSRS-6, and more reviews: {_listed(equal)}."
-            if len(equal)
-            else "None of them has a log loss as good as that of FSRS-6."
-        ),
-        "Best log loss, and fewest reviews where the workload is known: "
-        + "; ".join(_winners(load, realised))
+        f"With people and fits as they are, {len(more)} of {len(known)} comparisons with FSRS-6 "
+        f"ask for significantly more reviews, {len(fewer)} for fewer. {users}",
+        "The setting realises 90 % only where the interval is above a day. Cards held at a day are "
+        "asked for daily and recalled less often: "
+        + ("; ".join(_held(short, equal)) or "none known")
         + ".",
         "Models that look cheaper than FSRS-6 when all are set to 90 %, and are significantly "
-        f"dearer when all realise it: {'; '.join(_dearer(asked)) or 'none'}.",
-        "An overall bias can hide larger ones: " + _hidden(load, tables["strata"]),
+        f"dearer at the setting: {'; '.join(_dearer(asked)) or 'none'}.",
+        *_hidden(load[load["log"] == log], tables["strata"]),
         "Of the eight confusion statistics four are one minus the others. At R* = "
-        f"{DESIRED}, the share of recalls among predicted recalls (ppv) of {len(ppv)} models on "
-        f"{log} is between {ppv.min():.3f} and {ppv.max():.3f}, while their log loss is between "
-        f"{shown.min():.4f} and {shown.max():.4f}.",
+        f"{DESIRED}, the greatest difference in the share of recalls among predicted recalls "
+        f"(ppv) between two of {len(SHOWN)} models on {log} is {with_interval(ppv[1])}; "
+        f"{'at least one' if ppv[0] < ALPHA else 'no'} difference is significant.",
     ]
     if unknown:
         learned.append(
-            "The workload at 90 % cannot be told for some or all models on "
-            f"{' and '.join(unknown)}: they, or FSRS-6, have hardly any predictions near what "
+            "The workload at the setting is unknown for some or all models on "
+            f"{', '.join(unknown)}: they, or FSRS-6, have hardly any predictions near what "
             "would realise 90 %."
         )
+    hidden = ["settled", "settled, users", "worse"]
     return Findings(
-        answer=f"In {won} of {len(known)} comparisons a model with a better log loss than FSRS-6 "
-        "asks for significantly more reviews at equal realised retention; in "
-        f"{len(more) - won} one with a worse log loss does"
-        + (f". About as good and dearer: {_listed(equal)}." if len(equal) else "."),
+        answer="At a setting that realises 90 % among cards with intervals above a day, "
+        f"{len(more)} of {len(known)} comparisons ask for significantly more reviews than FSRS-6: "
+        f"{better} with a significantly better log loss, {alike} with no significant difference, "
+        f"{worse} with a significantly worse one"
+        + (f". Not worse, and dearer: {_listed(equal)}. " if len(equal) else ". ")
+        + f"This holds for these people and fits. {users}",
         learned=learned,
-        tables={
-            "workload": load.drop(columns=["settled", "worse"]),
-            "strata": tables["strata"],
-            "thresholds": thresholds,
-        },
+        tables={**tables, "workload": load.drop(columns=hidden)},
         figures={"bias": figure},
         metrics={"more_reviews": float(len(more)), "fewer_reviews": float(len(fewer))},
         left_out=left_out,
@@ -332,38 +309,52 @@ def _findings(tables: Mapping[str, pd.DataFrame], figure: Figure, left_out: list
 
 def _listed(rows: pd.DataFrame) -> str:
     return "; ".join(
-        f"{row['model']} on {row['log']} ({row['worse']:+.4f} in log loss, "
-        f"{row['workload at 90 % realised']:+.0%} reviews, {row['99 % interval']})"
+        f"{row['model']} on {row['log']} ({row[AT_SETTING]:+.0%}, {row['cards and days']}"
+        + (f"; by user {row['by user']})" if row["by user"] else ")")
         for _, row in rows.iterrows()
     )
 
 
 def _dearer(rows: pd.DataFrame) -> Iterator[str]:
     for _, row in rows.iterrows():
+        yield f"{row['model']} on {row['log']} ({row[ALL_SET]:+.0%} and {row[AT_SETTING]:+.0%})"
+
+
+def _held(short: pd.DataFrame, equal: pd.DataFrame) -> Iterator[str]:
+    """Describe what is held at a day by FSRS-6, and by the models that are compared with it."""
+    places = {*zip(equal["log"], equal["model"], strict=True)}
+    for _, row in short.iterrows():
+        own = (row["log"], row["model"]) in places
+        if own or row["model"] == BASELINE:
+            yield (
+                f"{row['model']} on {row['log']} holds {row['held at 1 day']:.0%}, recalled in "
+                f"{row['recalled']:.0%}, which make {row['of the workload']:.0%} of its workload"
+                + (f" (where both are above a day: {row[REST]:+.0%} reviews)" if own else "")
+            )
+
+
+def _hidden(load: pd.DataFrame, strata: pd.DataFrame) -> Iterator[str]:
+    """Describe significant biases in groups: the greatest of a nearly unbiased model, and FSRS-6's.
+
+    Nearly unbiased is an overall bias of less than a point.
+    """
+    columns = strata.columns[4:]
+    cells = strata.melt("group", columns, "model", "bias")
+    starred = cells[cells["bias"].str.contains("*", regex=False)]
+    overall = load.set_index("model")["bias"]
+    small = starred[starred["model"].map(overall).abs() < 0.01]
+    if len(small):
+        size = small["bias"].str.rstrip(" *").astype(float).abs()
+        worst = small.loc[size.idxmax()]
         yield (
-            f"{row['model']} on {row['log']} ({row['workload at 90 % asked for']:+.0%} and "
-            f"{row['workload at 90 % realised']:+.0%})"
+            f"A small overall bias can hide larger ones: that of {worst['model']} is "
+            f"{100 * overall[worst['model']]:+.1f} points over all reviews, and {worst['bias']} "
+            f"points in the group '{worst['group']}'."
         )
-
-
-def _winners(load: pd.DataFrame, realised: str) -> Iterator[str]:
-    for log, own in load.groupby("log", sort=False):
-        if own[realised].notna().sum() > 1:
-            best, least = (own.loc[own[name].idxmin(), "model"] for name in ("log loss", realised))
-            yield f"{best} and {least} ({log})"
-
-
-def _hidden(load: pd.DataFrame, strata: pd.DataFrame) -> str:
-    """Return the model whose bias differs most between horizons."""
-    horizon = strata[strata["by"] == "days since the previous review"]
-    spread = {
-        (log, name): own[name].str.rstrip(" *").astype(float)
-        for log, own in horizon.groupby("log")
-        for name in load["model"].unique()
-    }
-    log, name = max(spread, key=lambda key: np.ptp(spread[key]))
-    overall = load[(load["log"] == log) & (load["model"] == name)]["bias"].iloc[0]
-    return (
-        f"that of {name} on {log} is {100 * overall:+.1f} points over all reviews, and between "
-        f"{spread[log, name].min():+.1f} and {spread[log, name].max():+.1f} by horizon."
+    own = starred[starred["model"] == BASELINE]
+    listed = ", ".join(f"{row['bias']} ({row['group']})" for _, row in own.iterrows())
+    yield (
+        f"Of {len(strata)} groups, the bias of {BASELINE} is significant in {len(own)}"
+        + (f": {listed}" if listed else "")
+        + f". The table of groups has {len(cells)} tests at 1 % (* alone, ** by Holm's method too)."
     )

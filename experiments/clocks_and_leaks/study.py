@@ -27,9 +27,10 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import wilson_interval
 
-PUBLISHED, QUESTION, ANSWER = "with its answer", "question", "previous answer"
+WHOLE, PUBLISHED, QUESTION, ANSWER = "whole days", "with its answer", "question", "previous answer"
+FRACTIONS = f"{QUESTION} - {WHOLE}"
 LATER_DAYS: Mapping[str, EvaluationProtocol] = {
-    "whole days": SrsBenchmark(),
+    WHOLE: SrsBenchmark(),
     PUBLISHED: SrsBenchmarkEqualised(answer_time=True),
     QUESTION: SrsBenchmarkEqualised(),
     ANSWER: SrsBenchmarkEqualised(previous_answer=True),
@@ -159,6 +160,9 @@ def losses_table(log: str, found: Losses) -> pd.DataFrame:
             change = difference(own[end], own[QUESTION])
             row[f"{end} - question"] = with_interval(change)
             row[f"{end}, mean"], row[f"{end}, settled"] = change.mean, settled(change)
+        row[FRACTIONS] = ""
+        if WHOLE in own:
+            row[FRACTIONS] = with_interval(difference(own[QUESTION], own[WHOLE]))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -196,24 +200,32 @@ def draw(found: pd.DataFrame) -> Figure:
     """Draw the share of lapses by pause beside what is expected of such reviews."""
     logs = found["log"].unique()
     with house_style():
-        figure = new_figure(1 + 2.9 * len(logs), 3.4)
+        figure = new_figure(1 + 3.2 * len(logs), 3.6)
         for axes, log in zip(figure.subplots(1, len(logs), squeeze=False)[0], logs, strict=True):
             own = found[found["log"] == log].reset_index(drop=True)
-            axes.bar(own.index, own["expected share"], color=BAND, width=0.7, label="expected")
+            axes.bar(own.index, own["expected share"], color=BAND, width=0.7)
             for at, row in own.iterrows():
                 if row["reviews"]:
                     low, high = wilson_interval(row["failed"], row["reviews"])
                     axes.plot([at, at], [low, high], color=BLUE)
-            axes.plot(own.index, own["share"], "o", color=BLUE, markersize=5, label="failed")
-            labels = [f"{row['pause']}\n{row['reviews']:,}" for _, row in own.iterrows()]
+            axes.plot(own.index, own["share"], "o", color=BLUE, markersize=5)
+            pauses_shown = (
+                own["pause"]
+                .str.replace(" to ", " to\n")
+                .str.replace(" 2", "\n2")
+                .replace("longer", "longer\n")
+            )
+            labels = [
+                f"{pause}\n{row['reviews']:,}"
+                for pause, (_, row) in zip(pauses_shown, own.iterrows(), strict=True)
+            ]
             axes.set_xticks(own.index, labels)
             axes.set_ylim(0, None)
             axes.set_title(log)
             style_axes(axes)
-            axes.tick_params(axis="x", labelsize=7)
-        figure.axes[0].set_ylabel("share of lapses, 99 %")
-        figure.axes[0].legend(loc="upper left")
-        figure.supxlabel("pause before the question, and number of reviews", fontsize=9, color=INK)
+            axes.tick_params(labelsize=9)
+        figure.axes[0].set_ylabel("share of lapses\n(bars: expected; lines: 99 %)", fontsize=10)
+        figure.supxlabel("pause before the question, and number of reviews", fontsize=10, color=INK)
     return figure
 
 
@@ -237,9 +249,7 @@ def run(options: SimpleNamespace) -> Findings:
 def _findings(tables: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findings:
     clocks, leaks, by_pause = tables["clocks"], tables["leaks"], tables["pauses"]
     fsrs6 = clocks[(clocks["model"] == "FSRS-6") & (clocks["scored"] == "later days")]
-    outside = [
-        f"{row[QUESTION] - row['whole days']:+.4f} ({row['log']})" for _, row in fsrs6.iterrows()
-    ]
+    outside = [f"{row[FRACTIONS]} ({row['log']})" for _, row in fsrs6.iterrows()]
     most = clocks.loc[clocks[f"{ANSWER}, mean"].abs().idxmax()]
     raw = by_pause[by_pause["log"] == "simulated"].set_index("pause")
     late, soon = raw.loc["30 s to 30 min"], raw.loc["under 2 s"]
@@ -259,7 +269,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findin
         f"{soon['share']:.0%} after less than 2 s, because repetitions of the same day are waited "
         f"for; {late['expected share']:.0%} are expected from reviews of the same kind.",
         "FSRS-6 is made for whole days. On the same reviews, fractions of days change its log loss "
-        f"by {', '.join(outside)}: a table that mixes clocks compares clocks.",
+        f"by {', '.join(outside)}.",
     ]
     hidden = ("mean", "settled")
     return Findings(
