@@ -173,8 +173,8 @@ def draw(found: pd.DataFrame, users: int) -> Figure:
             style_axes(place)
         draws = found[found.model == "true"].groupby("reviews").size()
         count = f"{draws.min():,} to {draws.max():,} draws"
-        axes[0].set_title(f"A perfect model: {users} simulated users, {count}")
-        axes[1].set_title("The same, " + BIASED)
+        axes[0].set_title(f"A perfect model\n{users} simulated users, {count}")
+        axes[1].set_title("The same,\n" + BIASED)
         axes[0].set_ylabel("error that is shown")
         axes[1].legend(loc="upper right")
     return figure
@@ -201,10 +201,10 @@ def run(options: SimpleNamespace) -> Findings:
         f"{by_size.loc[many, bins]:.3f} with {many:,}. The floor depends on the number of "
         "reviews, so that scores of users with different numbers of reviews cannot be compared; "
         "`rmse_bins_floor` and `smece_floor` in every run say what it is.",
-        f"The floor depends on the user as well: the first {first:,} reviews of one user show "
+        f"The floor depends on the user as well: on the first {first:,} reviews of one user it is "
         f"{users['rmse_bins'].mean():.3f} on average over {len(users)} users, "
-        f"{users['rmse_bins'].min():.3f} to {users['rmse_bins'].max():.3f}, because they fill "
-        f"other bins than {first:,} reviews of all users, {by_size.loc[first, bins]:.3f}.",
+        f"{users['rmse_bins'].min():.3f} to {users['rmse_bins'].max():.3f}, and on {first:,} "
+        f"reviews of all users, which fill more bins, {by_size.loc[first, bins]:.3f}.",
         f"Debiasing takes most of it off ({by_size.loc[middle, debiased]:.3f} with {middle:,} "
         "reviews), and not all, because the root of a noisy square cannot be negative.",
         f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "
