@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from srs_eval.commands.power import command
-from srs_eval.stats.estimate import mean_of_users
+from srs_eval.commands.power import _caution, command
+from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import power_of, users_needed
 
 
@@ -52,6 +52,23 @@ def test_the_command_takes_the_differences_of_two_runs(
     printed = capsys.readouterr().out
     assert f"{sd:.3g}" in printed
     assert f"{users_needed(differences.mean(), sd):,}" in printed
+    ends = [abs(end) for end in mean_of_users(differences.to_numpy()).interval()]
+    found = f"{users_needed(max(ends), sd):,} users"
+    assert found in printed  # at the far end of the interval of the difference
+    assert command([f"{tmp_path}/0.8", f"{tmp_path}/0.9", "difference=0.1"]) == 0
+    assert found not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [(0.5, ["24 users", "221 at the other"]), (0.1, ["includes 0", "90 users"])],
+)
+def test_a_pilot_has_the_users_needed_at_both_ends_of_its_interval(
+    difference: float, expected: list[str]
+) -> None:
+    pilot = Estimate(difference, 0.1, 0.0, 49)
+    text = _caution(pilot, 1.0, 0.8)
+    assert [part for part in expected if part not in text] == []
 
 
 @pytest.mark.parametrize("sd", [1e-5, 1e-3, 1e-320])

@@ -35,7 +35,9 @@ from srs_eval.stats.estimate import Estimate, mean_of_users
 
 SIZES = (25, 50, 100, 200, 400, 800)
 PARTS = 4
-NOT_SHOWN = "not shown"
+NOT_SHOWN, TOO_FEW = "not shown", "too few lapses"
+FEWEST = 20  # lapses of a verdict
+EDGE = 0.12  # of the figure
 # Name, algorithm and the options of a fit; published parameters are fit="default".
 FITS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "FSRS-6": ("fsrs6", {}),
@@ -82,7 +84,7 @@ class Doubling:
 
 
 def by_size(source: Source, names: Sequence[str]) -> pd.DataFrame:
-    """Return the mean log loss of each user, model and number of training reviews."""
+    """Return the mean log loss and the lapses by user, model and number of training reviews."""
     models = {name: {**FITS, **OTHERS}[name] for name in names}
     versions = sorted({algo for name, (algo, _) in models.items() if name in FITS})
     published = {f"{algo}, published": (algo, {"fit": "default"}) for algo in versions}
@@ -90,7 +92,9 @@ def by_size(source: Source, names: Sequence[str]) -> pd.DataFrame:
     for name, (algo, fit) in {**models, **published}.items():
         given: dict[str, Any] = {"protocol": Doubling(), "curves_per_user": 0, "panel": "quick"}
         result = se.evaluate(algo, source, progress=False, **given, **fit)
-        frame = scored(result).groupby(["user", "fold"])["loss"].mean().reset_index()
+        each = scored(result).groupby(["user", "fold"])
+        lapses = each["recalled"].agg(lambda recalled: int((~recalled.astype(bool)).sum()))
+        frame = pd.DataFrame({"loss": each["loss"].mean(), "lapses": lapses}).reset_index()
         frames.append(frame.assign(model=name, reviews=frame["fold"].map(dict(enumerate(SIZES)))))
     return pd.concat(frames, ignore_index=True)
 
@@ -102,17 +106,23 @@ def gains(found: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     where it has none.
     """
     wide = found.pivot_table(index=["reviews", "user"], columns="model", values="loss")
+    lapses = found.groupby(["reviews", "user"])["lapses"].first()
     rows = []
     for name in names:
         algo = FITS[name][0] if name in FITS else "fsrs6"
         for size, own in (wide[name] - wide[f"{algo}, published"]).groupby(level="reviews"):
-            estimate = mean_of_users(own.dropna().to_numpy())
-            rows.append({"model": name, "reviews": size, "logs": len(own), "estimate": estimate})
+            own = own.dropna()
+            row = {"model": name, "reviews": size, "logs": len(own)}
+            row["lapses"] = int(lapses[own.index].sum())
+            rows.append(row | {"estimate": mean_of_users(own.to_numpy())})
     return pd.DataFrame(rows)
 
 
 def helps_from(estimates: pd.DataFrame) -> int | None:
-    """Return the smallest size from which on every fit is significantly better."""
+    """Return the smallest size from which on every fit is significantly better.
+
+    Only sizes with enough lapses are given.
+    """
     from_size = None
     for _, row in estimates.sort_values("reviews", ascending=False).iterrows():
         if not (row["estimate"].mean < 0 and row["estimate"].p_value < 0.01):
@@ -124,21 +134,36 @@ def helps_from(estimates: pd.DataFrame) -> int | None:
 def sizes_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return one row per model and log: the difference by size, and from when a fit is better.
 
-    A star marks differences whose 99 % interval excludes 0.
+    A star marks differences whose 99 % interval excludes 0, a question mark too few lapses.
     """
     rows = []
     for log, every in changes.items():
         for name, own in every.groupby("model", sort=False):
             row = {"log": log, "model": str(name)}
-            at = own.set_index("reviews")["estimate"]
+            at = own.set_index("reviews")
             for size in SIZES:
-                row[f"{size:,}"] = _cell(at[size]) if size in at else ""
+                row[f"{size:,}"] = _cell(at.loc[size]) if size in at.index else ""
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _cell(estimate: Estimate) -> str:
-    return f"{estimate.mean:+.4f}" + (" *" if estimate.p_value < 0.01 else "")
+def _cell(row: pd.Series) -> str:
+    estimate: Estimate = row["estimate"]
+    star = " *" if estimate.p_value < 0.01 else ""
+    return f"{estimate.mean:+.4f}" + (" ?" if row["lapses"] < FEWEST else star)
+
+
+def evidence_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the logs, and the lapses among their predicted reviews, by log and size."""
+    rows = []
+    for log, every in changes.items():
+        at = every.drop_duplicates("reviews").set_index("reviews")
+        cells = {
+            f"{size:,}": f"{row.logs} logs, {row.lapses:,} lapse{'s' if row.lapses > 1 else ''}"
+            for size, row in at.iterrows()
+        }
+        rows.append({"log": log} | {f"{size:,}": cells.get(f"{size:,}", "") for size in SIZES})
+    return pd.DataFrame(rows)
 
 
 def from_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -148,8 +173,10 @@ def from_table(changes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name in first["model"].unique():
         row = {"model": name}
         for log, every in changes.items():
-            size = helps_from(every[every["model"] == name])
-            row[log] = NOT_SHOWN if size is None else f"{size:,}"
+            own = every[(every["model"] == name) & (every["lapses"] >= FEWEST)]
+            size = helps_from(own)
+            verdict = NOT_SHOWN if size is None else f"{size:,}"
+            row[log] = TOO_FEW if own.empty else verdict
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -162,14 +189,24 @@ def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
         means = np.array([each.mean for each in own["estimate"]])
         if name == "FSRS-6":
             low, high = np.array([each.interval() for each in own["estimate"]]).T
-            axes.fill_between(own["reviews"], low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(
+                own["reviews"], low, high, color=colour, alpha=0.15, linewidth=0,
+                label="99 % interval, FSRS-6",
+            )  # fmt: skip
         axes.plot(own["reviews"], means, color=colour, marker="o", markersize=3, label=name)
+        beyond = np.abs(means) > EDGE
+        if beyond.any():  # an empty line that is not clipped would break the layout
+            edges = np.sign(means[beyond]) * EDGE
+            axes.plot(own["reviews"][beyond], edges, "^", color=colour, markersize=6, clip_on=False)
+    axes.plot([], [], "^", color=MUTED, label=f"beyond ±{EDGE}")
     axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], rotation=45)
     axes.minorticks_off()
-    axes.set_ylim(-0.12, 0.12)
+    axes.set_ylim(-EDGE, EDGE)
     axes.set_title(log)
+    if (changes["lapses"] < FEWEST).all():
+        axes.text(0.97, 0.03, TOO_FEW, transform=axes.transAxes, ha="right")
     axes.set_xlabel("training reviews")
     style_axes(axes)
 
@@ -177,15 +214,15 @@ def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
 def draw(changes: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the difference to the published parameters of FSRS-6 by number of reviews.
 
-    The band is the 99 % interval of FSRS-6 over logs.
+    The band is the 99 % interval of FSRS-6 over logs; triangles are means beyond the frame.
     """
     with house_style():
-        figure = new_figure(1.4 + 2.6 * len(changes), 3.6)
+        figure = new_figure(1.4 + 2.6 * len(changes), 4.0)
         every = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]
         for axes, (log, own) in zip(every, changes.items(), strict=True):
             _panel(axes, log, own)
         every[0].set_ylabel("log loss - published FSRS-6")
-        figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -209,20 +246,25 @@ def run(options: SimpleNamespace) -> Findings:
 
 def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findings:
     every = pd.concat([own.assign(log=log) for log, own in changes.items()], ignore_index=True)
+    every = every[every["lapses"] >= FEWEST]
     mean = every["estimate"].map(lambda each: each.mean)
     sure = every["estimate"].map(lambda each: each.p_value < 0.01)
     every = every.assign(mean=mean, worse=sure & (mean > 0), better=sure & (mean < 0))
     needed = from_table(changes).set_index("model")
-    usual, small = every[every["model"] == "FSRS-6"], every[every["reviews"] == SIZES[0]]
-    found = [log for log in needed if needed.loc["FSRS-6", log] != NOT_SHOWN]
+    fewest = every["reviews"].min()
+    usual, small = every[every["model"] == "FSRS-6"], every[every["reviews"] == fewest]
+    verdicts = needed.loc["FSRS-6"]
+    found = [log for log in needed if verdicts[log] not in (NOT_SHOWN, TOO_FEW)]
+    doubtful = [log for log in needed if verdicts[log] == TOO_FEW]
     most = every.groupby("log")["reviews"].max()
     ahead = int((usual["mean"] < 0).sum())
     plain = every[every["model"].isin(OTHERS)]
     learned = [
         f"FSRS-6 fitted with a prior predicts better on average at {ahead} of {len(usual)} sizes "
         f"and logs, significantly at {int(usual['better'].sum())}, and is significantly worse at "
-        f"{int(usual['worse'].sum())}.",
-        f"At {SIZES[0]} reviews a fit changes log loss, from log to log, by "
+        f"{int(usual['worse'].sum())}. Here and below, sizes with fewer than {FEWEST} lapses among "
+        "the predicted reviews of a log are not counted.",
+        f"At {fewest} reviews a fit changes log loss, from log to log, by "
         + "; ".join(
             f"{_range(own['mean'])} ({name})"
             for name, own in small.groupby("model", sort=False)
@@ -230,19 +272,22 @@ def _findings(changes: Mapping[str, pd.DataFrame], left_out: list[str]) -> Findi
         )
         + ".",
         f"Models without usable published parameters are significantly better than published "
-        f"FSRS-6 at {int(plain['better'].sum())} of {len(plain)} sizes and logs, "
-        f"{int((plain['better'] & plain['log'].str.startswith('anki-mit')).sum())} of them on "
-        f"anki-mit, one person who hardly ever fails, and significantly worse at "
-        f"{int(plain['worse'].sum())}; they are worse on average at "
+        f"FSRS-6 at {int(plain['better'].sum())} of {len(plain)} sizes and logs, and significantly "
+        f"worse at {int(plain['worse'].sum())}; they are worse on average at "
         f"{int((plain['mean'] > 0).sum())}.",
     ]
-    return Findings(
-        answer="A fit of FSRS-6 with a prior is significantly better than published parameters "
-        + (_by_log(needed.loc["FSRS-6", found], most) if found else "on no log")
+    answer = (
+        "A fit of FSRS-6 with a prior is significantly better than published parameters "
+        + (_by_log(verdicts[found], most) if found else "on no log")
         + f"; it is significantly worse at {int(usual['worse'].sum())} of {len(usual)} sizes and "
-        "logs.",
+        "logs."
+        + (f" There are too few lapses for a verdict on {', '.join(doubtful)}." if doubtful else "")
+    )
+    tables = {"better_from": needed.reset_index(), "evidence": evidence_table(changes)}
+    return Findings(
+        answer=answer,
         learned=learned,
-        tables={"better_from": needed.reset_index(), "sizes": sizes_table(changes)},
+        tables=tables | {"sizes": sizes_table(changes)},
         figures={"history": draw(changes)},
         metrics={"worse_cells_fsrs6": float(usual["worse"].sum())},
         left_out=left_out,

@@ -23,6 +23,7 @@ from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import Smece
 from srs_eval.nouns import FloatArray, Source
 from srs_eval.plots.style import BLUE, INK, MUTED, VERMILION, house_style, new_figure, style_axes
+from srs_eval.stats.estimate import mean_of_users
 
 HONEST, TRUTH, BASE, HINDSIGHT = "honest", "the truth", "base rate, known before", "base rate"
 SHRUNK, FLAT = "honest, shrunk by 30 %", "honest, shrunk by 90 %"
@@ -32,6 +33,7 @@ CHEATS = (BASE, HINDSIGHT, TWO, SHRUNK, FLAT, EXPLOIT, WIKI, BALANCED)
 KNOW_OUTCOMES = (HINDSIGHT, TWO)
 MATTERS = 0.001  # smallest gain that is called one
 UNIVERSAL = "Universal Metric"
+INTERVAL = "99 % interval"
 # Lower is better in all but the last.
 METRICS = {
     "log_loss": "log loss",
@@ -73,15 +75,21 @@ def predictions(source: Source) -> dict[str, pd.DataFrame]:
     codes = [scale.codes(honest[fact]) for scale, fact in zip(scales, FACTS, strict=True)]
     wiki = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
     for name, bins in ((WIKI, wiki), (BALANCED, log_bins(found["referee"]["p"]))):
-        users = honest.assign(bin=bins).groupby("user", sort=False)
+        start = found[BASE]["p"].to_numpy()
+        users = honest.assign(bin=bins, start=start).groupby("user", sort=False)
         found[name] = honest.assign(p=np.concatenate([_balanced(own) for _, own in users]))
     return found
 
 
 def _balanced(own: pd.DataFrame) -> FloatArray:
-    """Predict one user's reviews so that each bin adds up, one review late."""
+    """Predict one user's reviews so that each bin adds up, one review late.
+
+    The first prediction of a bin is the base rate that is known before.
+    """
     bins, recalled = own["bin"].to_numpy(), own["recalled"].to_numpy(float)
-    missing = np.full(bins.max() + 1, recalled.mean())
+    _, first = np.unique(bins, return_index=True)
+    missing = np.zeros(bins.max() + 1)
+    missing[bins[first]] = own["start"].to_numpy()[first]
     p = np.empty(len(bins))
     for review in np.argsort(own["row"].to_numpy(), kind="stable"):
         here = bins[review]
@@ -99,7 +107,7 @@ def universal(p: FloatArray, recalled: FloatArray, referee: FloatArray) -> float
 
 
 def scores(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Score predictions of each user; return means over users."""
+    """Return the scores of each user's predictions."""
     panel = Panel(
         [
             *(LogLoss(), Brier(), RmseBinsByP(), RmseBinsWiki(), RmseBins(), Smece()),
@@ -108,33 +116,43 @@ def scores(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     )
     rows = []
     for name in (HONEST, *([TRUTH] if TRUTH in found else []), *CHEATS):
-        users = []
         for user, own in found[name].groupby("user", sort=False):
             facts = {fact: own[fact] for fact in FACTS}
             one = dict(se.score(own["p"], own["recalled"], panel=panel, resamples=0, **facts))
             referee = found["referee"]
             referee = referee[referee["user"] == user]["p"].to_numpy()
             one[UNIVERSAL] = universal(own["p"].to_numpy(), own["recalled"].to_numpy(), referee)
-            users.append(one)
-        means = pd.DataFrame(users).mean()
-        rows.append({"predictions": name, **{METRICS[m]: float(means[m]) for m in METRICS}})
+            named = {label: float(one[metric]) for metric, label in METRICS.items()}
+            rows.append({"predictions": name, "user": user, **named})
     return pd.DataFrame(rows)
 
 
-def cheated(table: pd.DataFrame) -> pd.DataFrame:
+def means(users: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over users."""
+    every = users.drop(columns="user").groupby("predictions", sort=False)
+    return every.mean().reset_index()
+
+
+def cheated(users: pd.DataFrame) -> pd.DataFrame:
     """Return for each metric the cheat that gains most by it, and what it costs in log loss.
 
-    What it gains on, the truth where that is known, is what no predictions should beat.
+    What it gains on, the truth where that is known, is what no predictions should beat. The
+    interval is over users, and not corrected for the choice of the best cheat.
     """
-    by_name = table.set_index("predictions")
+    by_name = means(users).set_index("predictions")
+    by_user = users.set_index(["predictions", "user"])
     best_known = TRUTH if TRUTH in by_name.index else HONEST
     honest, cheats = by_name.loc[best_known], by_name.loc[list(CHEATS)]
     rows = []
     for metric in METRICS.values():
         best = cheats[metric].idxmax() if metric == "AUC" else cheats[metric].idxmin()
-        gain = (cheats[metric][best] - honest[metric]) * (1 if metric == "AUC" else -1)
+        sign = 1 if metric == "AUC" else -1
+        gain = (cheats[metric][best] - honest[metric]) * sign
+        gains = (by_user.loc[best, metric] - by_user.loc[best_known, metric]) * sign
+        low, high = mean_of_users(gains.to_numpy()).interval()
         row = {"metric": metric, best_known: honest[metric], "best cheat": best}
         row |= {"score": cheats[metric][best], "gain": gain}
+        row |= {INTERVAL: "" if np.isnan(low) else f"{low:+.4f} to {high:+.4f}"}
         rows.append(row | {"cost in log loss": cheats["log loss"][best] - honest["log loss"]})
     return pd.DataFrame(rows)
 
@@ -148,7 +166,7 @@ def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Fi
         for place, name in zip(axes, (HONEST, TWO), strict=False):
             own = by_name.loc[name]
             _calibration(place, found[name])
-            place.set_title(f"FSRS-6, {log}" if name == HONEST else "cheating: two levels")
+            place.set_title(f"FSRS-6, {log}" if name == HONEST else "cheating: two levels per user")
             place.text(
                 0.97,
                 0.03,
@@ -197,8 +215,9 @@ def run(options: SimpleNamespace) -> Findings:
     name = f"{len(source.users())} simulated users"
     logs = {name: source, **logs}
     found = {log: predictions(one) for log, one in logs.items()}
-    tables = {log: scores(each) for log, each in found.items()}
-    best = {log: cheated(table) for log, table in tables.items()}
+    users = {log: scores(each) for log, each in found.items()}
+    tables = {log: means(each) for log, each in users.items()}
+    best = {log: cheated(each) for log, each in users.items()}
     answer, learned = _learned(tables, best, name)
     named = {"simulated" if log == name else log: log for log in logs}
     return Findings(
@@ -227,12 +246,17 @@ def _learned(
     fair = own.loc[[cheat for cheat in CHEATS if cheat not in KNOW_OUTCOMES]].min()
     gains = own.loc[TRUTH] - fair
     only = [name for name in is_cheated.index[is_cheated] if gains[name] <= MATTERS]
-    by_hindsight = f" ({', '.join(only)} only by those that know the outcomes)" if only else ""
+    notes = [f"{', '.join(only)} only by those that know the outcomes"] if only else []
     old, constant = "RMSE(bins) by prediction", own.loc[HINDSIGHT]
     truth, honest, flat, two = (own.loc[name] for name in (TRUTH, HONEST, FLAT, TWO))
+    sure = cheats[simulated][INTERVAL].str.startswith("+") & is_cheated
+    doubt = ", ".join(cheats[simulated].index[is_cheated & ~sure])
+    notes += [f"{doubt} not significantly"] if doubt else []
     learned = [
         f"On simulated users no predictions should beat the true probabilities. Of "
-        f"{len(CHEATS)} cheats, some do in {names}, and none in {safe}.",
+        f"{len(CHEATS)} cheats, some do in {names}, and none in {safe}. The interval of the gain, "
+        f"over {simulated}, "
+        + (f"includes 0 in {doubt}." if doubt else "excludes 0 in each of the former."),
         f"A constant, the user's own share of recalls, scores {constant[old]:.4f} in the old "
         f"RMSE(bins), {constant['SmoothECE']:.4f} in SmoothECE and "
         f"{constant['CORP miscalibration']:.4f} in CORP's miscalibration, where the truth scores "
@@ -261,8 +285,9 @@ def _learned(
             if log != simulated
         ),
     ]
+    by_note = f" ({'; '.join(notes)})" if notes else ""
     answer = (
         f"Every measure of calibration tried is cheated, by a constant or by predictions that "
-        f"balance its bins{by_hindsight}; {safe} are not, by any of {len(CHEATS)} cheats."
+        f"balance its bins{by_note}; {safe} are not, by any of {len(CHEATS)} cheats."
     )
     return answer, learned

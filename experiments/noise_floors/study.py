@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +30,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.stats.significance import wilson_interval
 
 SEED = 2026
 ERRORS = {
@@ -45,6 +47,9 @@ COLOURS = dict(zip(ERRORS, (VERMILION, BLUE, "#CC79A7", GREEN, INK, "#E69F00", M
 BIASED = "biased by 2 points"
 SHOWN = SCORES | {name: ERRORS[name] for name in ("rmse_bins", "rmse_bins_debiased", "smece")}
 FACTS = ("elapsed_days", "nth_review", "lapses")
+DRAWS = {100: 1000, 1_000: 1000, 10_000: 500, 100_000: 60}
+USER_DRAWS = 40
+IN_NATS = ("corp_miscalibration_log",)  # not drawn beside errors in probability
 
 
 def population(users: int, size: float) -> pd.DataFrame:
@@ -55,14 +60,18 @@ def population(users: int, size: float) -> pd.DataFrame:
     return result.predictions
 
 
-def simulated(reviews: pd.DataFrame, sizes: tuple[int, ...], draws: int) -> pd.DataFrame:
+def _panel() -> Panel:
+    metrics = [RmseBins(), RmseBinsByP(), RmseBinsDebiased(), Smece(), Ece(bins=10), Ici()]
+    return Panel([*metrics, CorpPart("miscalibration", "log"), LogLoss(), Auc()])
+
+
+def simulated(reviews: pd.DataFrame, draws: Mapping[int, int]) -> pd.DataFrame:
     """Return scores of true probabilities, and of the same with a bias, for many draws."""
     rng = np.random.default_rng(SEED)
-    metrics = [RmseBins(), RmseBinsByP(), RmseBinsDebiased(), Smece(), Ece(bins=10), Ici()]
-    panel = Panel([*metrics, CorpPart("miscalibration", "log"), LogLoss(), Auc()])
+    panel = _panel()
     rows = []
-    for n in sizes:
-        for draw in range(draws):
+    for n, count in draws.items():
+        for draw in range(count):
             own = reviews.iloc[rng.integers(len(reviews), size=n)]
             truth = own["p"].to_numpy()
             recalled = rng.random(n) < truth
@@ -74,10 +83,39 @@ def simulated(reviews: pd.DataFrame, sizes: tuple[int, ...], draws: int) -> pd.D
     return pd.DataFrame(rows)
 
 
-def floors(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean score of true probabilities by number of reviews."""
-    true = found[found.model == "true"].groupby("reviews")[list(ERRORS)].mean()
-    return true.rename(columns=ERRORS).reset_index()
+def by_user(reviews: pd.DataFrame, n: int, draws: int) -> pd.DataFrame:
+    """Return mean scores of true probabilities on each user's first `n` reviews."""
+    rng = np.random.default_rng(SEED)
+    panel = _panel()
+    rows = []
+    for user, every in reviews.sort_values("row").groupby("user"):
+        if len(every) < n:
+            continue
+        own = every.head(n)
+        facts = {fact: own[fact].to_numpy() for fact in FACTS}
+        p = own["p"].to_numpy()
+        found = [
+            dict(se.score(p, rng.random(n) < p, panel=panel, resamples=0, **facts))
+            for _ in range(draws)
+        ]
+        rows.append({"user": user, **pd.DataFrame(found).mean()})
+    return pd.DataFrame(rows)
+
+
+def floors(found: pd.DataFrame, users: pd.DataFrame, n: int, draws: int) -> pd.DataFrame:
+    """Return the mean score of true probabilities by number of reviews, mixed and by user."""
+    true = found[found.model == "true"].groupby("reviews")[list(ERRORS)]
+    rows = [
+        {"reviews of": "all users", "reviews": size, "draws": len(own), **own.mean()}
+        for size, own in true
+    ]
+    ways = {"mean": users[list(ERRORS)].mean()}
+    ways |= {"lowest": users[list(ERRORS)].min(), "highest": users[list(ERRORS)].max()}
+    rows += [
+        {"reviews of": f"one user, {way} of {len(users)}", "reviews": n, "draws": draws, **scores}
+        for way, scores in ways.items()
+    ]
+    return pd.DataFrame(rows).rename(columns=ERRORS)
 
 
 def digits(found: pd.DataFrame) -> pd.DataFrame:
@@ -96,6 +134,7 @@ def digits(found: pd.DataFrame) -> pd.DataFrame:
                 {
                     "reviews": n,
                     "metric": label,
+                    "draws": len(true),
                     "mean": float(true[metric].mean()),
                     "sd": sd,
                     "decimals": max(math.floor(-math.log10(2 * sd)), 0),
@@ -106,13 +145,15 @@ def digits(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _share(first: np.ndarray, second: np.ndarray) -> float:
-    """Return how often the first is lower; ties count half."""
+def _share(first: np.ndarray, second: np.ndarray) -> str:
+    """Return how often the first is lower, with Wilson's 99 % interval; ties count half."""
     first, second = np.asarray(first), np.asarray(second)
-    return float((first < second).mean() + 0.5 * (first == second).mean())
+    share = float((first < second).mean() + 0.5 * (first == second).mean())
+    low, high = wilson_interval(share * len(first), len(first))
+    return f"{share:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def draw(found: pd.DataFrame) -> Figure:
+def draw(found: pd.DataFrame, users: int) -> Figure:
     """Draw the scores of true probabilities, and what a bias adds."""
     means = found.groupby(["model", "reviews"])[list(ERRORS)].mean()
     with house_style():
@@ -120,6 +161,8 @@ def draw(found: pd.DataFrame) -> Figure:
         axes = figure.subplots(1, 2, sharey=True)
         for place, model in zip(axes, ("true", BIASED), strict=True):
             for metric, label in ERRORS.items():
+                if metric in IN_NATS:
+                    continue
                 own = means.loc[model][metric]
                 place.plot(own.index, own, "o-", ms=3, color=COLOURS[metric], label=label)
             place.set_xscale("log")
@@ -128,8 +171,10 @@ def draw(found: pd.DataFrame) -> Figure:
             place.minorticks_off()
             place.set_xlabel("reviews")
             style_axes(place)
-        axes[0].set_title("A perfect model")
-        axes[1].set_title("The same, " + BIASED)
+        draws = found[found.model == "true"].groupby("reviews").size()
+        count = f"{draws.min():,} to {draws.max():,} draws"
+        axes[0].set_title(f"A perfect model\n{users} simulated users, {count}")
+        axes[1].set_title("The same,\n" + BIASED)
         axes[0].set_ylabel("error that is shown")
         axes[1].legend(loc="upper right")
     return figure
@@ -139,10 +184,13 @@ def run(options: SimpleNamespace) -> Findings:
     """Compute the tables and draw the figure."""
     small = bool(options.small)
     reviews = population(*((4, 0.03) if small else (30, 0.2)))
-    sizes = (100, 1000) if small else (100, 1_000, 10_000, 100_000)
-    found = simulated(reviews, sizes, 10 if small else 60)
-    table, shares = floors(found), digits(found)
-    by_size = table.set_index("reviews")
+    draws = {100: 10, 1_000: 10} if small else DRAWS
+    sizes, first = tuple(draws), 100 if small else 1_000
+    found = simulated(reviews, draws)
+    user_draws = 2 if small else USER_DRAWS
+    users = by_user(reviews, first, user_draws)
+    table, shares = floors(found, users, first, user_draws), digits(found)
+    by_size = table[table["reviews of"] == "all users"].set_index("reviews")
     few, middle, many = sizes[0], sizes[1], sizes[-1]
     at = shares.set_index(["reviews", "metric"])
     bins, loss = ERRORS["rmse_bins"], SCORES["log_loss"]
@@ -153,6 +201,10 @@ def run(options: SimpleNamespace) -> Findings:
         f"{by_size.loc[many, bins]:.3f} with {many:,}. The floor depends on the number of "
         "reviews, so that scores of users with different numbers of reviews cannot be compared; "
         "`rmse_bins_floor` and `smece_floor` in every run say what it is.",
+        f"The floor depends on the user as well: on the first {first:,} reviews of one user it is "
+        f"{users['rmse_bins'].mean():.3f} on average over {len(users)} users, "
+        f"{users['rmse_bins'].min():.3f} to {users['rmse_bins'].max():.3f}, and on {first:,} "
+        f"reviews of all users, which fill more bins, {by_size.loc[first, bins]:.3f}.",
         f"Debiasing takes most of it off ({by_size.loc[middle, debiased]:.3f} with {middle:,} "
         "reviews), and not all, because the root of a noisy square cannot be negative.",
         f"Log loss is noisy too: from {middle:,} reviews to the next {middle:,} of the same "
@@ -161,27 +213,27 @@ def run(options: SimpleNamespace) -> Findings:
         f"{at.decimals[many, loss]} decimals, a step of the next is less than twice that, unless "
         "models are compared on the same reviews.",
         f"A model that is too low by 2 points of probability looks better than the truth, on the "
-        f"same {middle:,} reviews, in {at.loc[(middle, loss), 'biased looks better']:.0%} of draws "
-        f"by log loss and {at.loc[(middle, bins), 'biased looks better']:.0%} by RMSE(bins); on "
-        f"other reviews in {at.loc[(middle, loss), 'on other reviews']:.0%} and "
-        f"{at.loc[(middle, bins), 'on other reviews']:.0%}.",
+        f"same {middle:,} reviews, in {at.loc[(middle, loss), 'biased looks better']} of draws "
+        f"by log loss and {at.loc[(middle, bins), 'biased looks better']} by RMSE(bins); on "
+        f"other reviews in {at.loc[(middle, loss), 'on other reviews']} and "
+        f"{at.loc[(middle, bins), 'on other reviews']}.",
         "Not every correction corrects: by debiased RMSE(bins), the biased model looks better on "
-        f"the same {few:,} reviews in {at.loc[(few, debiased), 'biased looks better']:.0%} of "
-        f"draws, with {middle:,} in {at.loc[(middle, debiased), 'biased looks better']:.0%} and "
-        f"with {many:,} in {at.loc[(many, debiased), 'biased looks better']:.0%}, "
+        f"the same {few:,} reviews in {at.loc[(few, debiased), 'biased looks better']} of "
+        f"draws, with {middle:,} in {at.loc[(middle, debiased), 'biased looks better']} and "
+        f"with {many:,} in {at.loc[(many, debiased), 'biased looks better']}, "
         "because what is taken off is computed from the predictions, here too far from 1.",
     ]
     answer = (
-        f"With {middle:,} reviews a perfect model shows {by_size.loc[middle, bins]:.3f} in "
-        f"RMSE(bins) and {by_size.loc[middle, ERRORS['smece']]:.3f} in SmoothECE, and its log loss "
-        f"varies by ± {at.sd[middle, loss]:.3f}, a standard deviation, from one such sample to the "
-        "next."
+        f"With {middle:,} reviews of many users a perfect model shows "
+        f"{by_size.loc[middle, bins]:.3f} in RMSE(bins), with the first {first:,} of one user "
+        f"{users['rmse_bins'].mean():.3f} on average; SmoothECE shows "
+        f"{by_size.loc[middle, ERRORS['smece']]:.3f}, and log loss varies by "
+        f"± {at.sd[middle, loss]:.3f}, a standard deviation, from one such sample to the next."
     )
     return Findings(
         answer=answer,
         learned=learned,
         tables={"floors": table, "digits": shares},
-        figures={"noise_floors": draw(found)},
+        figures={"noise_floors": draw(found, reviews["user"].nunique())},
         metrics={"rmse_bins_floor": float(by_size.loc[middle, bins])},
-        formats={"biased looks better": ".0%", "on other reviews": ".0%"},
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from paired_losses import difference, scored, with_interval
 from real_logs import real_logs
 from scipy.stats import kendalltau
 
@@ -47,20 +49,26 @@ ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {
 METRICS = {"log_loss": "log loss", "rmse_bins_by_p": "RMSE(bins), old", "rmse_bins": "RMSE(bins)"}
 BEST = "FSRS-4.5"
 POST = "post of 2024"
+NOT_APART = "not significantly different"
 COLOURS = (INK, BLUE, VERMILION, GREEN)
 _FEWEST = 100  # scored reviews of a user
 
 
-def scores(source: Source, names: list[str]) -> dict[str, pd.DataFrame]:
-    """Return the scores of each user by algorithm."""
+def scores(
+    source: Source, names: list[str]
+) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+    """Return the scores of each user by algorithm, and the losses of the reviews of one user."""
     panel = Panel([LogLoss(), RmseBinsByP(), RmseBins()])
-    found = {}
+    found, reviews = {}, {}
     for name in names:
         option, arguments = ALGORITHMS[name]
         result = se.evaluate(option, source, panel=panel, curves_per_user=0, **arguments)
         table = result.scores
         found[name] = table[table["reviews"] >= _FEWEST]
-    return found
+        if len(found[name]) == 1:
+            own = scored(result)
+            reviews[name] = own[own["user"] == found[name].index[0]].reset_index(drop=True)
+    return found, reviews
 
 
 def weighted(users: pd.DataFrame, metric: str) -> tuple[float, float]:
@@ -69,6 +77,28 @@ def weighted(users: pd.DataFrame, metric: str) -> tuple[float, float]:
     found = mean_of_users(users[metric].to_numpy(), weights)
     low, high = found.interval()
     return found.mean, (high - low) / 2
+
+
+def steps(
+    log: str, users: dict[str, pd.DataFrame], reviews: dict[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """Return the paired difference of each algorithm to the next in the order of one log.
+
+    Intervals are over users or, for one user, over cards and days.
+    """
+    order = sorted(users, key=lambda name: weighted(users[name], "log_loss")[0])
+    rows = []
+    for name, after in pairwise(order):
+        if reviews:
+            estimate = difference(reviews[after], reviews[name])
+        else:
+            gap = users[after]["log_loss"] - users[name]["log_loss"]
+            sizes = users[name]["reviews"].loc[gap.index].to_numpy()
+            estimate = mean_of_users(gap.to_numpy(), user_weights(sizes, "log_reviews"))
+        row = {"log": log, "algorithm": name, "next": after}
+        row["difference, 99 % interval"] = with_interval(estimate)
+        rows.append(row | {"verdict": "significant" if estimate.p_value < 0.01 else NOT_APART})
+    return pd.DataFrame(rows)
 
 
 def tables(
@@ -136,7 +166,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
         axes.axvline(1, color=INK, linewidth=0.6)
         axes.set_yticks(heights, numbers["algorithm"])
         axes.set_xscale("log")
-        axes.set_xticks([1, 1.5, 2, 3, 5], ["1", "1.5", "2", "3", "5"])
+        ticks = [1, 1.5, 2, 3, 5, 10, 20]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.set_xlabel("log loss / log loss of FSRS-4.5")
         axes.set_title("The table of 2024 on other reviews")
@@ -154,7 +185,9 @@ def run(options: SimpleNamespace) -> Findings:
     users = 3 if small else options.users
     size = {"size_scale": 0.02} if small else {"max_reviews": options.max_reviews}
     logs = {f"{users} simulated users": se.source("synthetic", users=users, **size), **logs}
-    found = {log: scores(source, names) for log, source in logs.items()}
+    scores_of = {log: scores(source, names) for log, source in logs.items()}
+    found = {log: users for log, (users, _) in scores_of.items()}
+    gaps = pd.concat([steps(log, *both) for log, both in scores_of.items()], ignore_index=True)
     table, numbers = tables(found, names)
     agreed = agreement(found, numbers)
     simulated = next(iter(found))
@@ -182,19 +215,30 @@ def run(options: SimpleNamespace) -> Findings:
         "Kendall's tau of RMSE(bins) to the order of log loss is "
         + ", ".join(f"{old[log]:.2f} (old) and {new[log]:.2f} (today's) on {log}" for log in found)
         + f", where one swapped pair is {4 / len(names) / (len(names) - 1):.2f}.",
+        "Neighbours in the order of a log that are not significantly different: "
+        + "; ".join(
+            f"{int((own['verdict'] == NOT_APART).sum())} of {len(own)} on {log}"
+            for log, own in gaps.groupby("log", sort=False)
+        )
+        + ".",
     ]
     if not has_torch:
         left_out = [*left_out, "LSTM (only the full version, and where PyTorch is installed)"]
-    best = [f"{name} on {log}" for name, log in zip(agreed["best"], found, strict=True)]
+    first = gaps.drop_duplicates("log")
+    best = [
+        f"{name} on {log} ("
+        + (f"{NOT_APART} from {after}" if verdict == NOT_APART else f"significantly, by {gap}")
+        + ")"
+        for log, name, after, gap, verdict in first.itertuples(index=False)
+    ]
     answer = (
         "The post's order in log loss nearly comes out again but for HLR (Kendall's tau "
-        f"{without.min():.2f} to {without.max():.2f} without it); first, by margins that are not "
-        f"tested, is {', '.join(best)}."
+        f"{without.min():.2f} to {without.max():.2f} without it); first is {', '.join(best)}."
     )
     return Findings(
         answer=answer,
         learned=learned,
-        tables={"scores": table, "agreement": agreed},
+        tables={"scores": table, "neighbours": gaps, "agreement": agreed},
         figures={"seed_table": draw(numbers)},
         metrics={"tau_simulated": float(tau[simulated])},
         left_out=left_out,

@@ -30,6 +30,7 @@ from srs_eval.plots.style import (
     new_figure,
     style_axes,
 )
+from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.power import users_needed
 from srs_eval.stats.significance import ALPHA
 
@@ -48,6 +49,9 @@ POWER = 0.8
 STRATA = 5  # of size, and again of log loss of the base rate
 MINI = 100
 NEIGHBOURS = "neighbours"
+FOUND = "power found"
+SWAPPED, BOTH = "pairs in another order", "significant by both"
+LEFT_OUT = "neighbours left out"
 # Quick ones, the quickest first.
 SIMULATED = {
     "avg": {},
@@ -74,6 +78,11 @@ class Cohort:
     def means(self) -> FloatArray:
         """Means over users [metrics, models]."""
         return np.asarray(np.nanmean(self.scores, axis=2))
+
+    def are_told_apart(self, metric: int, a: int, b: int) -> bool:
+        """Return whether two models differ significantly in the whole cohort."""
+        difference = self.scores[metric, a] - self.scores[metric, b]
+        return mean_of_users(difference).p_value < ALPHA
 
     def ranked(self, metric: int = 0) -> list[int]:
         """Return the models from best to worst."""
@@ -109,49 +118,53 @@ def simulated(users: int, size: float, models: int) -> Cohort:
 
 
 def right(cohort: Cohort, sizes: tuple[int, ...], draws: int) -> pd.DataFrame:
-    """Return the share of draws that put pairs of models in the right order.
+    """Return the share of draws that put neighbours in the order of a metric in the right order.
 
-    Pairs are neighbours in the order of the metric. A pair is found if the order is right and the
-    paired t test is significant.
+    Neighbours that the whole cohort does not tell apart, which have no right order, are left out.
     """
     rng = np.random.default_rng(SEED)
     count = len(cohort.users)
     pairs = [(m, *pair) for m in range(len(METRICS)) for pair in _neighbours(cohort, m)]
-    scores = np.nan_to_num(cohort.scores)  # an AUC that is not defined counts as 0 for all models
+    # A score that is not defined, such as an AUC without lapses, says nothing for any model.
+    scores = np.where(np.isnan(cohort.scores), cohort.means[:, :, None], cohort.scores)
     better = np.stack([scores[m, a] for m, a, _ in pairs])
     worse = np.stack([scores[m, b] for m, _, b in pairs])
     metric = np.array([m for m, _, _ in pairs])
-    differences = worse - better
     rows = []
     for n in sizes:
         drawn = rng.multinomial(n, np.full(count, 1 / count), size=draws).astype(np.float64)
-        mean = drawn @ differences.T / n
-        square = drawn @ (differences**2).T / n
-        se_mean = np.sqrt(np.maximum(square - mean**2, 1e-30) / (n - 1))
         other = np.roll(drawn, 1, axis=0)  # the users of the next draw
-        unpaired = (drawn @ worse.T - other @ better.T) / n
-        t = -float(stdtrit(n - 1, ALPHA / 2))
+        paired = drawn @ (worse - better).T > 0
+        unpaired = drawn @ worse.T > other @ better.T
         for m, name in enumerate(METRICS):
             own = metric == m
-            found = {"paired": mean > 0, "unpaired": unpaired > 0, "found": mean > t * se_mean}
-            shares = {way: float(each[:, own].mean()) for way, each in found.items()}
+            found = {"paired": paired[:, own], "unpaired": unpaired[:, own]}
+            shares = {
+                way: float(each.mean()) if own.any() else np.nan for way, each in found.items()
+            }
             rows.append({"metric": METRICS[name], "users": n, **shares})
     return pd.DataFrame(rows)
 
 
 def _neighbours(cohort: Cohort, metric: int) -> list[tuple[int, int]]:
-    ranked = cohort.ranked(metric)
-    return list(pairwise(ranked))
+    """Return the neighbours that the whole cohort tells apart."""
+    every = pairwise(cohort.ranked(metric))
+    return [(a, b) for a, b in every if cohort.are_told_apart(metric, a, b)]
 
 
-def needed(cohort: Cohort) -> pd.DataFrame:
-    """Return the users that each pair of models needs, by metric; NaN where they are as one."""
+def needed(cohort: Cohort, draws: int) -> pd.DataFrame:
+    """Return the users that each pair of models needs, by metric; NaN where they are as one.
+
+    `power found` is the share of draws of so many users, with the same users for both models,
+    in which the t test finds the difference.
+    """
+    rng = np.random.default_rng(SEED)
     rows = []
     for m, metric in enumerate(METRICS):
         for a, b in combinations(cohort.ranked(m), 2):
             difference = cohort.scores[m, b] - cohort.scores[m, a]
-            gap = float(np.nanmean(difference))
-            paired = float(np.nanstd(difference, ddof=1))
+            difference = difference[~np.isnan(difference)]
+            gap, paired = float(difference.mean()), float(difference.std(ddof=1))
             unpaired = float(np.hypot(*(np.nanstd(cohort.scores[m, i], ddof=1) for i in (a, b))))
             counts = {
                 way: users_needed(gap, sd, power=POWER) if gap > 0 else None
@@ -159,8 +172,21 @@ def needed(cohort: Cohort) -> pd.DataFrame:
             }
             names = {"better": cohort.models[a], "worse": cohort.models[b]}
             sds = {"difference": gap, "sd, paired": paired, "sd, unpaired": unpaired}
-            rows.append({"metric": METRICS[metric], **names, **sds, **counts})
+            power = _power_found(rng, difference, counts["paired"], draws)
+            rows.append({"metric": METRICS[metric], **names, **sds, **counts, FOUND: power})
     return pd.DataFrame(rows).astype({"paired": float, "unpaired": float})
+
+
+def _power_found(
+    rng: np.random.Generator, difference: FloatArray, users: int | None, draws: int
+) -> float:
+    """Draw users with replacement; return the share of draws with a significant mean above 0."""
+    if users is None or users > len(difference):
+        return np.nan
+    drawn = difference[rng.integers(len(difference), size=(draws, users))]
+    t = -float(stdtrit(users - 1, ALPHA / 2))
+    error = drawn.std(axis=1, ddof=1) / np.sqrt(users)
+    return float((drawn.mean(axis=1) > t * error).mean())
 
 
 def agreement(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -169,15 +195,25 @@ def agreement(cohort: Cohort, pairs: pd.DataFrame) -> pd.DataFrame:
     for m, metric in enumerate(METRICS):
         own = pairs[pairs.metric == METRICS[metric]]
         order = cohort.means[[0, m]]
-        swapped = sum(
-            (order[0, a] - order[0, b]) * (order[1, a] - order[1, b]) < 0
+        swapped = [
+            (a, b)
             for a, b in combinations(range(len(cohort.models)), 2)
-        )
+            if (order[0, a] - order[0, b]) * (order[1, a] - order[1, b]) < 0
+        ]
+        both = [all(cohort.are_told_apart(each, *pair) for each in (0, m)) for pair in swapped]
         medians = {f"users {way}": own[way].median() for way in ("paired", "unpaired")}
         row = {"metric": METRICS[metric], "best": cohort.models[cohort.ranked(m)[0]]}
         row["Kendall's tau to log loss"] = float(kendalltau(order[0], order[1]).statistic)
-        rows.append(row | {"pairs in another order": int(swapped)} | medians)
+        row |= {SWAPPED: len(swapped), BOTH: sum(both)}
+        row |= {LEFT_OUT: len(cohort.models) - 1 - len(_neighbours(cohort, m))}
+        rows.append(row | medians | {FOUND: _like_median(own)[FOUND].median()})
     return pd.DataFrame(rows)
+
+
+def _like_median(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs that need about as many users as the median pair."""
+    median = pairs["paired"].median()
+    return pairs[pairs["paired"].between(median / 2, 2 * median)]
 
 
 def strata(cohort: Cohort) -> np.ndarray:
@@ -289,13 +325,13 @@ def run(options: SimpleNamespace) -> Findings:
         cohort = simulated(*((20, 0.02, 4) if small else (150, 0.1, 6)))
     sizes = tuple(n for n in SIZES if n <= max(len(cohort.users), 20))
     draws = 50 if small else DRAWS
-    order, pairs = right(cohort, sizes, draws), needed(cohort)
+    order, pairs = right(cohort, sizes, draws), needed(cohort, draws)
     by_metric = agreement(cohort, pairs)
     neighbours = _close(cohort, pairs)
     tables = {"order": _wide(order), "metrics": by_metric, NEIGHBOURS: neighbours}
     if len(cohort.users) > MINI:
         tables["cohort"], tables["mini"] = mini(cohort, draws)
-    answer, learned = _learned(cohort, order, by_metric, neighbours, tables.get("mini"))
+    answer, learned = _learned(cohort, order, by_metric, pairs, neighbours, tables.get("mini"))
     return Findings(
         answer=answer,
         learned=learned,
@@ -308,6 +344,7 @@ def run(options: SimpleNamespace) -> Findings:
             **dict.fromkeys(["paired", "unpaired"], ",.0f"),
             **dict.fromkeys([*METRICS.values(), "pairs in order"], ".1%"),
             **{f"{label}, unpaired": ".1%" for label in METRICS.values()},
+            FOUND: ".0%",
             "Kendall's tau to log loss": ".2f",
             "Kendall's tau": ".3f",
         },
@@ -341,6 +378,7 @@ def _learned(
     cohort: Cohort,
     order: pd.DataFrame,
     by_metric: pd.DataFrame,
+    pairs: pd.DataFrame,
     neighbours: pd.DataFrame,
     cohorts: pd.DataFrame | None,
 ) -> tuple[str, list[str]]:
@@ -360,7 +398,8 @@ def _learned(
         f"{at.unpaired[loss, hundred]:.0%} if they do not. The median pair needs {paired:,.0f} "
         f"users by log loss, and {others.min():,.0f} to {others.max():,.0f} by other metrics."
     )
-    swapped = typical.drop(loss)["pairs in another order"]
+    swapped, both = typical[SWAPPED], typical[BOTH]
+    median_pairs = _like_median(pairs[pairs.metric == loss])[FOUND]
     learned = [
         "Pairing matters most for log loss and Brier score, whose levels differ more between users "
         f"than between models: by log loss, the median pair of models needs {paired:,.0f} users "
@@ -371,17 +410,30 @@ def _learned(
         f"in {at.unpaired[loss, most]:.1%}, the same users in {at.paired[loss, most]:.1%}.",
         f"The metrics do not ask the same question. {bins} puts {swapped[bins]} of "
         f"{len(cohort.models) * (len(cohort.models) - 1) // 2} pairs in another order than log "
-        f"loss, AUC {swapped['AUC']} and ICI {swapped['ICI']}. More users do not settle which "
-        "order is right; [what a metric rewards](../metric_gaming/README.md) does.",
-        f"With {hundred} users, the same for both models, each metric finds its own order about "
-        f"as often as the others: neighbours are right in "
-        f"{at.paired.xs(hundred, level=1).min():.0%} to "
-        f"{at.paired.xs(hundred, level=1).max():.0%} of draws.",
+        f"loss, AUC {swapped['AUC']} and ICI {swapped['ICI']}, of which {both[bins]}, "
+        f"{both['AUC']} and {both['ICI']} are significant by both metrics. More users do not "
+        "settle which order is right; [what a metric rewards](../metric_gaming/README.md) does.",
+        f"With {hundred} users, the same for both models, neighbours in the order of a metric are "
+        f"right in {at.paired.xs(hundred, level=1).min():.0%} to "
+        f"{at.paired.xs(hundred, level=1).max():.0%} of draws. Metrics have different neighbours, "
+        "so that these shares do not rank them.",
         f"The closest neighbours, {closest.better} and {closest.worse}, differ by "
         f"{closest.difference:.4f} with a standard deviation of {closest['sd, paired']:.4f} among "
         f"users, and need {closest.paired:,.0f} users; the hardest pair, {hardest.better} and "
         f"{hardest.worse}, needs {hardest.paired:,.0f}, because their difference varies more "
         f"among users (standard deviation {hardest['sd, paired']:.4f}).",
+        f"The computed number of users holds for normal differences. With it, the t test finds "
+        f"{median_pairs.median():.0%} of differences instead of {POWER:.0%} in pairs that need "
+        f"half to twice as many users as the median pair ({median_pairs.min():.0%} to "
+        f"{median_pairs.max():.0%}), by log loss: differences have long tails.",
+        "Neighbours that the whole cohort does not tell apart have no right order, and are left "
+        "out: "
+        + ", ".join(
+            f"{typical.loc[metric, LEFT_OUT]} of {len(cohort.models) - 1} by {metric}"
+            for metric in typical.index
+            if typical.loc[metric, LEFT_OUT]
+        )
+        + ("." if typical[LEFT_OUT].any() else "none."),
     ]
     if cohorts is not None:
         own = cohorts.set_index(["100 users", "metric"])

@@ -11,7 +11,7 @@ from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray
 from srs_eval.results.run import load_run
-from srs_eval.stats.estimate import mean_of_users
+from srs_eval.stats.estimate import Estimate, mean_of_users
 from srs_eval.stats.power import power_of, users_needed
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import interval, number, say, table
@@ -63,6 +63,7 @@ def _answer(request: Words) -> int:
     if problems:
         raise ConfigError(*problems)
     wanted = given.get("power", 0.8)
+    pilot: Estimate | None = None
     if request.paths:
         differences = _differences(request)
         found = mean_of_users(differences)
@@ -71,13 +72,37 @@ def _answer(request: Words) -> int:
             f"{len(differences)} users: mean difference {number(found.mean, 5)}, 99 % interval "
             f"{interval(*found.interval())}, standard deviation among users {number(sd, 5)}\n"
         )
+        pilot = None if "difference" in given else found
         given = {"difference": found.mean, "sd": sd} | given
     sds = [given["sd"]] if "sd" in given else list(_SDS)
     rows = [_row(abs(given["difference"]), sd, given.get("users"), wanted) for sd in sds]
     headers = ["difference", "sd", f"users for power {wanted:g}"]
     headers += [f"power with {given['users']:,.0f} users"] if "users" in given else []
     say(table(rows, headers, text=0))
+    if pilot is not None:
+        say(_caution(pilot, given["sd"], wanted))
     return 0
+
+
+def _caution(pilot: Estimate, sd: float, wanted: float) -> str:
+    """Format the users needed at both ends of the interval of a pilot's difference."""
+    low, high = pilot.interval()
+    near, far = sorted(map(abs, (low, high)))
+    text = f"{_count(users_needed(far, sd, power=wanted))} users"
+    if low <= 0 <= high:
+        text = f"includes 0; its far end needs {text}"
+    else:
+        text = (
+            f"needs {text} at one end, {_count(users_needed(near, sd, power=wanted))} at the other"
+        )
+    return (
+        f"\nThe difference of a pilot is uncertain: its 99 % interval {text}. Better give "
+        "difference=, the smallest difference that matters."
+    )
+
+
+def _count(users: int | None) -> str:
+    return "over a billion" if users is None else f"{users:,}"
 
 
 def _row(difference: float, sd: float, users: float | None, wanted: float) -> list[str]:
@@ -87,7 +112,7 @@ def _row(difference: float, sd: float, users: float | None, wanted: float) -> li
             "or give difference= and sd="
         )
     needed = users_needed(difference, sd, power=wanted)
-    row = [f"{difference:.3g}", f"{sd:.3g}", "over a billion" if needed is None else f"{needed:,}"]
+    row = [f"{difference:.3g}", f"{sd:.3g}", _count(needed)]
     return row if users is None else [*row, f"{power_of(difference, sd, int(users)):.2f}"]
 
 
