@@ -120,7 +120,8 @@ def simulated(users: int, size: float, models: int) -> Cohort:
 def right(cohort: Cohort, sizes: tuple[int, ...], draws: int) -> pd.DataFrame:
     """Return the share of draws that put neighbours in the order of a metric in the right order.
 
-    Neighbours that the whole cohort does not tell apart, which have no right order, are left out.
+    Neighbours that do not differ significantly in the whole cohort have no right order, and are
+    left out.
     """
     rng = np.random.default_rng(SEED)
     count = len(cohort.users)
@@ -147,7 +148,7 @@ def right(cohort: Cohort, sizes: tuple[int, ...], draws: int) -> pd.DataFrame:
 
 
 def _neighbours(cohort: Cohort, metric: int) -> list[tuple[int, int]]:
-    """Return the neighbours that the whole cohort tells apart."""
+    """Return the neighbours that differ significantly in the whole cohort."""
     every = pairwise(cohort.ranked(metric))
     return [(a, b) for a, b in every if cohort.are_told_apart(metric, a, b)]
 
@@ -426,8 +427,8 @@ def _learned(
         f"{median_pairs.median():.0%} of differences instead of {POWER:.0%} in pairs that need "
         f"half to twice as many users as the median pair ({median_pairs.min():.0%} to "
         f"{median_pairs.max():.0%}), by log loss: differences have long tails.",
-        "Neighbours that the whole cohort does not tell apart have no right order, and are left "
-        "out: "
+        "Neighbours that do not differ significantly in the whole cohort have no right order, and "
+        "are left out: "
         + ", ".join(
             f"{typical.loc[metric, LEFT_OUT]} of {len(cohort.models) - 1} by {metric}"
             for metric in typical.index
