@@ -120,6 +120,6 @@ def test_processes_log_at_once_and_every_run_is_whole(
             assert run.data.metrics["test/log_loss"] == round(log_loss, 4)
             kept = {file.path for file in client.list_artifacts(run.info.run_id)}
             assert {"calibration.svg", "results", "tables", "images"} <= kept
-            assert len(client.list_artifacts(run.info.run_id, "tables")) == 4
+            assert len(client.list_artifacts(run.info.run_id, "tables")) == 3
         assert len({len(run.data.metrics) for run in runs}) == 1
         assert len({len(run.data.params) for run in runs}) == 1
