@@ -230,7 +230,7 @@ def test_a_failed_job_is_a_failed_run_that_can_be_found(
     from mlflow import MlflowClient
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.csv").write_text("crad\n1\n", encoding="utf-8")
+    (tmp_path / "log.csv").write_text("card,rating,time\n1,9,1614600000\n", encoding="utf-8")
     here = Here(tmp_path, capsys)
     store = f"tracking.uri=sqlite:///{tmp_path / 'store.db'}"
     done = here("algo=avg", "data=csv", "data.path=log.csv", store, "hydra.run.dir=out")

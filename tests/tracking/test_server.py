@@ -49,7 +49,8 @@ def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
     assert links.view_url.startswith(f"{address}/#/experiments/")
     client = MlflowClient(tracking_uri=address)
     assert client.get_run(links.run_id).data.metrics == {"test/log_loss": 0.5}
-    assert [file.path for file in client.list_artifacts(links.run_id)] == ["note.txt"]
+    kept = [file.path for file in client.list_artifacts(links.run_id)]
+    assert kept == ["environment.json", "note.txt"]
 
     tracker.start(RunInfo("lost"))
     process.terminate()
