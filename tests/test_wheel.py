@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from commands import QUIET, SMALL, summary_of
 
-from srs_eval.commands import new
-
 ROOT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.slow
@@ -68,9 +66,8 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Pat
     ours = ("srs_eval/", "srs_eval-", "srs_eval_", "hydra_plugins/srs_eval_opt")
     assert all(name.startswith(ours) for name in names)
     assert "srs_eval/py.typed" in names
-    assert {f"srs_eval/commands/templates/algo/{name}" for name in new._FILES.values()} <= set(
-        names
-    )
+    templates = (ROOT / "srs_eval" / "commands" / "templates").rglob("*.txt")
+    assert {str(path.relative_to(ROOT)) for path in templates} <= set(names)
     (licence,) = [name for name in names if name.endswith("/LICENSE")]
     assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
 
