@@ -1,0 +1,1 @@
+"""A static site of leaderboards, made from submissions."""

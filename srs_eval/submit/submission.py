@@ -1,0 +1,104 @@
+"""A submission: scores of each user with what is needed to trust them, and a leaderboard of many.
+
+A submission is a folder with ``submission.yaml`` and ``results.parquet``. A leaderboard is a folder
+of submissions, with the maintainers' record of those they accepted. A board holds the submissions
+that scored the same reviews: one protocol and version, one data set and version. Boards are never
+rewritten; another version is another board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from srs_eval.results.run import Run
+
+ABOUT = "submission.yaml"
+RESULTS = "results.parquet"
+PREDICTIONS = "predictions.parquet"
+ACCEPTED = "accepted.yaml"
+
+# reported: the files are consistent; verified: run again by a maintainer, with equal scores;
+# published: rows of another project.
+Mark = Literal["reported", "verified", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An entry of the maintainers' record: one version of a submission.
+
+    Attributes
+    ----------
+    date : str
+        Day of acceptance, as in 2026-01-31.
+    digest : str
+        SHA-256 of the results.
+    mark : str
+        ``reported``, ``verified`` or ``published``.
+    note : str
+        One line by the maintainer, or "".
+    """
+
+    date: str
+    digest: str
+    mark: Mark
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A model with its scores.
+
+    Attributes
+    ----------
+    name : str
+        Name of the folder: letters, digits, ``-``, ``_`` and ``.``.
+    folder : Path
+        The folder.
+    about : mapping
+        Content of ``submission.yaml``.
+    run : Run
+        Scores of each user, under the name of the model.
+    history : tuple of Accepted
+        Accepted versions, the newest last; empty if there is none.
+    """
+
+    name: str
+    folder: Path
+    about: Mapping[str, Any]
+    run: Run
+    history: tuple[Accepted, ...] = ()
+
+    @property
+    def mark(self) -> Mark:
+        """Mark of the newest accepted version; ``reported`` without one."""
+        return self.history[-1].mark if self.history else "reported"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The submissions that scored the same reviews.
+
+    Attributes
+    ----------
+    name : str
+        Stable name for addresses, such as ``srs_benchmark-1_synthetic-2_e256d343``.
+    protocol, data : str
+        Names of the protocol and of the data set.
+    protocol_version, data_version : str
+        Their versions.
+    fingerprint : str
+        Digest of the review logs, or "" for rows of other projects.
+    submissions : tuple of Submission
+        In the order of their names.
+    """
+
+    name: str
+    protocol: str
+    protocol_version: str
+    data: str
+    data_version: str
+    fingerprint: str
+    submissions: tuple[Submission, ...]
