@@ -25,6 +25,7 @@ PROGRAM = "python -m srs_eval.compare"
 EXPERIMENT = "srs_eval_comparisons"
 KEYS = {
     "baseline": "run the others are compared with: its name, algorithm or folder (the first)",
+    "prereg": "a pre-registration: judge its hypothesis; it chooses the baseline and the metric",
     "metric": "metric: log_loss (default), brier, auc, rmse_bins, smece, …",
     "out": "folder of the files (outputs/DATE/TIME_compare)",
     "intersect": "true: compare on the reviews that all runs scored, instead of refusing runs that "
@@ -55,6 +56,7 @@ _HELP = f"""Compare finished runs from their saved scores; nothing is fitted aga
   {PROGRAM} RUN OTHER_RUN baseline=fsrs6 metric=brier    folders of runs
   {PROGRAM} sweep_id=ten-844de1                          runs of the tracking store
   {PROGRAM} results/per_user_metrics.parquet             published scores of each user
+  {PROGRAM} prereg=hypothesis.yaml                       check a pre-registration; no runs yet
 
 A run is a folder with summary.json and scores.parquet. Runs with predictions.parquet are also
 compared by strata of the reviews.
@@ -91,7 +93,7 @@ def parse(words: Sequence[str]) -> Words:
     found = sort_words(words, KEYS, choices=_CHOICES)
     problems = list(found.problems)
     elsewhere = _store_filter(found.options) or "published" in found.options
-    if not problems and not found.paths and not elsewhere:
+    if not (problems or found.paths or elsewhere or "prereg" in found.options):
         problems.append("name the folder of a run, or a folder that holds several")
     if problems:
         raise ConfigError(*problems)
@@ -103,6 +105,7 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     # Slow imports, which --help and mistakes do without.
     from srs_eval.comparison.compare import compare
     from srs_eval.comparison.inputs import read_runs
+    from srs_eval.comparison.prereg import judge, read_prereg, verdicts_of
     from srs_eval.comparison.published import read_published
     from srs_eval.comparison.report.files import terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
@@ -111,6 +114,11 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     out = (request.path("out") or Path("outputs") / stamp).resolve()
     if out.exists() and not out.is_dir():
         raise ConfigError(f"out={out}: there is a file of that name")
+    file = request.path("prereg")
+    prereg = read_prereg(file) if file else None
+    if prereg is not None and not request.paths and set(request.options) == {"prereg"}:
+        say(facts(prereg.in_words))
+        return 0
     stored, without = _stored(request, out)
     runs, left_out = read_runs([*request.paths, *stored])
     published = request.path("published")
@@ -126,13 +134,14 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     left_out += without
     if not runs and not yardsticks:
         raise ConfigError("\n".join(left_out) or "there are no finished runs")
+    every = [*runs, *yardsticks]
     verdict = compare(
         runs,
-        metric=request.options.get("metric", "log_loss"),
-        baseline=request.options.get("baseline"),
+        metric=request.options.get("metric", prereg.metric if prereg else "log_loss"),
+        baseline=request.options.get("baseline", prereg.baseline if prereg else None),
         yardsticks=yardsticks,
         intersect=request.options.get("intersect") == "true",
-        notes=left_out,
+        notes=[*left_out, *(judge(prereg, every).lines if prereg else verdicts_of(every))],
     )
     say(terminal_text(verdict))
     page = write_html(verdict, out, command=f"{PROGRAM} {shlex.join(words)}")

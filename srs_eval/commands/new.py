@@ -1,4 +1,4 @@
-"""`python -m srs_eval.new KIND NAME [FOLDER]`: write a package with your own code."""
+"""`python -m srs_eval.new KIND NAME [FOLDER]`: write a package, or the files of a leaderboard."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import keyword
 import re
 import shlex
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -52,6 +53,16 @@ _FILES = {
     "$package/conf/$group/$name.yaml": "$kind/option.yaml.txt",
     "tests/test_$name.py": "$kind/test.py.txt",
 }
+LEADERBOARD = "leaderboard"
+_FILES_OF_LEADERBOARD = {
+    "README.md": "README.md.txt",
+    "requirements.txt": "requirements.txt.txt",
+    ".gitignore": "gitignore.txt",
+    ".github/CODEOWNERS": "codeowners.txt",
+    ".github/workflows/check.yml": "check.yml.txt",
+    ".github/workflows/publish.yml": "publish.yml.txt",
+    "leaderboard/accepted.yaml": "accepted.yaml.txt",
+}
 _HELP = f"""Write a package with an example, which you then replace by your own code.
 
   {PROGRAM} algo half_day            a memory model as equations, into the folder srs-half-day
@@ -59,32 +70,33 @@ _HELP = f"""Write a package with an example, which you then replace by your own 
   {PROGRAM} estimator half_day       a memory model with a fit of its own, as in scikit-learn
   {PROGRAM} metric sharpness         a metric
   {PROGRAM} data diary               a source of review logs
+  {PROGRAM} leaderboard NAME         a repository that checks and publishes submissions
 
 Once it is installed (the command prints how), algo=half_day is an option of python -m srs_eval,
 listed in --help, in completion and in algo=glob(*). Equations are a page of plain maths, which
 srs_eval compiles, differentiates and fits; the tests of models look for mistakes that a
 leaderboard would reward. Existing files are never overwritten.
 
-Exit status: 0 if the package was written, 1 if it could not be, 2 if the command was not
+Exit status: 0 if the files were written, 1 if they could not be, 2 if the command was not
 understood."""
 
 
 def command(words: list[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
-        lambda: _write_package(words),
+        lambda: _write(words),
         words,
         program=PROGRAM,
         help_page=_HELP,
         advice="shows how it is used",
-        unwritten="the package",
+        unwritten="the files",
     )
 
 
-def _write_package(words: list[str]) -> int:
+def _write(words: list[str]) -> int:
     """Write the files and print the next steps."""
     kind, name, folder = _asked(words)
-    texts = package_files(name, kind)
+    texts = leaderboard_files(name) if kind == LEADERBOARD else package_files(name, kind)
     if folder.is_dir() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: is not empty, and nothing is overwritten; name another")
     if folder.exists() and not folder.is_dir():
@@ -93,8 +105,31 @@ def _write_package(words: list[str]) -> int:
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    say(_next(kind, name, folder, list(texts)))
+    say("\n".join([f"{folder} now contains", *(f"  {place}" for place in texts)]))
+    say(_next_of_leaderboard(folder) if kind == LEADERBOARD else _next(kind, name, folder))
     return 0
+
+
+def leaderboard_files(name: str) -> dict[str, str]:
+    """Return the files of a repository with a leaderboard: paths and contents.
+
+    Raises
+    ------
+    ConfigError
+        If the name cannot be that of a repository.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
+        raise ConfigError(
+            f"{name!r}: a name has at most 60 letters, digits, '-', '_' and '.', and a letter or "
+            "digit first"
+        )
+    words = {"name": name, "version": version("srs-eval")}
+    return {
+        place: Template((_TEMPLATES / LEADERBOARD / file).read_text(encoding="utf-8")).substitute(
+            words
+        )
+        for place, file in _FILES_OF_LEADERBOARD.items()
+    }
 
 
 def package_files(name: str, kind: str = "algo") -> dict[str, str]:
@@ -145,14 +180,16 @@ def _asked(words: list[str]) -> tuple[str, str, Path]:
     flags = [word for word in words if word.startswith("-")]
     if flags:
         raise ConfigError(f"{flags[0]}: no such flag")
-    if not words or words[0] not in KINDS:
+    kinds = (*KINDS, LEADERBOARD)
+    if not words or words[0] not in kinds:
         wrong = f"{words[0]}: cannot be written" if words else "what is to be written is missing"
-        raise ConfigError(f"{wrong}; there are {', '.join(KINDS)}, as in {PROGRAM} algo half_day")
+        raise ConfigError(f"{wrong}; there are {', '.join(kinds)}, as in {PROGRAM} algo half_day")
     if len(words) not in (2, 3):
         raise ConfigError(f"write {PROGRAM} {words[0]} NAME, and if you like a FOLDER")
     if len(words) == 3 and uri_problem(words[2]):
         raise ConfigError(f"{words[2]}: {uri_problem(words[2])}")
-    folder = words[2] if len(words) == 3 else _distribution(words[1])
+    default = words[1] if words[0] == LEADERBOARD else _distribution(words[1])
+    folder = words[2] if len(words) == 3 else default
     return words[0], words[1], Path(folder).expanduser()
 
 
@@ -179,7 +216,18 @@ def _expect_good_name(name: str, group: str) -> None:
         raise ConfigError(f"{name}: there is already a package {_package(name)}; take another name")
 
 
-def _next(kind: str, name: str, folder: Path, places: list[str]) -> str:
+def _next_of_leaderboard(folder: Path) -> str:
+    return "\n".join(
+        [
+            "Replace @OWNER in .github/CODEOWNERS. What the workflows do, here:",
+            f"  cd {shlex.quote(str(folder))}",
+            "  python -m srs_eval.submit check leaderboard",
+            "  python -m srs_eval.site leaderboard out=site",
+        ]
+    )
+
+
+def _next(kind: str, name: str, folder: Path) -> str:
     commands = [
         f"cd {shlex.quote(str(folder))}",
         'python -m pip install -e ".[test]"',
@@ -188,8 +236,6 @@ def _next(kind: str, name: str, folder: Path, places: list[str]) -> str:
     ]
     return "\n".join(
         [
-            f"{folder} now contains",
-            *(f"  {place}" for place in places),
             f"Write your code into {_package(name)}/{KINDS[kind].module}.py. It runs as it is:",
             *(f"  {line}" for line in commands),
         ]

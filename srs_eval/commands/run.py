@@ -177,6 +177,7 @@ def job(cfg: DictConfig) -> float:
             sweep_folder=sweep_folder,
             trial=trial,
             words=[*(f"--config-dir={folder}" for folder in folders), *hydra_config.overrides.task],
+            folders=folders,
         )
         return Work(planned.about.label, partial(run_job, planned))
 
@@ -202,10 +203,11 @@ def _study(cfg: DictConfig, folder: Path, choices: Mapping[str, str], *, is_sing
     options: Any = OmegaConf.to_container(cfg.study, resolve=True)
     tracking: Any = OmegaConf.to_container(cfg.tracking, resolve=True)
     name = str(options.pop("name"))
+    keys = {w: w.lstrip("+~").partition("=")[0] for w in HydraConfig.get().overrides.task}
     others = [
         word
-        for word in HydraConfig.get().overrides.task
-        if word.lstrip("+~").partition("=")[0].split(".")[0] not in _OF_A_STUDY
+        for word, key in keys.items()
+        if key.split(".")[0] not in _OF_A_STUDY or key == "experiment.prereg"
     ]
     if others:
         known = ", ".join(f"study.{option}=" for option in options)

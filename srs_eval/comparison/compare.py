@@ -77,8 +77,10 @@ def directions(runs: Sequence[Run]) -> dict[str, Better]:
     return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
 
 
-def find_run(runs: Sequence[Run], wanted: str) -> int:
+def find_run(runs: Sequence[Run], wanted: str, key: str = "baseline") -> int:
     """Return the number of the run with a name, an algorithm or a folder.
+
+    `key` is the option that names it, for the error message.
 
     Raises
     ------
@@ -99,7 +101,7 @@ def find_run(runs: Sequence[Run], wanted: str) -> int:
             return values.index(value)
     close = difflib.get_close_matches(wanted, names, 1)
     advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-    raise ConfigError(f"baseline={wanted}: no unique run with this name; {advice}")
+    raise ConfigError(f"{key}={wanted}: no unique run with this name; {advice}")
 
 
 def _baseline(paired: Paired, wanted: str) -> int:

@@ -17,12 +17,13 @@ from srs_eval.config.suggestions import unknown_argument, unknown_options
 from srs_eval.errors import ConfigError
 
 _COLUMNS = "columns."
+_OF_THE_COMMAND = ("defaults", "hydra", "study", "experiment")
 
 
 def settings() -> dict[str, Any]:
     """Return what is in no group: the seed and the like, at the defaults of the command."""
     loaded: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "config.yaml"))
-    return {key: loaded[key] for key in loaded if key not in ("defaults", "hydra", "study")}
+    return {key: loaded[key] for key in loaded if key not in _OF_THE_COMMAND}
 
 
 def default_option(group: str) -> str:

@@ -36,8 +36,16 @@ TEXTS = (
     "tracking.uri",
     "tracking.artifacts",
     "tracking.experiment",
+    "experiment.prereg",
 )
 _EXPECTED = {"int": "a whole number", "bool": "true or false", "str": "text"}
+
+
+@dataclass
+class Registered:
+    """What may be set under ``experiment``, which is also a group."""
+
+    prereg: str | None = None
 
 
 @dataclass
@@ -63,6 +71,7 @@ class Settings:
     shard: str | None = None
     baseline: str | None = None
     notes: str = ""
+    experiment: Registered = field(default_factory=Registered)
     study: Any = None
     tags: dict[str, str] = field(default_factory=dict)
 
@@ -178,6 +187,9 @@ def _problems(
         return [f"{word}: options of a study need experiment=NAME{listed}"]
     if key in GROUPS:
         return _unknown_options(word, override, folders)
+    if top == "experiment":
+        own = [f"experiment.{name}" for name in Registered.__dataclass_fields__]
+        return [] if key in own else [f"{word}: there is no {key!r}{there_are(own)}"]
     if override.is_add():
         return []
     if key == top:

@@ -21,6 +21,8 @@ from srs_eval.tracking.run_facts import plug_in_versions
 
 # Keys of the configuration that an `Experiment` is built from.
 NUMBERS_DEPEND_ON = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
+# Tags that a run shares with the run that it continues.
+_SAME = ("config_hash", "code_hash", "prereg")
 _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 
 
@@ -57,12 +59,12 @@ class RunDescription:
 
     @property
     def stamp(self) -> str:
-        """Digests of settings and code, which a run that is resumed must share."""
-        return f"{self.tags['config_hash']} {self.tags['code_hash']}"
+        """Digests of settings, code and pre-registration, which a resumed run must share."""
+        return " ".join(self.tags[name] for name in _SAME if name in self.tags)
 
     def is_of(self, tags: Mapping[str, str]) -> bool:
-        """Whether another run with these tags has the same settings and code."""
-        return all(tags.get(name) == self.tags[name] for name in ("config_hash", "code_hash"))
+        """Whether another run with these tags has the same stamp."""
+        return all(tags.get(name) == self.tags.get(name) for name in _SAME)
 
 
 def described(

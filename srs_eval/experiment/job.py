@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
+from srs_eval.comparison.prereg import verdicts_of
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
@@ -27,7 +28,7 @@ from srs_eval.experiment.shards import (
     shared_at,
 )
 from srs_eval.nouns.capabilities import misspelt
-from srs_eval.results.files import FIGURES, SUMMARY
+from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
 from srs_eval.results.fit_counts import reason_of
 from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
@@ -97,6 +98,9 @@ def run_job(plan: Plan) -> Done:
             chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),
         )
         chunks = cut(users, kept.chunk)
+        if options.prereg is not None:
+            with whole_file(options.folder / PREREG) as partial_file:
+                partial_file.write_bytes(options.prereg.raw)
         (options.folder / SUMMARY).unlink(missing_ok=True)  # it marks a finished run
         result = _evaluated(plan, chunks, kept, len(users))
         _remove_figures(options.folder)
@@ -194,6 +198,8 @@ def _show(plan: Plan, result: Result, against: AgainstBaseline | None) -> None:
     if against is not None and is_single:
         say()
         say(percent_text(against, result.facts.when))
+    if plan.options.prereg is not None and against is not None and is_single:
+        say("\n".join(["", *verdicts_of([run_of(result), against.baseline])]))
 
 
 @dataclass

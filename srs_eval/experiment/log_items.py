@@ -19,7 +19,7 @@ from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.results.files import RESULTS
+from srs_eval.results.files import PREREG, RESULTS
 from srs_eval.results.fit_counts import fits_in_words
 from srs_eval.results.parts import PARTS
 from srs_eval.results.result import Result
@@ -96,7 +96,7 @@ def facts_after(
     for name, paths in figures.items():
         by_ending = {path.suffix: path for path in paths}
         yield FigureFiles(name, by_ending[".png"], by_ending.get(".svg"))
-    for name in RESULTS:
+    for name in (*RESULTS, *((PREREG,) if plan.options.prereg else ())):
         if (plan.options.folder / name).is_file():
             yield ArtifactFile(plan.options.folder / name, "results")
     if result.predicted.stay_in(plan.options.folder):  # too large to be sent

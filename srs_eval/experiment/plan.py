@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.comparison.prereg import TAG as PREREG_TAG
+from srs_eval.comparison.prereg import Prereg, read_prereg
 from srs_eval.comparison.selection import (
     ON_TEST_ROWS,
     ON_VALIDATION_ROWS,
@@ -18,6 +20,7 @@ from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
+from srs_eval.config.option_files import options as options_of
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import NO_LIMITS, FitLimits
 from srs_eval.experiment.description import RunDescription, described
@@ -27,6 +30,7 @@ from srs_eval.nouns import EvaluationProtocol
 from srs_eval.nouns.capabilities import undeclared
 from srs_eval.place import Place, scheme_of
 from srs_eval.results.folder import is_run
+from srs_eval.text.suggestion import suggestion
 from srs_eval.tracking.tracker import Tracker
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.progress import RunningTrial
@@ -54,6 +58,8 @@ class RunOptions:
         Whether to draw figures.
     baseline : Path, optional
         Folder of a finished run to compare with; None takes the first job of a sweep.
+    prereg : Prereg, optional
+        The hypothesis that the run is to test.
     sweep_folder : Path, optional
         Folder of all jobs, if this is one of several.
     trial : RunningTrial, optional
@@ -79,6 +85,7 @@ class RunOptions:
     resume: bool = False
     figures: bool = True
     baseline: Path | None = None
+    prereg: Prereg | None = None
     sweep_folder: Path | None = None
     trial: RunningTrial | None = None
     parts: Place | None = None
@@ -118,6 +125,7 @@ def make_plan(
     sweep_folder: Path | None,
     trial: RunningTrial | None = None,
     words: Sequence[str] = (),
+    folders: Sequence[Path] = (),
 ) -> Plan:
     """Plan a job by its configuration.
 
@@ -134,12 +142,14 @@ def make_plan(
         The place of the job in a search.
     words : sequence of str
         The words of the command.
+    folders : sequence of Path
+        The user's folders of options.
 
     Raises
     ------
     ConfigError
-        If a number is negative that cannot be, the baseline is no finished run, or a search
-        would choose by test rows or by a metric that there is not.
+        If a number is negative that cannot be, the baseline is no finished run, a search would
+        choose by test rows or by a metric that there is not, or the pre-registration is invalid.
     """
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
@@ -162,6 +172,9 @@ def make_plan(
     if timeout is not None and not isinstance(compute, Serial | Processes):
         raise ConfigError("fit_timeout needs compute=serial or compute=processes")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
+    prereg = _registered(content, experiment.panel, folders)
+    if prereg is not None:
+        tags[PREREG_TAG] = prereg.digest
     options = RunOptions(
         folder=folder,
         compute=compute if sweep_folder is timeout is None else _in_own_process(compute),
@@ -169,6 +182,7 @@ def make_plan(
         resume=content["resume"],
         figures=content["figures"],
         baseline=_finished_run(content.get("baseline"), folder),
+        prereg=prereg,
         sweep_folder=sweep_folder,
         trial=trial,
         parts=_parts(content.get("parts"), folder, in_sweep=sweep_folder is not None),
@@ -252,6 +266,25 @@ def _finished_run(baseline: str | None, own: Path) -> Path | None:
             f"baseline={baseline}: this run would overwrite it; give another hydra.run.dir"
         )
     return folder
+
+
+def _registered(content: Mapping[str, Any], panel: Panel, folders: Sequence[Path]) -> Prereg | None:
+    """Read the pre-registration, and find what would leave it without a verdict."""
+    given = content.get("experiment", {}).get("prereg")
+    if given is None:
+        return None
+    prereg = read_prereg(Path(given).expanduser())
+    known, problems = options_of("algo", folders), []
+    for key in ("model", "baseline"):
+        algorithm = getattr(prereg, key).partition("(")[0].partition("[")[0]
+        if algorithm not in known:
+            problems.append(f"{key}: there is no algo={algorithm}{suggestion(algorithm, known)}")
+    if prereg.metric not in panel.names:
+        meant = suggestion(prereg.metric, panel.names)
+        problems.append(f"metric: the panel has no {prereg.metric!r}{meant}")
+    if problems:
+        raise ConfigError(*(f"{given}: {problem}" for problem in problems))
+    return prereg
 
 
 def _require_validation(

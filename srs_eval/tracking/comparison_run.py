@@ -173,7 +173,7 @@ def _fetched(uri: str, run: Run, kept: set[str], folder: Path) -> Path:
     """Download the results of a run that are read here: not its curves, which are large."""
     place: Path = folder / run.info.run_id
     place.mkdir(parents=True, exist_ok=True)
-    for name in ("summary.json", "scores.parquet", "predictions.parquet"):
+    for name in ("summary.json", "scores.parquet", "predictions.parquet", "prereg.yaml"):
         if name in kept:
             file = download_artifacts(
                 run_id=run.info.run_id,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from srs_eval.comparison.compare import compare, directions
 from srs_eval.comparison.matching import counted_users, shared_users
+from srs_eval.comparison.prereg import verdicts_of
 from srs_eval.comparison.report.files import terminal_text
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run, load_run, with_own_names
@@ -63,4 +64,4 @@ def _compared(group: Sequence[Run]) -> Verdict:
     if len(users) < most:
         notes.insert(0, f"{counted_users(len(users))} of {most:,}: those that every run scored")
     metric = RANKED_BY if RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
-    return compare(ranked, metric=metric, users=users, notes=notes)
+    return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])

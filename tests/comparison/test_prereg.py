@@ -1,0 +1,304 @@
+"""Pre-registrations: what is refused, and the verdicts that follow from intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from cases import rest_slow
+from commands import QUIET, SMALL, Here
+
+from srs_eval.commands.compare import command
+from srs_eval.comparison.prereg import Judgement, judge, read_prereg, verdicts_of
+from srs_eval.comparison.report.sweep import compare_groups
+from srs_eval.errors import ConfigError
+from srs_eval.results.run import load_run
+
+REGISTERED = {
+    "hypothesis": "Knowing more helps.",
+    "model": "good",
+    "baseline": "blurred",
+    "metric": "log_loss",
+    "smallest_difference": 0.01,
+    "users": 12,
+    "data": "invented",
+    "protocol": "srs_benchmark",
+    "stopping_rule": "twelve users",
+}
+Judge = Callable[..., Judgement]
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Callable[..., Path]:
+    """Write a pre-registration."""
+
+    def write(**changed: object) -> Path:
+        file = tmp_path / "registered" / "hypothesis.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(yaml.safe_dump({**REGISTERED, **changed}), encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def judged(make_run, register) -> Judge:
+    """Judge a blurred model against a better one, registered as given."""
+
+    def found(*, blur: float = 1.0, label: str = "blurred", **changed: object) -> Judgement:
+        prereg = read_prereg(register(**changed))
+        tags = {"tags": {"prereg": prereg.digest}}
+        folders = [make_run("good", **tags), make_run(label, blur=blur, **tags)]
+        return judge(prereg, [load_run(folder) for folder in folders])
+
+    return found
+
+
+def test_all_problems_are_listed_at_once(register) -> None:
+    bad = {
+        "hypothesi": "x",
+        "model": ["good"],
+        "baseline": None,
+        "smallest_difference": 0,
+        "users": True,
+        "direction": "bettr",
+        "level": 99,
+        "date": "31.1.2026",
+        "authors": [1],
+        "metric": " ",
+    }
+    with pytest.raises(ConfigError) as refused:
+        read_prereg(register(**bad))
+    for key in bad:
+        assert any(f": {key}: " in problem for problem in refused.value.problems), key
+    assert len(refused.value.problems) == len(bad)
+    assert "did you mean 'hypothesis'?" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"- hypothesis",
+        b"a: [",
+        b"\xff\xfe\x00",
+        b"hypothesis: !!python/object/apply:os.system [ls]",
+        b"a: " + b"x" * 200_000,
+        b"[" * 1500,
+        b"a: &a [x, x]\n"
+        + b"".join(b"%c: &%c [*%c, *%c]\n" % (n + 1, n + 1, n, n) for n in range(97, 121)),
+        b"? [a]\n: b",
+    ],
+)
+def test_what_is_no_pre_registration_is_refused_in_a_few_lines(tmp_path, content) -> None:
+    file = tmp_path / "hypothesis.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as refused:
+        read_prereg(file)
+    assert len(str(refused.value)) < 5000
+
+
+def test_numbers_and_days_are_read_however_yaml_reads_them(register) -> None:
+    found = read_prereg(register(smallest_difference="1e-3", date="2026-01-31", authors="Ada"))
+    assert (found.smallest_difference, found.date) == (0.001, "2026-01-31")
+    assert found.authors == ("Ada",)
+
+
+@pytest.mark.parametrize(
+    ("registered", "decision"),
+    [
+        ({"smallest_difference": 0.01}, "kept"),
+        ({"smallest_difference": 0.5}, "refuted"),
+        ({"smallest_difference": 0.1}, "undecided"),
+        ({"model": "blurred", "baseline": "good"}, "refuted"),
+        ({"model": "blurred", "baseline": "good", "direction": "not_worse"}, "refuted"),
+        ({"direction": "not_worse"}, "kept"),
+        ({"direction": "equivalent"}, "refuted"),
+        ({"direction": "equivalent", "smallest_difference": 0.5}, "kept"),
+        ({"metric": "auc"}, "kept"),  # higher is better
+        ({"metric": "auc", "model": "blurred", "baseline": "good"}, "refuted"),
+    ],
+)
+def test_the_decision_follows_from_the_interval(judged: Judge, registered, decision) -> None:
+    found = judged(**registered)
+    assert found.decision == decision
+    assert found.deviations == ()
+    assert found.lo < found.advantage.mean < found.hi
+    assert found.users == 12
+    assert decision in found.sentence
+
+
+def test_the_advantage_is_that_of_compare(judged: Judge, make_run) -> None:
+    found = judged()
+    good, blurred = (
+        load_run(make_run(name, blur=blur)) for name, blur in (("good", 0), ("blurred", 1))
+    )
+    differences = blurred.scores["log_loss"] - good.scores["log_loss"]
+    assert found.advantage.mean == pytest.approx(differences.mean())
+
+
+def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged: Judge) -> None:
+    for direction, decision in (("better", "refuted"), ("equivalent", "kept")):
+        found = judged(blur=0.0, baseline="alike", label="alike", direction=direction)
+        assert (found.decision, found.advantage.mean) == (decision, 0.0)
+
+
+def test_both_errors_are_rare_at_the_smallest_difference(judged: Judge) -> None:
+    """At the bound, each wrong decision has at most half of 1 - level."""
+    from srs_eval.comparison.prereg import _decided
+    from srs_eval.stats.estimate import mean_of_users
+
+    prereg = judged(smallest_difference=0.1, level=0.9).prereg
+    rng = np.random.default_rng(7)
+    drawn = [mean_of_users(row).interval(0.9) for row in rng.normal(0.1, 0.2, (2000, 20))]
+    decisions = [_decided(prereg, lo, hi) for lo, hi in drawn]
+    for wrong in ("kept", "refuted"):
+        assert 0.02 < decisions.count(wrong) / len(decisions) < 0.07
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"users": 20}, "only 12 of 20 users"),
+        ({"users": 10}, "12 users, where 10"),
+        ({"data": "anki"}, "has data invented, not anki"),
+        ({"protocol": "prequential"}, "has protocol srs_benchmark, not prequential"),
+        ({"fingerprint": "e256"}, "fingerprint unknown, not e256"),
+        ({"date": "2999-01-01"}, "before 2999-01-01"),
+    ],
+)
+def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) -> None:
+    found = judged(**changed)
+    assert any(said in line for line in found.deviations)
+    assert "deviation" in found.sentence
+
+
+def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(make_run, register) -> None:
+    before = read_prereg(register()).digest
+    runs = [
+        load_run(make_run("good", tags={"prereg": before})),
+        load_run(make_run("blurred", blur=1.0)),
+    ]
+    found = judge(read_prereg(register(smallest_difference=0.001)), runs)
+    assert [line.split(" ")[0] for line in found.deviations] == ["the", "blurred"]
+    assert before[:12] in found.deviations[0]
+
+
+def test_runs_on_other_reviews_count_by_their_common_users(make_run, register) -> None:
+    runs = [
+        load_run(make_run("good")),
+        load_run(make_run("blurred", blur=1.0, other_reviews=(3, 4))),
+    ]
+    assert judge(read_prereg(register()), runs).users == 10
+
+
+def test_without_one_run_of_each_name_there_is_no_verdict(make_run, register) -> None:
+    run = load_run(make_run("good"))
+    with pytest.raises(ConfigError, match=r"baseline=blurred: no unique run"):
+        judge(read_prereg(register()), [run])
+    with pytest.raises(ConfigError, match=r"did you mean good\?"):
+        judge(read_prereg(register(model="goood", baseline="good")), [run])
+
+
+def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(make_run, register) -> None:
+    file = register()
+    tags = {"prereg": read_prereg(file).digest}
+    folders = [make_run("good", tags=tags), make_run("blurred", blur=1.0, tags=tags)]
+    for folder in folders:
+        (folder / "prereg.yaml").write_bytes(file.read_bytes())
+    runs = [load_run(folder) for folder in folders]
+    (line,) = verdicts_of(runs)
+    assert "kept:" in line
+    assert line in compare_groups(runs)[0].notes
+    for folder in folders:
+        (folder / "prereg.yaml").write_bytes(register(smallest_difference=0.0001).read_bytes())
+    (line,) = verdicts_of(runs)
+    assert line.startswith("No verdict")
+
+
+def test_compare_checks_a_file_and_then_judges_by_it(
+    make_run, register, tmp_path: Path, monkeypatch, capsys, page_without_images
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    word = f"prereg={register()}"
+    assert command([word]) == 0
+    assert read_prereg(register()).digest in capsys.readouterr().out
+    folders = [str(make_run("good", folder="a")), str(make_run("blurred", blur=1.0, folder="b"))]
+    assert command([*folders, word, "out=found", "tracking=none"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "baseline blurred" in out
+    assert "hypothesis kept, with 2 deviation(s)" in out
+    for name in ("comparison.md", "comparison.json", "report.html"):
+        assert "hypothesis kept" in (tmp_path / "found" / name).read_text(encoding="utf-8")
+
+
+def test_a_run_has_the_digest_and_a_copy_and_is_resumed_with_the_same_file_only(
+    register, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path, capsys)
+    about = {"model": "avg", "baseline": "constant", "data": "synthetic"}
+    file = register(**about)
+    words = ["algo=avg", *SMALL, *QUIET, "hydra.run.dir=out", f"experiment.prereg={file}"]
+    assert here(*words).status == 0
+    run = load_run(tmp_path / "out")
+    assert run.summary["tags"]["prereg"] == read_prereg(file).digest
+    assert (tmp_path / "out" / "prereg.yaml").read_bytes() == file.read_bytes()
+    moved = file.rename(tmp_path / "elsewhere.yaml")
+    again = here(*words[:-1], f"experiment.prereg={moved}", "resume=true")
+    assert (again.status, "was finished before" in again.out) == (0, True)
+    register(**about, users=3)
+    assert here(*words, "resume=true").status == 2
+    assert here(*words[:-1], "resume=true").status == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    rest_slow(
+        [
+            ({"model": "fsrs66"}, "did you mean 'fsrs6'?"),
+            ({"metric": "log_los"}, "did you mean 'log_loss'?"),
+            ({"users": -1}, "users: expected"),
+        ]
+    ),
+)
+def test_a_registration_that_would_have_no_verdict_ends_the_command(
+    register, tmp_path: Path, monkeypatch, capsys, changed, said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path, capsys)
+    file = register(**{"model": "avg", "baseline": "constant", **changed})
+    done = here("algo=avg", *SMALL, *QUIET, f"experiment.prereg={file}")
+    assert (done.status, said in done.err) == (2, True), done.text
+
+
+@pytest.mark.slow
+def test_a_misspelt_key_and_a_study_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path, capsys)
+    done = here("experiment.preregg=x.yaml")
+    assert (done.status, "experiment.prereg" in done.err) == (2, True)
+    done = here("experiment=noise_floors", "experiment.prereg=x.yaml", "tracking=none")
+    assert (done.status, "experiment.prereg=x.yaml" in done.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_one_hypothesis_is_kept_and_one_refuted_on_simulated_users(
+    register, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = Here(tmp_path, capsys)
+    about = {"data": "synthetic", "users": 30, "baseline": "avg", "smallest_difference": 0.005}
+    of_all = [*QUIET, "data=synthetic", "data.users=30", "data.max_reviews=1000", "panel=quick"]
+    for model, decision in (("fsrs6", "kept"), ("sm2", "refuted")):
+        words = [*of_all, f"experiment.prereg={register(**about, model=model)}"]
+        runs = tmp_path / decision
+        assert here("algo=avg", *words, f"hydra.run.dir={runs / 'avg'}").status == 0
+        words += [f"hydra.run.dir={runs / model}", f"baseline={runs / 'avg'}"]
+        said = f"Pre-registered hypothesis {decision}: Knowing more helps."
+        assert said in here(f"algo={model}", *words).out
+        assert command([str(runs), "tracking=none", "out=found"]) == 0
+        assert said in capsys.readouterr().out
