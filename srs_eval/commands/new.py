@@ -89,7 +89,7 @@ def command(words: list[str]) -> int:
         program=PROGRAM,
         help_page=_HELP,
         advice="shows how it is used",
-        unwritten="the files",
+        unwritten="the leaderboard" if words[:1] == [LEADERBOARD] else "the package",
     )
 
 
