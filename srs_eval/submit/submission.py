@@ -73,8 +73,10 @@ class Submission:
 
     @property
     def mark(self) -> Mark:
-        """Mark of the newest accepted version; ``reported`` without one."""
-        return self.history[-1].mark if self.history else "reported"
+        """Mark of the newest accepted version; by its rows if none was accepted yet."""
+        if self.history:
+            return self.history[-1].mark
+        return "reported" if self.run.has_digests else "published"
 
 
 @dataclass(frozen=True, slots=True)
