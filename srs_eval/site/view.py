@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -180,9 +179,3 @@ def _means(paired: Paired, metric: str, better: Better) -> Means:
             [(each.mean, *clipped(each.interval(), verdict.bounds)) for each in found]
         ).reshape(-1, 3)
     return Means(better, len(verdict.users), values)
-
-
-def as_json(shown: View) -> dict[str, Any]:
-    """Return what the scripts of a board read, but for the scores of users."""
-    from_submission = {model.submission.name: _facts(model) for model in shown.models}
-    return from_submission

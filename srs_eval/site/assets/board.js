@@ -48,6 +48,9 @@
   const letters = (cliques, column) =>
     cliques.map((clique, n) => (clique.includes(column) ? String.fromCharCode(97 + (n % 26)) : "")).join("");
 
+  // Long names of metrics may break behind an underscore.
+  const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
+
   function headings(metric, other) {
     return [
       ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
@@ -58,7 +61,7 @@
     ];
   }
 
-  function row(model, n, { metric, weighting, table }, standings, cliques, most) {
+  function row(model, n, { metric, weighting, table }, standings, cliques, ends) {
     const column = model.column;
     const one = standings[column];
     const { mean } = one.difference;
@@ -75,7 +78,7 @@
       cell(table.means[column], ui.number(table.means[column]), "strong", ui.interval([low, high])),
       element("td", { class: "text groups" }, letters(cliques, column)),
       cell(mean, ui.signed(mean), "", Number.isFinite(mean) ? ui.interval([lo, hi]) : ""),
-      element("td", { class: "plain" }, charts.whisker({ mean, lo, hi }, most, kind)),
+      element("td", { class: "plain" }, charts.whisker({ mean, lo, hi }, ends, kind)),
       element("td", { class: `text ${kind}`, title: Number.isFinite(p) ? `p ${ui.p(p)}, adjusted` : "" },
         twin ? `identical to ${twin.title}` : verdict),
       cell(share, ui.percent(share), "", Number.isFinite(share) ? ui.count(one.counts.better) + " of " + ui.count(one.counts.better + one.counts.worse) : ""),
@@ -96,14 +99,11 @@
     const models = board.models.filter(model => model.when === when);
     models.sort((a, b) => rank.get(a.column) - rank.get(b.column));
     const cliques = table.cliques(time);
-    const ends = models.flatMap(({ column }) => [standings[column].average.lo, standings[column].average.hi]);
-    const sizes = ends.filter(Number.isFinite).map(Math.abs).sort((a, b) => a - b);
-    // a few hopeless models must not flatten the others
-    const most = sizes.length ? Math.min(sizes.at(-1), 3 * sizes[Math.floor(sizes.length / 2)]) || 1 : 1;
+    const ends = charts.ends(models.map(({ column }) => standings[column].average));
     const heads = headings(metric, baseline ? baseline.title : "best");
     const head = element("tr", {}, ...heads.map(([key, name, kind]) =>
-      element("th", { "data-key": key, class: kind, scope: "col" }, name)));
-    const rows = models.map((model, n) => row(model, n, found, standings, cliques, most));
+      element("th", { "data-key": key, class: kind, scope: "col" }, ...breakable(name))));
+    const rows = models.map((model, n) => row(model, n, found, standings, cliques, ends));
     const made = element("table", { class: "sortable", id: `table-${when}` },
       element("thead", {}, head), element("tbody", {}, ...rows));
     const leader = models.find(model => model.column === table.leaders[model.column]);
@@ -132,15 +132,19 @@
   function drawPareto(shownIds) {
     const { metric, table } = shown;
     const axis = ui.get("x") === "parameters" ? "parameters" : "seconds";
-    const points = board.models
-      .filter(model => shownIds.has(model.id) && model[axis] !== null && Number.isFinite(table.means[model.column]))
-      .map(model => ({
-        name: model.title, x: model[axis], y: table.means[model.column],
-        href: ui.link(pageOf(model)),
-      }));
     const label = axis === "seconds" ? "seconds per user" : "fitted parameters per user";
-    document.getElementById("pareto").replaceChildren(
-      points.length ? charts.pareto(points, label, metric) : element("p", { class: "caption" }, `No model shown here states its ${label}.`));
+    const drawn = board.times.map(when => {
+      const points = board.models
+        .filter(model => model.when === when && shownIds.has(model.id) && model[axis] !== null)
+        .map(model => ({
+          name: model.title, x: model[axis], y: table.means[model.column], href: ui.link(pageOf(model)),
+        }))
+        .filter(point => Number.isFinite(point.y));
+      return points.length && parts.figure(
+        `Predicted ${board.inWords[when]}`, charts.pareto(points, label, metric), "");
+    }).filter(Boolean);
+    const none = element("p", { class: "caption" }, `No model shown here states its ${label}.`);
+    document.getElementById("pareto").replaceChildren(...(drawn.length ? drawn : [none]));
   }
 
   const current = () => computed(ui.metricOf(board), ui.weighting());
@@ -155,13 +159,13 @@
       table.sortBy(ui.get("sort"), ui.get("order"));
     }
     filter();
-    document.documentElement.dataset.ready = "true";
+    ui.ready();
   }
 
-  place.addEventListener("sorted", ({ detail: { key, order } }) => {
-    ui.set("sort", order === "none" ? "" : key);
-    ui.set("order", order === "none" ? "" : order);
-    for (const table of place.querySelectorAll("table")) table.sortBy(key, order);
+  place.addEventListener("sorted", ({ target, detail: { key, order } }) => {
+    ui.set(order === "none" ? { sort: "", order: "" } : { sort: key, order });
+    for (const table of place.querySelectorAll("table"))
+      if (table !== target) table.sortBy(key, order);
   });
 
   const families = [...new Set(board.models.map(model => model.family))].sort();

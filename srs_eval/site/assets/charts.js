@@ -14,18 +14,21 @@ const charts = (() => {
     return found;
   }
 
+  // Powers of ten, with 2 and 5 in between where there are few.
   function powers(low, high) {
+    const factors = high / low < 1000 ? [1, 2, 5] : [1];
     const found = [];
-    for (let n = Math.ceil(Math.log10(low) - 1e-9); n <= Math.log10(high) + 1e-9; n++)
-      found.push(10 ** n);
-    return found;
+    for (let n = Math.floor(Math.log10(low)); n <= Math.log10(high); n++)
+      found.push(...factors.map(factor => factor * 10 ** n));
+    return found.filter(tick => tick >= low && tick <= high);
   }
 
   const linear = (low, high, from, to) => value => from + ((value - low) / (high - low)) * (to - from);
   const short = value => String(Number(value.toPrecision(6))).replace("-", "−");
 
-  // An empty chart with axes; x and y are {low, high, label, log, flip}.
-  function frame(label, x, y, { width = 560, height = 340 } = {}) {
+  // An empty chart with axes, as wide as the page at most; x and y are {low, high, label, log, flip}.
+  function frame(label, x, y, height) {
+    const width = Math.max(300, Math.min(560, document.querySelector("main").clientWidth));
     const [left, right] = [MARGIN.left, width - MARGIN.right];
     const [top, bottom] = [MARGIN.top, height - MARGIN.bottom];
     const place = axis => (axis.log ? value => Math.log10(value) : value => value);
@@ -58,12 +61,18 @@ const charts = (() => {
     return { chart, atX, atY, left, right, top, bottom };
   }
 
-  function range(values, share = 0.05) {
+  function extent(values) {
     let [low, high] = [Infinity, -Infinity];
     for (const value of values) {
       if (value < low) low = value;
       if (value > high) high = value;
     }
+    return [low, high];
+  }
+
+  // The extent of values with a margin on each side.
+  function range(values, share) {
+    const [low, high] = extent(values);
     const margin = (high - low) * share || Math.abs(high) * share || 1;
     return [low - margin, high + margin];
   }
@@ -82,7 +91,7 @@ const charts = (() => {
       counts[Math.max(0, Math.min(bins - 1, at))] += 1;
     }
     const y = { low: 0, high: Math.max(...counts) * 1.05, label: "users" };
-    const { chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, { height: 250 });
+    const { chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, 250);
     for (const [n, number] of counts.entries()) {
       const [from, to] = [n, n + 1].map(edge => atX(low + (edge / bins) * (high - low)));
       const width = Math.max(to - from - 1, 0.5);
@@ -97,9 +106,9 @@ const charts = (() => {
 
   // One dot for each user, with the line of equal scores.
   function scatter(xs, ys, xLabel, yLabel) {
-    const [low, high] = range([...range(xs, 0), ...range(ys, 0)], 0.03);
+    const [low, high] = range([...extent(xs), ...extent(ys)], 0.03);
     const [x, y] = [{ low, high, label: xLabel }, { low, high, label: yLabel }];
-    const { chart, atX, atY } = frame(`${yLabel} against ${xLabel}`, x, y, { height: 520 });
+    const { chart, atX, atY } = frame(`${yLabel} against ${xLabel}`, x, y, 480);
     let dots = "";
     for (let n = 0; n < xs.length; n++) dots += `M${atX(xs[n])} ${atY(ys[n])}h0`;
     chart.append(
@@ -120,9 +129,7 @@ const charts = (() => {
     const [low, high] = range(points.map(point => point.y), 0.08);
     const xAxis = { low: least, high: most, log: true, label: xLabel };
     const yAxis = { low, high, label: metric.name, flip: sign > 0 };
-    const { chart, atX, atY, right } = frame(
-      `${metric.name} against ${xLabel}`, xAxis, yAxis, { width: 860, height: 400 },
-    );
+    const { chart, atX, atY, right } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 360);
     chart.setAttribute("role", "group");
     const frontier = [];
     for (const point of [...points].sort((a, b) => a.x - b.x || sign * (a.y - b.y)))
@@ -151,16 +158,26 @@ const charts = (() => {
 
   const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-  // A difference with its interval, for a cell of a table; 0 is in the middle.
-  function whisker({ mean, lo, hi }, most, kind) {
-    const at = value => Number((60 + 56 * Math.max(-1, Math.min(1, value / most))).toFixed(1));
+  // A difference with its interval, for a cell of a table; low <= 0 <= high are its ends.
+  function whisker({ mean, lo, hi }, [low, high], kind) {
+    const inside = value => Math.max(low, Math.min(high, value));
+    const at = value => Number((4 + (112 * (inside(value) - low)) / (high - low)).toFixed(1));
     const chart = shape("svg", { viewBox: "0 0 120 16", class: `whisker ${kind}`, "aria-hidden": "true" },
-      shape("line", { class: "zero", x1: 60, x2: 60, y1: 0, y2: 16 }));
+      shape("line", { class: "zero", x1: at(0), x2: at(0), y1: 0, y2: 16 }));
     if (Number.isFinite(lo))
       chart.append(shape("line", { class: "range", x1: at(lo), x2: at(hi), y1: 8, y2: 8 }));
     if (Number.isFinite(mean)) chart.append(shape("circle", { cx: at(mean), cy: 8, r: 3.2 }));
     return chart;
   }
 
-  return { histogram, scatter, pareto, whisker };
+  // The ends of whiskers in one table: a few hopeless models must not flatten the others.
+  function ends(rows) {
+    const known = rows.flatMap(({ lo, hi }) => [lo, hi]).filter(Number.isFinite);
+    const sizes = known.map(Math.abs).sort((a, b) => a - b);
+    const most = 4 * sizes[Math.floor(sizes.length / 2)] || 1;
+    const [low, high] = extent([0, ...known]);
+    return low < high ? [Math.max(low, -most), Math.min(high, most)] : [-1, 1];
+  }
+
+  return { ends, histogram, scatter, pareto, whisker };
 })();

@@ -67,14 +67,13 @@
             element("h3", {}, "By number of reviews"),
             parts.strata(board, gap, weights, counted, sign),
             element("p", { class: "caption" }, "Intervals are of each stratum alone, not adjusted for their number.")))]));
-    document.documentElement.dataset.ready = "true";
+    ui.ready();
   }
 
   parts.controls(board, draw);
   document.getElementById("swap").addEventListener("click", () => {
     const [a, b] = ["a", "b"].map(id => document.getElementById(id).value);
-    ui.set("a", b);
-    ui.set("b", a);
+    ui.set({ a: b, b: a });
     draw();
   });
   await draw();

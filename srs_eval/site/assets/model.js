@@ -82,7 +82,7 @@
     place.replaceChildren(cards,
       ...(scores.length > 1 ? [parts.figure("Distribution over users", charts.histogram(scores, metric.name), "The line is the median user.")] : []),
       ...(baseline && scores.length > 1 ? await against(baseline, metric, weighting, sign) : []));
-    document.documentElement.dataset.ready = "true";
+    ui.ready();
   }
 
   parts.controls(board, draw);

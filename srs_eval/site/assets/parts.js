@@ -28,7 +28,7 @@ const parts = (() => {
       const [lo, hi] = inference.interval(found);
       return { label, users, mean: found.mean, lo, hi };
     }).filter(row => row.users);
-    const most = Math.max(...rows.flatMap(row => [row.mean, row.lo, row.hi].filter(Number.isFinite).map(Math.abs)), 1e-12);
+    const ends = charts.ends(rows);
     return element("div", { class: "scroll" },
       element("table", {},
         element("thead", {}, element("tr", {},
@@ -39,7 +39,7 @@ const parts = (() => {
           element("td", {}, ui.count(row.users)),
           element("td", {}, ui.signed(row.mean)),
           element("td", {}, ui.interval([row.lo, row.hi])),
-          element("td", {}, charts.whisker(row, most, kindOf(row, sign))))))));
+          element("td", {}, charts.whisker(row, ends, kindOf(row, sign))))))));
   }
 
   // better, worse or unsure, by the interval.

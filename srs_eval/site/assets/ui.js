@@ -20,6 +20,12 @@ const ui = (() => {
     document.querySelector("main").prepend(element("p", { class: "error", role: "alert" }, text));
   }
 
+  // Mark the page as drawn, for tests and measurements.
+  function ready() {
+    performance.mark("shown");
+    document.documentElement.dataset.ready = "true";
+  }
+
   const fixed = (value, digits) => {
     const text = value.toFixed(digits);
     return Number(text) === 0 ? (0).toFixed(digits) : text.replace("-", "−");
@@ -58,9 +64,11 @@ const ui = (() => {
 
   const get = (key, fallback = "") => query.get(key) ?? fallback;
 
-  function set(key, value) {
-    if (value) query.set(key, value);
-    else query.delete(key);
+  // Change the state; an empty value removes a key.
+  function set(changes) {
+    for (const [key, value] of Object.entries(changes))
+      if (value) query.set(key, value);
+      else query.delete(key);
     history.replaceState(null, "", `#${query}`);
   }
 
@@ -90,7 +98,7 @@ const ui = (() => {
     restore();
     listeners.push(restore);
     control.addEventListener("input", () => {
-      set(key, control.value);
+      set({ [key]: control.value });
       changed();
     });
   }
@@ -109,7 +117,7 @@ const ui = (() => {
   };
 
   return {
-    element, shape, fail, number, signed, percent, count, interval, seconds, p, get, set, link,
+    element, shape, fail, ready, number, signed, percent, count, interval, seconds, p, get, set, link,
     bind, onChange, option, metricOf, weighting, DIRECTIONS,
   };
 })();
