@@ -114,11 +114,12 @@ class Prereg:
             "digest": self.digest,
         }
 
-    def as_yaml(self) -> dict[str, Any]:
-        """Return the content, for YAML and JSON."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        found.pop("raw")
-        return {**found, "authors": list(self.authors)}
+    @property
+    def content(self) -> dict[str, Any]:
+        """The values that are not empty, for YAML and JSON."""
+        found = {key: getattr(self, key) for key in _KEYS}
+        found["authors"] = list(self.authors)
+        return {key: value for key, value in found.items() if value not in ("", [])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +249,51 @@ def verdicts_of(runs: Sequence[Run]) -> list[str]:
 
     The content is that of the copies in the folders of the runs.
     """
-    copies = {digest: run.place / PREREG for run in runs if (digest := _digest(run))}
+    started_with = {digest: run for run in runs if (digest := _digest(run))}
     found = []
-    for digest, copy in copies.items():
+    for run in started_with.values():
         try:
-            prereg = read_prereg(copy)
-            if prereg.digest != digest:
-                raise ConfigError(f"{copy}: is not what the run was started with")
-            found += judge(prereg, runs).lines
+            found += judge(_copy(run), runs).lines
         except ConfigError as error:
             found.append(f"No verdict on the pre-registered hypothesis: {one_line(str(error))}")
     return found
+
+
+def about_prereg(run: Run, runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Return what a submission says of the pre-registration that is about its run.
+
+    The verdict is that of `runs`, among them the run; without one of the baseline there is none.
+
+    Raises
+    ------
+    ConfigError
+        If the copy in the run's folder cannot be used.
+    """
+    if not _digest(run):
+        return None
+    prereg, judged = _copy(run), None
+    try:
+        if runs[find_run(with_own_names(runs), prereg.model, "model")] is not run:
+            return None
+        judged = judge(prereg, runs)
+    except ConfigError:
+        if run.name != prereg.model:
+            return None
+    return {
+        "digest": prereg.digest,
+        "decision": judged.decision if judged else None,
+        "verdict": judged.lines if judged else [],
+        "content": prereg.content,
+    }
+
+
+def _copy(run: Run) -> Prereg:
+    """Read the copy of the pre-registration in the folder of a run."""
+    file = run.place / PREREG
+    prereg = read_prereg(file)
+    if prereg.digest != _digest(run):
+        raise ConfigError(f"{file}: is not what the run was started with")
+    return prereg
 
 
 def _decided(prereg: Prereg, lo: float, hi: float) -> Decision:

@@ -22,6 +22,8 @@ GAPS = {
     "licence": "name the licence of the code, as in MIT",
     "tuned_on": "name the data by which constants were chosen, or write none",
 }
+# What a submission need not have.
+_OPTIONAL = ("prereg",)
 # A digest of the first reviews of a user, see `fingerprint_of`.
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
@@ -169,6 +171,8 @@ class _Keys:
         for name, check in self.keys.items():
             if name in value:
                 yield from check(_inside(key, name), value[name])
+            elif name in _OPTIONAL:
+                continue
             elif name in GAPS:
                 yield "gap", _inside(key, name), _Words("is missing"), GAPS[name]
             else:
@@ -225,5 +229,15 @@ _ABOUT = _Keys(
         "seconds_per_user": _optional(_number(float)),
         "tuned_on": _text(_PARAGRAPH, lines=True, gap=GAPS["tuned_on"]),
         "srs_eval": _optional(_text(_TITLE)),
+        "prereg": _optional(
+            _Keys(
+                {
+                    "digest": _matching(re.compile("[0-9a-f]{64}"), "write it as the run has it"),
+                    "decision": _optional(_one_of("kept", "refuted", "undecided")),
+                    "verdict": _listed(_text(_PARAGRAPH), _MOST_AUTHORS),
+                    "content": _plain,
+                }
+            )
+        ),
     }
 )

@@ -137,6 +137,7 @@ def _number_problems(key: str, text: str) -> list[str]:
 def _write(asked: Words) -> int:
     """Write submissions, and print the next command."""
     # Heavy: not for --help and for mistakes.
+    from srs_eval.comparison.prereg import about_prereg
     from srs_eval.results.run import load_run, runs_below
     from srs_eval.submit.writing import submit_published, submit_run
 
@@ -148,9 +149,12 @@ def _write(asked: Words) -> int:
         written = [out]
     else:
         runs = [run for path in asked.paths for run in runs_below(path) or [path]]
-        written = [out] if len(runs) == 1 else _folders(out, [load_run(run).name for run in runs])
-        for run, folder in zip(runs, written, strict=True):
-            submit_run(run, folder, given, predictions=options.get("predictions") == "true")
+        loaded = [load_run(run) for run in runs]
+        written = [out] if len(runs) == 1 else _folders(out, [run.name for run in loaded])
+        for run, folder in zip(loaded, written, strict=True):
+            registered = about_prereg(run, loaded)
+            about = {**given, "prereg": registered} if registered else given
+            submit_run(run.place, folder, about, predictions=options.get("predictions") == "true")
     for folder in written:
         say(f"written   {folder}")
     say(f"next      {shell([*PROGRAM.split(), 'check', *map(str, written)])}")
