@@ -1,0 +1,203 @@
+"""The repository of a leaderboard: the commands of its workflows, run as GitHub would run them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cases import rest_slow
+from commands import QUIET, SMALL, run_here
+
+from srs_eval.commands import new
+from srs_eval.errors import ConfigError
+from srs_eval.submit.command import command as submit
+
+WORKFLOWS = Path(".github") / "workflows"
+Change = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a submission of two simulated users."""
+    folder = tmp_path_factory.mktemp("submission")
+    words = ["algo=avg", *SMALL, *QUIET, f"hydra.run.dir={folder / 'run'}"]
+    assert run_here(words) == 0
+    given = ["authors=A. Author", "licence=MIT", "tuned_on=none", "description=The mean."]
+    assert submit([str(folder / "run"), f"out={folder / 'mine'}", *given]) == 0
+    return folder / "mine"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a leaderboard, with its branch main and a branch of an author."""
+    folder = tmp_path / "board"
+    assert new.command(["leaderboard", "board", str(folder)]) == 0
+    (tmp_path / "temp").mkdir()
+    shadow = tmp_path / "bin" / "python"  # the commands say python
+    shadow.parent.mkdir()
+    shadow.symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", f"{shadow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    git(folder, "checkout", "-q", "-b", "author")
+    return folder
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "-q", "-m", "x")
+
+
+def workflow(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(new.leaderboard_files("board")[str(WORKFLOWS / name)])
+    return content
+
+
+def run_step(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """Run the commands of a step of the check, in the shell that GitHub uses."""
+    (job,) = workflow("check.yml")["jobs"].values()
+    (step,) = [step for step in job["steps"] if step.get("name") == name]
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=folder,
+        env={**os.environ, "BASE": "main", "RUNNER_TEMP": str(folder.parent / "temp")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_workflows_ask_for_no_more_than_they_need() -> None:
+    check, publish = (workflow(name) for name in ("check.yml", "publish.yml"))
+    assert check["permissions"] == {"contents": "read"}
+    assert check[True] == {"pull_request": None}  # YAML reads "on" as true
+    assert publish["permissions"] == {"contents": "read", "pages": "write", "id-token": "write"}
+    ours = Path(new.__file__).parents[2] / WORKFLOWS
+    pinned = "".join(file.read_text("utf-8") for file in ours.glob("*.yml"))
+    for content in (check, publish):
+        (job,) = content["jobs"].values()
+        for step in job["steps"]:
+            assert "uses" not in step or step["uses"] in pinned
+            assert "${{" not in step.get("run", ""), "what others write is no part of a command"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".git", "-x", "a b", "x" * 61, "../up", "größe", "a/b", "$(id)"]
+)
+def test_a_name_that_no_repository_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError):
+        new.leaderboard_files(name)
+
+
+def _accepted(folder: Path) -> None:
+    (folder / "leaderboard/accepted.yaml").write_text("boards: {}")
+
+
+def _workflow(folder: Path) -> None:
+    (folder / WORKFLOWS / "check.yml").write_text("name: check")
+
+
+def _removed(folder: Path) -> None:
+    (folder / "leaderboard/theirs/submission.yaml").unlink()
+
+
+def _link(folder: Path) -> None:
+    (folder / "leaderboard/x").mkdir()
+    (folder / "leaderboard/x/results.parquet").symlink_to("/etc/passwd")
+
+
+def _program(folder: Path) -> None:
+    file = folder / "leaderboard/theirs/results.parquet"
+    file.write_text("#!/bin/sh")
+    file.chmod(0o755)
+
+
+def _other_file(folder: Path) -> None:
+    (folder / "leaderboard/theirs/model.py").write_text("")
+
+
+def _odd_name(folder: Path) -> None:
+    (folder / "leaderboard/a b").mkdir()
+    (folder / "leaderboard/a b/submission.yaml").write_text("")
+
+
+def _changed_prereg(folder: Path) -> None:
+    (folder / "leaderboard/prereg/theirs.yaml").write_text("hypothesis: another")
+
+
+@pytest.mark.parametrize(
+    "change",
+    rest_slow(
+        [
+            _accepted,
+            _workflow,
+            _removed,
+            _link,
+            _program,
+            _other_file,
+            _odd_name,
+            _changed_prereg,
+        ]
+    ),
+)
+def test_authors_change_submissions_only(repository: Path, change: Change) -> None:
+    git(repository, "checkout", "-q", "main")
+    for file in ("theirs/submission.yaml", "theirs/results.parquet", "prereg/theirs.yaml"):
+        (repository / "leaderboard" / file).parent.mkdir(exist_ok=True)
+        (repository / "leaderboard" / file).write_text("before")
+    commit(repository)
+    git(repository, "checkout", "-q", "-B", "author")
+    change(repository)
+    commit(repository)
+    done = run_step(repository, "files")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "::error::" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_pull_request_is_checked_accepted_and_published(
+    repository: Path, submission: Path
+) -> None:
+    shutil.copytree(submission, repository / "leaderboard" / "mine")
+    (repository / "leaderboard" / "prereg").mkdir()
+    registered = repository / "leaderboard" / "prereg" / "mine.yaml"
+    registered.write_text(
+        "{hypothesis: x, model: avg, baseline: constant, metric: log_loss, users: 2, "
+        "smallest_difference: 0.1, data: synthetic, protocol: srs_benchmark, stopping_rule: x}"
+    )
+    commit(repository)
+    for name in ("files", "check"):
+        done = run_step(repository, name)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "mine: no problems" in done.stdout
+    registered.write_text("{hypothesis: x}")
+    results = repository / "leaderboard" / "mine" / "results.parquet"
+    whole = results.read_bytes()
+    results.write_bytes(whole[:-100])
+    commit(repository)
+    done = run_step(repository, "check")
+    assert done.returncode == 1
+    assert "results.parquet" in done.stderr
+    assert "model: is missing" in done.stderr
+    results.write_bytes(whole)
+    registered.unlink()
+    accept = ["accept", str(repository / "leaderboard" / "mine"), "mark=reported"]
+    assert submit(accept) == 0
+    (job,) = workflow("publish.yml")["jobs"].values()
+    for step in job["steps"]:
+        if "run" in step and not step["run"].startswith("pip"):
+            subprocess.run(["bash", "-ec", step["run"]], cwd=repository, check=True)
+    assert (repository / "site" / "index.html").is_file()
