@@ -13,7 +13,7 @@ from srs_eval.nouns import User
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
 from srs_eval.submit.about import about_problems
-from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
 from srs_eval.submit.submission import (
@@ -253,7 +253,8 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
     scores = results.scores
     reviews = int(scores.reviews.sum())
     users = int((scores.reviews > 0).sum())
-    for key, found in (("users", users), ("reviews", reviews)):
+    counts: tuple[tuple[Kind, int], ...] = (("users", users), ("reviews", reviews))
+    for key, found in counts:
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
             yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)

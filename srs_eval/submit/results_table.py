@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.intervals import bounds_of
@@ -118,21 +121,19 @@ def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, lis
 def value_problems(file: Path, results: Results) -> Iterator[Problem]:
     """Yield what is wrong with the numbers of a table."""
     scores = results.scores
-    users = np.array([str(user) for user in scores.users])
+    users = scores.users
     scored = np.array([rows != "" for rows in scores.rows], np.bool_)
     if not scored.any():  # of another project, which does not say which reviews were scored
         scored[:] = True
 
-    def of(
-        kind: Kind, column: str, wrong: BoolArray, values: Sequence[object], advice: str
-    ) -> Problem:
-        at = np.flatnonzero(wrong)
-        who = f"users {some(users[at].tolist())}" if len(at) > 1 else f"user {users[at[0]]}"
+    def of(kind: Kind, column: str, wrong: BoolArray, values: NDArray[Any], advice: str) -> Problem:
+        at = np.flatnonzero(wrong).tolist()
+        who = f"user{'s' * (len(at) > 1)} {some(users[number] for number in at)}"
         return Problem(kind, file, f"column {column}, {who}", shown(values[at[0]]), advice)
 
-    names, count = np.unique(users, return_counts=True)
-    for user in names[count > 1][:5]:
-        yield Problem("repeated", file, f"user {user}", "occurs twice", "keep one row of a user")
+    if twice := [user for user, count in Counter(users).items() if count > 1]:
+        place = f"column user, {some(twice)}"
+        yield Problem("repeated", file, place, "more than one row", "keep one row of a user")
     reviews = scores.reviews
     wrong = (reviews < scored) | (reviews > _MOST_REVIEWS) | (~scored & (reviews != 0))
     if wrong.any():

@@ -100,7 +100,7 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     run = runs[model]
     users = tuple(run.rows)
     reviews = np.array([run.reviews[user] for user in users], np.int64)
-    values = np.column_stack([*run.scores.values()])
+    values = np.column_stack([*run.scores.values()]).astype(np.float64)
     scores = Scores(users, reviews, ("",) * len(users), tuple(run.scores), values)
     about: dict[str, Any] = {
         "model": model,

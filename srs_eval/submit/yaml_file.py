@@ -73,7 +73,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1} has an alias")
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
         self.depth += 1
         if self.depth > _DEEPEST:
             raise yaml.YAMLError(f"more than {_DEEPEST} levels")
