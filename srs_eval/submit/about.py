@@ -55,9 +55,10 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
     def check(key: str, value: Any) -> Iterator[Found]:
         if not isinstance(value, str):
             empty = value is None and bool(gap)
-            yield "gap" if empty else "type", key, value, gap or "write text, in quotes if need be"
+            found = _Words("is empty") if empty else value
+            yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
         elif not value.strip():
-            yield "gap", key, value, gap or "write it"
+            yield "gap", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
@@ -112,7 +113,7 @@ def _boolean(key: str, value: Any) -> Iterator[Found]:
 def _listed(check: Check, most: int, gap: str = "") -> Check:
     def each(key: str, value: Any) -> Iterator[Found]:
         if gap and not value:
-            yield "gap", key, value, gap
+            yield "gap", key, _Words("is empty"), gap
         elif not isinstance(value, list):
             yield "type", key, value, "write a list in brackets"
         elif len(value) > most:

@@ -91,6 +91,13 @@ def board_name(about: Mapping[str, Any]) -> str:
     return _NOT_IN_ADDRESSES.sub("-", "_".join([*parts, fingerprint]))
 
 
+def is_submission(folder: Path) -> bool:
+    """Whether a folder is a submission, good or bad, rather than a leaderboard."""
+    if folder.is_symlink() or not folder.is_dir():
+        return True
+    return any((folder / name).exists() for name in (ABOUT, RESULTS))
+
+
 def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
     """Return the folders of the submissions of a leaderboard, and what must not be there."""
     if not folder.is_dir():

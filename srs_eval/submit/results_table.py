@@ -261,9 +261,16 @@ def _text_problems(file: Path, table: pa.Table) -> Iterator[Problem]:
                 break
 
 
-def _distinct(column: pa.Array) -> Iterator[str]:
-    pieces = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    for piece in pieces:
+def are_names(users: pa.ChunkedArray) -> bool:
+    """Whether a column that was read as a dictionary, or as numbers, can be that of users."""
+    if not pa.types.is_dictionary(users.type):
+        return bool(users.type == pa.int64())
+    return all(_is_name(text) for chunk in users.chunks for text in _distinct(chunk))
+
+
+def _distinct(column: pa.DictionaryArray) -> Iterator[str]:
+    """Yield the distinct texts of a column; one that is too long in place of those that are."""
+    for piece in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         for value in piece.dictionary:
             if value.as_buffer() is None or value.as_buffer().size > 4 * _LONGEST_USER:
                 yield "x" * (_LONGEST_USER + 1)
