@@ -67,7 +67,10 @@ def made_up(folder: Path, models: int, users: int, *, version: str = "1", seed: 
             "authors": ["An Author"],
             "code": {"url": "https://example.org/model", "commit": "abc"},
             "licence": "MIT",
-            "algorithm": {"_target_": f"srs_eval.algorithms.family{number % 4}.Model", "decay": 0.5},
+            "algorithm": {
+                "_target_": f"srs_eval.algorithms.family{number % 4}.Model",
+                "decay": 0.5,
+            },
             "parameters": int(3 * number),
             "seconds_per_user": float(np.round(0.001 * 1.3**number, 6)),
             "tuned_on": "none",

@@ -37,7 +37,8 @@ _GROUPS = (
 _DIFFERENCES = (
     "Differences are paired, user by user. Interval and verdict are adjusted for the number of "
     "comparisons: by the place behind the best model, which is selected on the same scores, or by "
-    "Holm's method against a chosen baseline; 1 % significance level."
+    "Holm's method against a chosen baseline; 1 % significance level. Highlighted: the best, and "
+    "models that are not significantly different."
 )
 
 
@@ -191,7 +192,8 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     )
     yield '<div id="tables"></div><section><h2>Accuracy and cost</h2>'
     axes = {"seconds": "seconds per user", "parameters": "fitted parameters"}
-    yield f'<form class="controls">{select("cost", "x", axes)}</form><div id="pareto" class="figures"></div>'
+    yield f'<form class="controls">{select("cost", "x", axes)}</form>'
+    yield '<div id="pareto" class="figures"></div>'
     yield (
         '<p class="caption">The line joins the models that no other shown model beats in both. '
         "Seconds are as each author measured them.</p></section>"

@@ -7,20 +7,8 @@
   let shown = null; // what the tables show, computed again only if metric or weighting change
 
   async function computed(metric, weighting) {
-    if (shown?.metric === metric && shown.weighting === weighting) return shown;
-    const models = [...Array(board.columns).keys()];
-    const { columns, kept } = await data.complete(metric, models);
-    const weights = await data.weights(weighting, kept);
-    const of = board.models.filter(model => model.twin === null);
-    const table = new standing.Table({
-      columns,
-      weights,
-      means: metric.means[weighting].map(mean => mean ?? NaN),
-      times: of.map(model => board.times.indexOf(model.when)),
-      eligible: of.map(model => model.eligible),
-      sign: metric.better === "higher" ? -1 : 1,
-    });
-    shown = { metric, weighting, table, users: kept.length };
+    if (shown?.metric !== metric || shown.weighting !== weighting)
+      shown = { metric, weighting, ...(await parts.compared(board, metric, weighting)) };
     return shown;
   }
 
@@ -55,9 +43,8 @@
     return [
       ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
       ["difference", `to ${other}`], ["whisker", "", "plain"], ["verdict", "on average", "text"],
-      ["users", "users better"],
+      ["users", "users better"], ["parameters", "para\u00admeters"], ["seconds", "s per user"],
       ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name]),
-      ["parameters", "parameters"], ["seconds", "s per user"],
     ];
   }
 
@@ -82,18 +69,17 @@
       element("td", { class: `text ${kind}`, title: Number.isFinite(p) ? `p ${ui.p(p)}, adjusted` : "" },
         twin ? `identical to ${twin.title}` : verdict),
       cell(share, ui.percent(share), "", Number.isFinite(share) ? ui.count(one.counts.better) + " of " + ui.count(one.counts.better + one.counts.worse) : ""),
+      cell(model.parameters ?? NaN, model.parameters === null ? "–" : ui.count(model.parameters)),
+      cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
       ...board.metrics.filter(m => m.default && m !== metric).map(m => {
         const value = m.means[weighting][column] ?? NaN;
         return cell(value, ui.number(value));
       }),
-      cell(model.parameters ?? NaN, model.parameters === null ? "–" : ui.count(model.parameters)),
-      cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
     );
   }
 
-  function tableOf(when, found, baseline) {
+  function tableOf(when, found, baseline, standings) {
     const { metric, weighting, table } = found;
-    const standings = baseline ? table.toBaseline(baseline.column) : table.toBest();
     const time = board.times.indexOf(when);
     const rank = new Map(table.order.map((column, n) => [column, n]));
     const models = board.models.filter(model => model.when === when);
@@ -147,16 +133,15 @@
     document.getElementById("pareto").replaceChildren(...(drawn.length ? drawn : [none]));
   }
 
-  const current = () => computed(ui.metricOf(board), ui.weighting());
-
   async function draw() {
-    const found = await current();
-    if (found !== shown) return;
+    const found = await computed(ui.metricOf(board), ui.weighting());
     const baseline = parts.modelNamed(board, ui.get("baseline"));
-    place.replaceChildren(...board.times.map(when => tableOf(when, found, baseline)));
-    for (const table of place.querySelectorAll("table")) {
-      makeSortable(table);
-      table.sortBy(ui.get("sort"), ui.get("order"));
+    const { table } = found;
+    const standings = baseline ? table.toBaseline(baseline.column) : table.toBest();
+    place.replaceChildren(...board.times.map(when => tableOf(when, found, baseline, standings)));
+    for (const each of place.querySelectorAll("table")) {
+      makeSortable(each);
+      each.sortBy(ui.get("sort"), ui.get("order"));
     }
     filter();
     ui.ready();

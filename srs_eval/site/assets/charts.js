@@ -138,17 +138,20 @@ const charts = (() => {
       n ? `H${atX(at(point))}V${atY(point.y)}` : `M${atX(at(point))} ${atY(point.y)}`,
     );
     if (line.length) chart.append(shape("path", { class: "frontier", d: `${line.join("")}H${right}` }));
-    for (const point of points) {
+    let label = { x: -Infinity, y: -Infinity }; // the one before
+    for (const point of [...points].sort((a, b) => a.x - b.x)) {
       const [x, y] = [atX(at(point)), atY(point.y)];
       const isFirst = frontier.includes(point);
       const toLeft = x > right - 130;
+      const isNear = x - label.x < 90 && Math.abs(y - label.y) < 13;
+      if (isFirst) label = { x, y };
       const said = `${point.name}: ${ui.number(point.y)}, ${ui.seconds(point.x)}`;
       chart.append(
         shape("a", { href: point.href, class: isFirst ? "point first" : "point", "aria-label": said },
           shape("title", {}, said),
           shape("circle", { cx: x, cy: y, r: isFirst ? 5 : 4 }),
           isFirst ? shape("text", {
-            x: toLeft ? x - 9 : x + 9, y: y - 7, "text-anchor": toLeft ? "end" : "start",
+            x: toLeft ? x - 9 : x + 9, y: isNear ? y + 17 : y - 7, "text-anchor": toLeft ? "end" : "start",
           }, clipped(point.name, 24)) : "",
         ),
       );

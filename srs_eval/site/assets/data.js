@@ -30,6 +30,7 @@ const data = (() => {
   }
 
   function numbers(base64) {
+    if (Uint8Array.fromBase64) return new Float64Array(Uint8Array.fromBase64(base64).buffer);
     const text = atob(base64);
     const bytes = new Uint8Array(text.length);
     for (let n = 0; n < text.length; n++) bytes[n] = text.charCodeAt(n);

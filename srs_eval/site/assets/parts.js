@@ -16,6 +16,23 @@ const parts = (() => {
 
   const modelNamed = (board, id) => board.models.find(model => model.id === id);
 
+  // All models of a board by one metric, and the number of users they are compared on.
+  async function compared(board, metric, weighting) {
+    const { columns, kept } = await data.complete(metric, [...Array(board.columns).keys()]);
+    const models = columns.map((_, n) =>
+      board.models.find(model => model.column === n && model.twin === null),
+    );
+    const table = new standing.Table({
+      columns,
+      weights: await data.weights(weighting, kept),
+      means: metric.means[weighting].map(mean => mean ?? NaN),
+      times: models.map(model => board.times.indexOf(model.when)),
+      eligible: models.map(model => model.eligible),
+      sign: metric.better === "higher" ? -1 : 1,
+    });
+    return { table, users: kept.length };
+  }
+
   // Strata by number of reviews: a row with the mean difference and its interval for each.
   function strata(board, difference, weights, reviews, sign) {
     const { edges, labels } = board.strata;
@@ -55,5 +72,5 @@ const parts = (() => {
     element("div", { class: "card" }, element("span", { class: "muted" }, title),
       element("strong", {}, value), element("small", {}, below));
 
-  return { controls, modelNamed, strata, kindOf, figure, card };
+  return { compared, controls, modelNamed, strata, kindOf, figure, card };
 })();

@@ -39,6 +39,7 @@ const standing = (() => {
       Object.assign(this, { columns, weights, means, times, sign });
       this.largest = columns.map(column => column.reduce((m, x) => Math.max(m, Math.abs(x)), 0));
       this.known = new Map();
+      this.difference = new Float64Array(weights.length); // of one pair at a time
       const known = means.map(mean => !Number.isNaN(mean));
       this.eligible = eligible.map((is, n) => is && known[n]);
       if (!this.eligible.some(Boolean)) this.eligible = known;
@@ -67,8 +68,8 @@ const standing = (() => {
       if (!this.known.has(key)) {
         const [ours, theirs] = [this.columns[a], this.columns[b]];
         const size = Math.max(this.largest[a], this.largest[b]);
-        const difference = ours.map((score, n) => score - theirs[n]);
-        this.known.set(key, inference.meanOfUsers(difference, this.weights, size));
+        for (let n = 0; n < ours.length; n++) this.difference[n] = ours[n] - theirs[n];
+        this.known.set(key, inference.meanOfUsers(this.difference, this.weights, size));
       }
       return this.known.get(key);
     }
@@ -111,6 +112,11 @@ const standing = (() => {
 
     // Every model against its leader.
     toBest() {
+      this.best ??= this.againstLeaders();
+      return this.best;
+    }
+
+    againstLeaders() {
       const found = new Map();
       for (const leader of new Set(this.leaders)) {
         const group = this.order.filter(model => this.leaders[model] === leader);
