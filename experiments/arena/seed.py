@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srs_eval.commands.arguments import carry_out, explained, sort_words
+from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.published import read_published
 from srs_eval.config.option_files import described, options
-from srs_eval.errors import ConfigError
+from srs_eval.config.suggestions import unknown_options
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.experiment.jobs import read_outcomes
 from srs_eval.results.folder import is_run
+from srs_eval.results.run import load_run
 from srs_eval.site.command import command as site
 from srs_eval.submit.command import command as submit
 from srs_eval.submit.record import read_record
@@ -44,6 +47,7 @@ _HELP = f"""Seed a leaderboard with every algorithm of srs_eval.
   {PROGRAM} out=arena users=8 algo=avg,fsrs6,hlr network_users=0
 
 """
+_COUNTS = ("users", "network_users", "max_reviews", "first")
 _PUBLISHED = "published-"
 _GIVEN = {
     "authors": ["srs_eval"],
@@ -109,9 +113,10 @@ def _seed(words: Sequence[str]) -> int:
 def _boards(given: Mapping[str, str], out: Path) -> list[Board]:
     """Return the boards that are asked for."""
     wanted = given["algo"].split(",") if "algo" in given else options("algo")
-    unknown = [name for name in wanted if name not in options("algo")]
-    if unknown:
-        raise ConfigError(f"algo={','.join(unknown)}: there is no such algorithm")
+    counts = [f"{key}={given[key]}" for key in _COUNTS if not given.get(key, "1").isdigit()]
+    problems = [f"{word}: expected a whole number" for word in counts]
+    if problems := [*unknown_options("algo", wanted), *problems]:
+        raise ConfigError(*problems)
     usual = [name for name in wanted if name not in NETWORKS]
     networks = [name for name in wanted if name in NETWORKS]
     cohort = ["data=synthetic", f"data.max_reviews={given.get('max_reviews', '1000')}"]
@@ -138,14 +143,22 @@ def _submit(board: Board, leaderboard: Path) -> None:
     words = ["-m", f"algo={','.join(board.algorithms)}", *board.data, *_OF_ALL]
     command = [sys.executable, "-m", "srs_eval", *words, f"hydra.sweep.dir={board.folder}"]
     say(shell(["python", *command[1:]]))
-    subprocess.run(command, check=False)  # an algorithm may need a package that is not installed
-    texts = described("algo")
-    for run, outcome in read_outcomes(board.folder, is_sweep=True):
-        if outcome.status == "ok" and is_run(run):
-            given = {**_GIVEN, "description": texts[outcome.label].partition("\n")[0]}
-            submit_run(run, leaderboard / f"{outcome.label}{board.ending}", given)
+    status = subprocess.run(command, check=False).returncode
+    if status not in (0, 1, 2):  # 1 and 2: an algorithm may need a package that is not installed
+        raise SrsEvalError(f"stopped with exit status {status}; the same command continues")
+    texts, runs = described("algo"), []
+    for folder, outcome in read_outcomes(board.folder, is_sweep=True):
+        if outcome.status == "ok" and is_run(folder):
+            runs.append(load_run(folder))
         else:
             say(f"left out  {outcome.label}: {outcome.message}")
+    twins = find_duplicates(runs, list(runs[0].rows)) if runs else []
+    for twin in twins:  # a leaderboard has a model once
+        say(f"left out  {twin.in_words}")
+    for run in runs:
+        if not any(twin.run is run for twin in twins):
+            given = {**_GIVEN, "description": texts[run.name].partition("\n")[0]}
+            submit_run(run.place, leaderboard / f"{run.name}{board.ending}", given)
 
 
 def _submit_published(file: Path, leaderboard: Path) -> None:

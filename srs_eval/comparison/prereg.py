@@ -186,6 +186,32 @@ def read_prereg(file: Path) -> Prereg:
         raise ConfigError(f"{file}: is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: has no keys; it needs {', '.join(_REQUIRED)}")
+    return _prereg(content, raw, f"{file}: ")
+
+
+def stated_verdict_problem(stated: Mapping[str, Any], runs: Sequence[Run]) -> str:
+    """Return what is wrong with the verdict that a submission states.
+
+    Parameters
+    ----------
+    stated : mapping
+        As from `about_prereg`.
+    runs : sequence of Run
+        All runs on the same reviews; "" is returned if model or baseline are not among them.
+    """
+    try:
+        prereg = _prereg(stated["content"], b"", "content: ")
+    except ConfigError as error:
+        return "; ".join(error.problems)
+    try:
+        found = judge(prereg, runs).decision
+    except ConfigError:
+        return ""
+    return "" if found == stated["decision"] else f"the scores say {found}"
+
+
+def _prereg(content: Mapping[str, Any], raw: bytes, where: str) -> Prereg:
+    """Build a pre-registration, or raise an error with every problem of its content."""
     problems = [
         f"{key}: there is no such key{suggestion(str(key), _KEYS)}"
         for key in map(_shown, content)
@@ -202,7 +228,7 @@ def read_prereg(file: Path) -> Prereg:
     if found.get("model") is not None and found.get("model") == found.get("baseline"):
         problems.append(f"baseline: is the model itself, {_shown(found['model'])}")
     if problems:
-        raise ConfigError(*(f"{file}: {problem}" for problem in problems))
+        raise ConfigError(*(f"{where}{problem}" for problem in problems))
     return Prereg(**found, raw=raw)
 
 

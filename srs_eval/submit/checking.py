@@ -9,6 +9,7 @@ from typing import cast
 
 from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.comparison.identical import find_duplicates
+from srs_eval.comparison.prereg import stated_verdict_problem
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
@@ -252,6 +253,17 @@ def _of_board(
         yield Problem(kind, file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
     if is_whole:
         yield from _duplicates(board)
+        yield from _verdicts(board)
+
+
+def _verdicts(board: Board) -> Iterator[Problem]:
+    """Yield verdicts on pre-registered hypotheses that do not follow from the scores."""
+    runs = [each.run for each in board.submissions]
+    for each in board.submissions:
+        stated = each.about.get("prereg")
+        if stated and stated["decision"] and (wrong := stated_verdict_problem(stated, runs)):
+            file = each.folder / ABOUT
+            yield Problem("prereg", file, "prereg", shown(stated["decision"]), wrong)
 
 
 def _duplicates(board: Board) -> Iterator[Problem]:

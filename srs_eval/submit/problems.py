@@ -33,6 +33,7 @@ Kind = Literal[
     "overlap",  # scored users that were learned from
     "honesty",  # an algorithm that fails its checks
     "code",  # code that is not run
+    "prereg",  # a verdict that does not follow from the scores
     "rerun",  # scores that differ when run again
 ]
 _LONGEST = 80

@@ -16,6 +16,8 @@ from srs_eval.comparison.prereg import Judgement, judge, read_prereg, verdicts_o
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.errors import ConfigError
 from srs_eval.results.run import load_run
+from srs_eval.submit.command import command as submit
+from srs_eval.submit.reading import read_submission
 
 REGISTERED = {
     "hypothesis": "Knowing more helps.",
@@ -302,3 +304,16 @@ def test_one_hypothesis_is_kept_and_one_refuted_on_simulated_users(
         assert said in here(f"algo={model}", *words).out
         assert command([str(runs), "tracking=none", "out=found"]) == 0
         assert said in capsys.readouterr().out
+        given = ["authors=A", "licence=MIT", "tuned_on=none", "description=x"]
+        assert submit([str(runs), f"out={decision}_board", *given]) == 0
+        boards = tmp_path / f"{decision}_board"
+        assert read_submission(boards / "avg").about.get("prereg") is None
+        stated = read_submission(boards / model).about["prereg"]
+        assert (stated["decision"], stated["content"]["model"]) == (decision, model)
+        assert submit(["check", str(boards), "logs=false"]) == 0
+        file = boards / model / "submission.yaml"
+        lie = {"kept": "refuted", "refuted": "kept"}[decision]
+        text = file.read_text("utf-8").replace(f"decision: {decision}", f"decision: {lie}")
+        file.write_text(text, "utf-8")
+        assert submit(["check", str(boards), "logs=false"]) == 2
+        assert f"the scores say {decision}" in capsys.readouterr().err
