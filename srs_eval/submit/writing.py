@@ -37,7 +37,7 @@ from srs_eval.text.suggestion import suggestion
 _FINGERPRINT = 8
 _GIT_SECONDS = 10
 _URL = "https://github.com/srs-eval/srs_eval"
-# Where data are is nobody else's business, and is not the same elsewhere.
+# Arguments of data that are different on every machine.
 _PLACES = ("path", "url")
 
 

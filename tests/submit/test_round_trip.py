@@ -118,8 +118,11 @@ def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
     assert (rerun.problems, rerun.largest) == ((), 0.0)
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
     assert read_submission(board / "constant").mark == "verified"
+    rewrite(board / "constant", lambda about: about.update(when="at_review"))
     rewrite(board / "constant", lambda about: about["algorithm"].update(p=0.7))
-    assert {problem.kind for problem in verify(board / "constant").problems} == {"rerun"}
+    found = verify(board / "constant").problems
+    assert {problem.kind for problem in found} == {"rerun"}
+    assert found[0].where == "when"
     assert command(["verify", str(board / "constant")]) == 2
 
 
@@ -146,7 +149,7 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         ["check"],
         ["check", "x", "cod=true"],
         ["verify", "x", "tolerance=a"],
-        ["verfy", "."],
+        ["verifyy", "."],
     ],
 )
 def test_mistakes_in_the_command_have_a_status(words: list[str]) -> None:
