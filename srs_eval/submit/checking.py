@@ -77,7 +77,10 @@ class Checked:
     done: dict[str, list[str]] = field(default_factory=dict)
 
 
-def check(folders: Iterable[Path], asked: Asked = Asked()) -> Checked:
+_USUAL = Asked()
+
+
+def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
     """Check submissions, or all submissions of leaderboards.
 
     Parameters
@@ -199,14 +202,16 @@ def _changed(submission: Submission, asked: Asked) -> Iterator[Problem]:
     """Yield the difference from the version that was accepted last."""
     if not submission.history or asked.accepting:
         return
-    file = submission.folder / RESULTS
-    digest, accepted = digest_of_file(file), submission.history[-1]
-    if digest != accepted.digest:
-        advice = (
-            f"{accepted.digest[:16]}… was accepted on {accepted.date}; restore it, or have the new "
-            "version accepted"
-        )
-        yield Problem("changed", file, "", f"SHA-256 {digest[:16]}…", advice)
+    accepted = submission.history[-1]
+    for name, expected in ((RESULTS, accepted.digest), (ABOUT, accepted.about)):
+        digest = digest_of_file(submission.folder / name)
+        if digest != expected:
+            advice = (
+                f"{expected[:16]}… was accepted on {accepted.date}; restore it, or have the new "
+                "version accepted"
+            )
+            found = f"SHA-256 {digest[:16]}…"
+            yield Problem("changed", submission.folder / name, "", found, advice)
 
 
 def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[Problem]:
@@ -267,6 +272,14 @@ def _verdicts(board: Board) -> Iterator[Problem]:
 
 
 def _duplicates(board: Board) -> Iterator[Problem]:
+    """Yield submissions with the title or the scores of another."""
+    titles: dict[str, Submission] = {}
+    for submission in board.submissions:
+        first = titles.setdefault(submission.run.name, submission)
+        if first is not submission:
+            advice = f"{first.name} has this title: write another"
+            file = submission.folder / ABOUT
+            yield Problem("repeated", file, "model", shown(submission.run.name), advice)
     of_run = {id(each.run): each for each in board.submissions}
     runs = [each.run for each in board.submissions]
     users = [user for user in runs[0].rows if all(user in run.rows for run in runs)]

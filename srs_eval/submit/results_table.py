@@ -35,7 +35,7 @@ FIT, SUMS = "fit.", "sums."
 _ABOUT_USER = {"user": (pa.int64(), pa.string()), "reviews": (pa.int64(),), "rows": (pa.string(),)}
 _ROWS = re.compile(r"[0-9a-f]{16}")
 _THRESHOLD = re.compile(r"(?:confusion_[a-z]+|threshold_bias)_at_(0(?:_\d{1,6})?|1)")
-_LONGEST_USER, _MOST_REVIEWS = 100, 10**9
+_LONGEST_USER, _LONGEST_LIST, _MOST_REVIEWS = 100, 100, 10**9
 # Rounding of scores at their bounds.
 _CLOSE = 1e-9
 
@@ -217,6 +217,10 @@ def _column_problems(file: Path, schema: pa.Schema) -> Iterator[Problem]:
             yield of("type", name, str(schema.field(name).type), f"expected {expected}")
     known = [FIT + name for name in (*FIT_COUNTS, _SECONDS)]
     metrics = 0
+    lists = [column.type for column in schema if pa.types.is_fixed_size_list(column.type)]
+    if any(not 0 < kind.list_size <= _LONGEST_LIST for kind in lists):
+        advice = f"lists of 1 to {_LONGEST_LIST} numbers"
+        yield Problem("size", file, "columns sums.*", "longer lists", advice)
     for column in schema:
         name, kind = column.name, column.type
         if name in _ABOUT_USER:

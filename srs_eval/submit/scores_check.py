@@ -30,7 +30,7 @@ from srs_eval.submit.sums import kept_sums, name_of, recomputed, sums_of_user
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 # Sums of the same predictions in another order, per review.
 _PER_REVIEW = 1e-7
-_MOST_ROWS_TOGETHER = 5_000_000
+_MOST_ROWS_TOGETHER = 2_000_000
 _WIDE_TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.bool_())
 
 

@@ -26,7 +26,7 @@ from srs_eval.submit.logs_check import (
     rows_problems,
     source_of,
 )
-from srs_eval.submit.problems import Problem, SubmissionError, some
+from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
 from srs_eval.submit.record import digest_of_file, frozen_board, read_record, write_record
 from srs_eval.submit.results_table import metrics_named
@@ -111,16 +111,16 @@ def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = No
     """
     submission = checked_submission(folder, Asked(path=path, accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
-    digest = digest_of_file(folder / RESULTS)
-    last = next(iter(submission.history[-1:]), None)
-    if last is not None and last.digest == digest and mark in (None, last.mark):
-        return last
+    digest, about = digest_of_file(folder / RESULTS), digest_of_file(folder / ABOUT)
+    for last in submission.history[-1:]:
+        if (last.digest, last.about) == (digest, about) and mark in (None, last.mark):
+            return last
     mark = mark or usual
     if (mark == "published") != (usual == "published"):
         raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
     leaderboard = folder.resolve().parent
     record = read_record(leaderboard)
-    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note)
+    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about)
     board = board_name(submission.about)
     record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
     write_record(leaderboard, record)
@@ -166,8 +166,14 @@ def _not_run(file: Path, where: str, value: str, advice: str) -> Problem:
 
 
 def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:
-    """Yield users and rows that differ, and the metrics whose scores do."""
+    """Yield facts of the algorithm, users and rows that differ, and the metrics whose scores do."""
     run, file = submission.run, submission.folder / RESULTS
+    for key in ("when", "sees_truth", "pretrained"):
+        if run.summary[key] != again.summary[key]:
+            where = "pretrained_on" if key == "pretrained" else key
+            advice = f"run again, {key} is {again.summary[key]}"
+            found = shown(submission.about[where])
+            yield Problem("rerun", submission.folder / ABOUT, where, found, advice)
     rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
     yield from rows_problems(file, run, rows, "the rerun scores")
     users = [user for user in run.rows if user in again.rows]

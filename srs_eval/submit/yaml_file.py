@@ -56,7 +56,7 @@ def read_yaml(file: Path) -> YamlFile | Problem:
 def write_yaml(file: Path, content: Mapping[str, Any]) -> None:
     """Write plain values in the order of their keys."""
     text = yaml.safe_dump(
-        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
+        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
     )
     with whole_file(file) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from submissions import WRITTEN, rewrite
 
+from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.errors import ConfigError
 from srs_eval.results.run import load_run
 from srs_eval.submit.checking import Asked, check
@@ -21,7 +22,7 @@ from srs_eval.submit.results_table import metrics_named, read_results
 from srs_eval.submit.submission import RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed
 from srs_eval.submit.verifying import accept, verify
-from srs_eval.submit.writing import submit_published, submit_run
+from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
 def test_a_submission_is_read_as_the_run_it_was_written_from(
@@ -118,8 +119,11 @@ def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
     assert (rerun.problems, rerun.largest) == ((), 0.0)
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
     assert read_submission(board / "constant").mark == "verified"
+    rewrite(board / "constant", lambda about: about.update(when="at_review"))
     rewrite(board / "constant", lambda about: about["algorithm"].update(p=0.7))
-    assert {problem.kind for problem in verify(board / "constant").problems} == {"rerun"}
+    found = verify(board / "constant").problems
+    assert {problem.kind for problem in found} == {"rerun"}
+    assert found[0].where == "when"
     assert command(["verify", str(board / "constant")]) == 2
 
 
@@ -146,8 +150,19 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
         ["check"],
         ["check", "x", "cod=true"],
         ["verify", "x", "tolerance=a"],
-        ["verfy", "."],
+        ["verifyy", "."],
     ],
 )
 def test_mistakes_in_the_command_have_a_status(words: list[str]) -> None:
     assert command(words) == 2
+
+
+def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> None:
+    target = "srs_eval.algorithms.recurrent.lstm.Lstm"
+    found = _pretrained_on({"_target_": target})
+    start = Lstm().start
+    assert start is not None
+    large = [user for user in start.seen if len(user.digests) > 8]
+    assert found["users"] == [user.digests[8] for user in large]
+    around = {"_target_": "srs_eval.algorithms.combined.per_group.PerGroup"}
+    assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}) == found
