@@ -192,7 +192,7 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     )
     yield '<div id="tables"></div><section><h2>Accuracy and cost</h2>'
     axes = {"seconds": "seconds per user", "parameters": "fitted parameters"}
-    yield f'<form class="controls">{select("cost", "x", axes)}</form>'
+    yield f'<div class="controls">{select("cost", "x", axes)}</div>'
     yield '<div id="pareto" class="figures"></div>'
     yield (
         '<p class="caption">The line joins the models that no other shown model beats in both. '
