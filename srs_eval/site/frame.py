@@ -92,7 +92,7 @@ def controls(*items: str) -> str:
     """Format a row of controls, after the choices of metric and of weighting."""
     weightings = {"users": "each user once", "reviews": "each review once"}
     usual = select("metric", "metric", {}), select("weighting", "weighting", weightings)
-    return f'<form class="controls" role="search">{"".join((*usual, *items))}</form>'
+    return f'<div class="controls">{"".join((*usual, *items))}</div>'
 
 
 def described(facts: Mapping[str, str]) -> str:

@@ -39,9 +39,10 @@ def _body(model: Model, shown: View) -> Iterator[str]:
         yield f'<p class="note">It has the scores of {for_html(twin.title)}: both count as one.</p>'
     yield controls(select("against", "baseline", {}, models=True))
     yield '<div id="scores"></div><section><h2>What its author states</h2>'
-    yield described(_stated(model)) + "</section>"
-    if about.get("algorithm"):
-        yield f"<section><h2>Options</h2><pre>{_block(about['algorithm'])}</pre></section>"
+    yield described(_stated(model, shown)) + "</section>"
+    options = {key: about[key] for key in ("algorithm", "protocol", "data") if about.get(key)}
+    if options:
+        yield f"<section><h2>Options</h2><pre>{_block(options)}</pre></section>"
     if about.get("prereg"):
         yield f"<section><h2>Pre-registration</h2><pre>{_block(about['prereg'])}</pre></section>"
     yield f"<section><h2>History</h2>{_history(model)}</section>"
@@ -55,8 +56,8 @@ def _badge(text: str, meaning: str) -> str:
     return f'<span class="badge {kind}" title="{for_html(meaning)}">{for_html(text)}</span>'
 
 
-def _stated(model: Model) -> dict[str, str]:
-    about, run = model.submission.about, model.run
+def _stated(model: Model, shown: View) -> dict[str, str]:
+    about, run, board = model.submission.about, model.run, shown.board
     pretrained = about.get("pretrained_on")
     described_as = pretrained.get("description") if isinstance(pretrained, Mapping) else pretrained
     texts = {
@@ -69,8 +70,8 @@ def _stated(model: Model) -> dict[str, str]:
         "constants chosen on": about.get("tuned_on"),
         "pretrained on": described_as,
         "fits": run.fits.in_words or "as planned",
-        "protocol": _text(about.get("protocol")),
-        "data": _text(about.get("data")),
+        "protocol": f"{board.protocol} {board.protocol_version}",
+        "data": f"{board.data} {board.data_version}",
         "seed": about.get("seed"),
         "srs_eval": about.get("srs_eval"),
     }

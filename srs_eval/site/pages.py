@@ -80,18 +80,17 @@ def write_site(
 def _write_board(
     shown: View, others: Sequence[View], folder: Path, site: str, progress: Callable[[], object]
 ) -> None:
-    for name in (folder, folder / "models", folder / "raw"):
-        name.mkdir()
+    for each in (folder, folder / "models", folder / "raw"):
+        each.mkdir()
     write_scripts(shown, folder)
     write_means(shown, folder)
-    name = board_title(shown.board)
-    above = (site, "../index.html")
-    common = {"root": "..", "about": {"board": "."}}
-    body = _board(shown, [each for each in others if each is not shown])
-    text = page(name, body, crumbs=[above], script="board.js", **common)
+    name, above, about = board_title(shown.board), (site, "../index.html"), {"board": "."}
+    body = _board(shown, [other for other in others if other is not shown])
+    text = page(name, body, root="..", crumbs=[above], script="board.js", about=about)
     _write(folder / "index.html", text)
     crumbs = [above, (name, "index.html")]
-    text = page("Two models compared", _comparison(), crumbs=crumbs, script="compare.js", **common)
+    title = "Two models compared"
+    text = page(title, _comparison(), root="..", crumbs=crumbs, script="compare.js", about=about)
     _write(folder / "compare.html", text)
     crumbs = [(site, "../../index.html"), (name, "../index.html")]
     for model in shown.models:
@@ -192,7 +191,7 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     )
     yield '<div id="tables"></div><section><h2>Accuracy and cost</h2>'
     axes = {"seconds": "seconds per user", "parameters": "fitted parameters"}
-    yield f'<form class="controls">{select("cost", "x", axes)}</form>'
+    yield f'<div class="controls">{select("cost", "x", axes)}</div>'
     yield '<div id="pareto" class="figures"></div>'
     yield (
         '<p class="caption">The line joins the models that no other shown model beats in both. '

@@ -8,10 +8,16 @@ from dataclasses import replace
 import pytest
 from leaderboard_site import made_up
 
+from srs_eval.results.run import Run
 from srs_eval.submit.submission import Accepted, Board
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0"
 TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
+
+
+def _with_bias(run: Run) -> Run:
+    """Add a metric that is best at 0."""
+    return replace(run, scores={**run.scores, "mbe": run.scores["log_loss"] - 0.33})
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +25,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
     """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row."""
     folder = tmp_path_factory.mktemp("leaderboard")
     first = made_up(folder / "1", 9, 60)
-    odd = list(first.submissions)
+    odd = [replace(one, run=_with_bias(one.run)) for one in first.submissions]
     for number, title in TITLES.items():
         texts = {
             "description": HOSTILE,

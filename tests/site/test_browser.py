@@ -159,7 +159,7 @@ _NUMBERS = """standings.map(one => [one.average.verdict, one.users.verdict, [
   one.users.p, one.users.lo, one.users.hi]])"""
 
 
-@pytest.mark.parametrize("metric", ["log_loss", "auc", "smece"])
+@pytest.mark.parametrize("metric", ["log_loss", "auc", "smece", "mbe"])
 @pytest.mark.parametrize("weighting", ["users", "reviews"])
 def test_differences_are_those_of_compare(
     page: Page, board: str, boards: list[Board], metric: str, weighting: str

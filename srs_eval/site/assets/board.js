@@ -124,6 +124,7 @@
         .filter(model => model.when === when && shownIds.has(model.id) && model[axis] !== null)
         .map(model => ({
           name: model.title, x: model[axis], y: table.means[model.column], href: ui.link(pageOf(model)),
+          eligible: model.eligible,
         }))
         .filter(point => Number.isFinite(point.y));
       return points.length && parts.figure(

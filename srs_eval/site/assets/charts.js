@@ -79,12 +79,13 @@ const charts = (() => {
 
   const quantile = (sorted, share) => sorted[Math.round(share * (sorted.length - 1))];
 
-  // How many users have which value; those beyond the outer half percent are in the last bars.
-  function histogram(values, label, { zero = false } = {}) {
+  // How many users have which value; those beyond the ends are in the last bars. By default, the
+  // ends leave out half a percent on each side.
+  function histogram(values, label, { zero = false, ends = null, bins = null } = {}) {
     const sorted = Float64Array.from(values).sort();
-    let [low, high] = range([quantile(sorted, 0.005), quantile(sorted, 0.995)], 0.02);
+    let [low, high] = ends ?? range([quantile(sorted, 0.005), quantile(sorted, 0.995)], 0.02);
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    const bins = Math.max(8, Math.min(48, Math.ceil(2 * Math.cbrt(values.length))));
+    bins ??= Math.max(8, Math.min(48, Math.ceil(2 * Math.cbrt(values.length))));
     const counts = Array(bins).fill(0);
     for (const value of values) {
       const at = Math.floor(((value - low) / (high - low)) * bins);
@@ -113,13 +114,13 @@ const charts = (() => {
     for (let n = 0; n < xs.length; n++) dots += `M${atX(xs[n])} ${atY(ys[n])}h0`;
     chart.append(
       shape("line", { class: "mark", x1: atX(low), y1: atY(low), x2: atX(high), y2: atY(high) }),
-      shape("path", { class: xs.length > 2000 ? "dots many" : "dots", d: dots }),
+      shape("path", { class: `dots${xs.length > 2000 ? " many" : xs.length < 200 ? " few" : ""}`, d: dots }),
     );
     return chart;
   }
 
-  // Accuracy against cost: points are {name, x, y, href}. The line joins the models that no
-  // other model beats in both.
+  // Accuracy against cost: points are {name, x, y, href, eligible}. The line joins the
+  // eligible models that no other one beats in both.
   function pareto(points, xLabel, metric) {
     const sign = metric.better === "higher" ? -1 : 1;
     const positive = points.filter(point => point.x > 0).map(point => point.x);
@@ -133,7 +134,7 @@ const charts = (() => {
     chart.setAttribute("role", "group");
     const frontier = [];
     for (const point of [...points].sort((a, b) => a.x - b.x || sign * (a.y - b.y)))
-      if (!frontier.length || sign * (point.y - frontier.at(-1).y) < 0) frontier.push(point);
+      if (point.eligible && (!frontier.length || sign * (point.y - frontier.at(-1).y) < 0)) frontier.push(point);
     const line = frontier.map((point, n) =>
       n ? `H${atX(at(point))}V${atY(point.y)}` : `M${atX(at(point))} ${atY(point.y)}`,
     );
@@ -144,13 +145,13 @@ const charts = (() => {
       const isFirst = frontier.includes(point);
       const toLeft = x > right - 130;
       const isNear = x - label.x < 90 && Math.abs(y - label.y) < 13;
-      if (isFirst) label = { x, y };
+      if (isFirst || !point.eligible) label = { x, y };
       const said = `${point.name}: ${ui.number(point.y)}, ${ui.seconds(point.x)}`;
       chart.append(
-        shape("a", { href: point.href, class: isFirst ? "point first" : "point", "aria-label": said },
+        shape("a", { href: point.href, class: `point${isFirst ? " first" : ""}${point.eligible ? "" : " bound"}`, "aria-label": said },
           shape("title", {}, said),
           shape("circle", { cx: x, cy: y, r: isFirst ? 5 : 4 }),
-          isFirst ? shape("text", {
+          isFirst || !point.eligible ? shape("text", {
             x: toLeft ? x - 9 : x + 9, y: isNear ? y + 17 : y - 7, "text-anchor": toLeft ? "end" : "start",
           }, clipped(point.name, 24)) : "",
         ),

@@ -40,15 +40,30 @@
       parts.card("median user", at(0.5), `middle half of users ${at(0.25)} … ${at(0.75)}`),
       parts.card("range", `${at(0.05)} … ${at(0.95)}`, `90 % of ${ui.count(known.length)} users`),
     ];
+    const figures = known.length > 1
+      ? [parts.figure("Distribution over users", charts.histogram(scores, metric.name), "The line is the median user.")]
+      : [];
     if (own >= 0 && peers.length > 1) {
       const { columns } = await data.complete(metric, peers.map(each => each.column));
       const found = ranks(columns, own, sign);
       const rank = found.reduce((sum, each) => sum + each, 0) / found.length;
       const first = found.filter(each => each === 1).length / found.length;
-      cards.push(parts.card("mean rank over users", ui.number(rank, 2),
-        `of ${peers.length} models of the same time; first for ${ui.percent(first)} of users`));
+      const among = `of ${peers.length} models of the same time`;
+      cards.push(parts.card("mean rank over users", ui.number(rank, 2), `${among}; first for ${ui.percent(first)} of users`));
+      const options = { ends: [0.5, peers.length + 0.5], bins: peers.length };
+      figures.push(parts.figure("Stability over users", charts.histogram(found, "rank", options),
+        `Rank ${among}: 1 is best, ties share a rank. The line is the median user.`));
     }
-    return [element("div", { class: "cards" }, ...cards), scores];
+    return [element("div", { class: "cards" }, ...cards), element("div", { class: "figures" }, ...figures)];
+  }
+
+  // The best other model of the same time, unless another one is chosen.
+  function baselineOf(metric, weighting, sign) {
+    const others = board.models.filter(each => each.column !== model.column);
+    const mean = each => sign * (metric.means[weighting][each.column] ?? Infinity);
+    const rivals = others.filter(each => each.when === model.when && each.eligible);
+    return others.find(each => each.id === ui.get("baseline")) ??
+      (rivals.length ? rivals : others).sort((a, b) => mean(a) - mean(b))[0];
   }
 
   async function against(baseline, metric, weighting, sign) {
@@ -75,13 +90,13 @@
     const metric = ui.metricOf(board);
     const weighting = ui.weighting();
     const sign = metric.better === "higher" ? -1 : 1;
-    const others = board.models.filter(each => each.column !== model.column);
-    const baseline = others.find(each => each.id === ui.get("baseline")) ?? others[0];
-    const [cards, scores] = await overUsers(metric, weighting, sign);
-    if (baseline) document.getElementById("baseline").value = baseline.id;
-    place.replaceChildren(cards,
-      ...(scores.length > 1 ? [parts.figure("Distribution over users", charts.histogram(scores, metric.name), "The line is the median user.")] : []),
-      ...(baseline && scores.length > 1 ? await against(baseline, metric, weighting, sign) : []));
+    const baseline = baselineOf(metric, weighting, sign);
+    const drawn = await overUsers(metric, weighting, sign);
+    if (baseline) {
+      document.getElementById("baseline").value = baseline.id;
+      if (board.users > 1) drawn.push(...(await against(baseline, metric, weighting, sign)));
+    }
+    place.replaceChildren(...drawn);
     ui.ready();
   }
 
