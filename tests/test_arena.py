@@ -71,7 +71,7 @@ def test_mistakes_are_refused_before_anything_runs(
         ([], "out=FOLDER is missing"),
         (["out=a", "users=many"], "users=many"),
         (["out=a", "algo=fsrs66"], "did you mean 'fsrs6'?"),
-        (["out=a", "usres=3"], "did you mean users=?"),
+        (["out=a", "userss=3"], "did you mean users=?"),
     ):
         assert program.main(words) == 2
         assert said in capsys.readouterr().err

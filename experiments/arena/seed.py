@@ -157,8 +157,9 @@ def _submit(board: Board, leaderboard: Path) -> None:
         say(f"left out  {twin.in_words}")
     for run in runs:
         if not any(twin.run is run for twin in twins):
-            given = {**_GIVEN, "description": texts[run.name].partition("\n")[0]}
-            submit_run(run.place, leaderboard / f"{run.name}{board.ending}", given)
+            algorithm = str(run.summary["algo"])
+            given = {**_GIVEN, "description": texts[algorithm].partition("\n")[0]}
+            submit_run(run.place, leaderboard / f"{algorithm}{board.ending}", given)
 
 
 def _submit_published(file: Path, leaderboard: Path) -> None:

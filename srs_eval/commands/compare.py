@@ -105,7 +105,8 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     # Slow imports, which --help and mistakes do without.
     from srs_eval.comparison.compare import compare
     from srs_eval.comparison.inputs import read_runs
-    from srs_eval.comparison.prereg import judge, read_prereg, verdicts_of
+    from srs_eval.comparison.judging import judge, verdicts_of
+    from srs_eval.comparison.prereg import read_prereg
     from srs_eval.comparison.published import read_published
     from srs_eval.comparison.report.files import terminal_text, write_files
     from srs_eval.comparison.report.html import write_html

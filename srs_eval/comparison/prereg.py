@@ -1,40 +1,33 @@
-"""Pre-registration: a hypothesis that is written down before the runs, and the verdict on it.
+"""Pre-registration: a hypothesis that is written down before the runs.
 
 A pre-registration is a YAML file. Its digest is in every run that was started with it, so that a
-later change of the file is seen. The verdict follows from one interval, of the model's advantage
-over the baseline: see `judge`.
+later change of the file is seen.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
-from srs_eval.comparison.compare import compare, find_run
-from srs_eval.comparison.matching import shared_users
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import PREREG, SUMMARY, reading
-from srs_eval.results.run import Run, with_own_names
-from srs_eval.stats.estimate import Estimate
+from srs_eval.results.files import reading
 from srs_eval.stats.significance import LEVEL
-from srs_eval.text.console import interval
 from srs_eval.text.plain import one_line
 from srs_eval.text.suggestion import suggestion
 
 # Tag of a run that has the digest of its pre-registration.
 TAG = "prereg"
-Decision = Literal["kept", "refuted", "undecided"]
 _LARGEST = 100_000  # bytes
 # Advantages for which the hypothesis is true, in units of the smallest difference.
-_REGIONS = {
+REGIONS = {
     "better": (1.0, math.inf),
     "not_worse": (-1.0, math.inf),
     "equivalent": (-1.0, 1.0),
@@ -122,52 +115,6 @@ class Prereg:
         return {key: value for key, value in found.items() if value not in ("", [])}
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdict on a pre-registered hypothesis.
-
-    Attributes
-    ----------
-    prereg : Prereg
-        The hypothesis.
-    decision : str
-        ``kept``, ``refuted`` or ``undecided``.
-    advantage : Estimate
-        Difference of the means by the metric, positive where the model is better.
-    lo, hi : float
-        Its interval at the registered level.
-    users : int
-        Users that both runs scored on the same reviews.
-    deviations : tuple of str
-        How the runs differ from what was registered.
-    """
-
-    prereg: Prereg
-    decision: Decision
-    advantage: Estimate
-    lo: float
-    hi: float
-    users: int
-    deviations: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in words."""
-        about = self.prereg
-        but = f", with {len(self.deviations)} deviation(s)" if self.deviations else ""
-        return (
-            f"Pre-registered hypothesis {self.decision}{but}: {about.hypothesis} "
-            f"Advantage of {about.model} over {about.baseline} in {about.metric}: "
-            f"{self.advantage.mean:+.4f} {interval(self.lo, self.hi)} at {100 * about.level:g} %, "
-            f"registered: {about.claim}; {self.users:,} of {about.users:,} users"
-        )
-
-    @property
-    def lines(self) -> list[str]:
-        """The verdict and each deviation in words."""
-        return [self.sentence, *(f"Deviation: {one}" for one in self.deviations)]
-
-
 def read_prereg(file: Path) -> Prereg:
     """Read a pre-registration.
 
@@ -186,32 +133,19 @@ def read_prereg(file: Path) -> Prereg:
         raise ConfigError(f"{file}: is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: has no keys; it needs {', '.join(_REQUIRED)}")
-    return _prereg(content, raw, f"{file}: ")
+    return prereg_of(content, raw, f"{file}: ")
 
 
-def stated_verdict_problem(stated: Mapping[str, Any], runs: Sequence[Run]) -> str:
-    """Return what is wrong with the verdict that a submission states.
+def prereg_of(content: Mapping[str, Any], raw: bytes = b"", where: str = "") -> Prereg:
+    """Build a pre-registration from its content.
 
-    Parameters
-    ----------
-    stated : mapping
-        As from `about_prereg`.
-    runs : sequence of Run
-        All runs on the same reviews; "" is returned if model or baseline are not among them.
+    `where` begins each error message.
+
+    Raises
+    ------
+    ConfigError
+        With every problem of the content.
     """
-    try:
-        prereg = _prereg(stated["content"], b"", "content: ")
-    except ConfigError as error:
-        return "; ".join(error.problems)
-    try:
-        found = judge(prereg, runs).decision
-    except ConfigError:
-        return ""
-    return "" if found == stated["decision"] else f"the scores say {found}"
-
-
-def _prereg(content: Mapping[str, Any], raw: bytes, where: str) -> Prereg:
-    """Build a pre-registration, or raise an error with every problem of its content."""
     problems = [
         f"{key}: there is no such key{suggestion(str(key), _KEYS)}"
         for key in map(_shown, content)
@@ -232,139 +166,12 @@ def _prereg(content: Mapping[str, Any], raw: bytes, where: str) -> Prereg:
     return Prereg(**found, raw=raw)
 
 
-def judge(prereg: Prereg, runs: Sequence[Run]) -> Judgement:
-    """Judge a hypothesis by the runs of its model and its baseline.
-
-    The hypothesis is a region of advantages: at least the smallest difference (``better``), and so
-    on. It is kept if the interval of the advantage lies in the region, refuted if it lies outside,
-    and undecided otherwise. One comparison was registered, so the interval is not adjusted for
-    several.
-
-    Raises
-    ------
-    ConfigError
-        If no single run has the name of the model or of the baseline, or neither has the metric.
-    """
-    named = with_own_names(runs)
-    model, baseline = (
-        runs[find_run(named, name, about)]
-        for about, name in (("model", prereg.model), ("baseline", prereg.baseline))
-    )
-    shared = shared_users([baseline, model])
-    if not shared:
-        raise ConfigError(
-            f"{prereg.model} and {prereg.baseline} scored the same reviews of no user"
-        )
-    verdict = compare([baseline, model], metric=prereg.metric, users=shared)
-    board = verdict.leaderboard
-    # runs with the same predictions are one
-    difference = board.pairs[len(verdict.runs) - 1][0]
-    advantage = difference if verdict.better == "higher" else difference.mirrored()
-    lo, hi = advantage.interval(prereg.level)
-    deviations = [
-        *_other_rows(prereg, board.n_users, model),
-        *(line for run in (model, baseline) for line in _other_run(prereg, run)),
-    ]
-    return Judgement(
-        prereg, _decided(prereg, lo, hi), advantage, lo, hi, board.n_users, tuple(deviations)
-    )
-
-
-def verdicts_of(runs: Sequence[Run]) -> list[str]:
-    """Return the verdicts on the hypotheses that runs were started with, in words.
-
-    The content is that of the copies in the folders of the runs.
-    """
-    started_with = {digest: run for run in runs if (digest := _digest(run))}
-    found = []
-    for run in started_with.values():
-        try:
-            found += judge(_copy(run), runs).lines
-        except ConfigError as error:
-            found.append(f"No verdict on the pre-registered hypothesis: {one_line(str(error))}")
-    return found
-
-
-def about_prereg(run: Run, runs: Sequence[Run]) -> dict[str, Any] | None:
-    """Return what a submission says of the pre-registration that is about its run.
-
-    The verdict is that of `runs`, among them the run; without one of the baseline there is none.
-
-    Raises
-    ------
-    ConfigError
-        If the copy in the run's folder cannot be used.
-    """
-    if not _digest(run):
-        return None
-    prereg, judged = _copy(run), None
-    try:
-        if runs[find_run(with_own_names(runs), prereg.model, "model")] is not run:
-            return None
-        judged = judge(prereg, runs)
-    except ConfigError:
-        if run.name != prereg.model:
-            return None
-    return {
-        "digest": prereg.digest,
-        "decision": judged.decision if judged else None,
-        "verdict": judged.lines if judged else [],
-        "content": prereg.content,
-    }
-
-
-def _copy(run: Run) -> Prereg:
-    """Read the copy of the pre-registration in the folder of a run."""
-    file = run.place / PREREG
-    prereg = read_prereg(file)
-    if prereg.digest != _digest(run):
-        raise ConfigError(f"{file}: is not what the run was started with")
-    return prereg
-
-
-def _decided(prereg: Prereg, lo: float, hi: float) -> Decision:
-    least, most = (prereg.smallest_difference * bound for bound in _REGIONS[prereg.direction])
-    if least <= lo and hi <= most:
-        return "kept"
-    return "refuted" if hi < least or lo > most else "undecided"
-
-
-def _other_rows(prereg: Prereg, users: int, run: Run) -> Iterator[str]:
-    if users < prereg.users:
-        yield f"only {users:,} of {prereg.users:,} users: the stopping rule is not met"
-    elif users > prereg.users:
-        yield f"{users:,} users, where {prereg.users:,} were registered"
-    fingerprint = str(run.summary.get("data_fingerprint", ""))
-    if prereg.fingerprint and not fingerprint.startswith(prereg.fingerprint):
-        yield f"data with fingerprint {fingerprint or 'unknown'}, not {prereg.fingerprint}"
-
-
-def _other_run(prereg: Prereg, run: Run) -> Iterator[str]:
-    for key in ("data", "protocol"):
-        is_, registered = getattr(run, key), getattr(prereg, key)
-        if is_ != registered:
-            yield f"{run.name} has {key} {is_ or 'unknown'}, not {registered}"
-    digest = _digest(run)
-    if not digest:
-        yield f"{run.name} was run without the pre-registration"
-    elif digest != prereg.digest:
-        yield f"the file has changed since the run of {run.name}, which has digest {digest[:12]}"
-    file = run.place / SUMMARY
-    if prereg.date and file.is_file():
-        day = f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%d}"
-        if day < prereg.date:
-            yield f"{run.name} was run on {day}, before {prereg.date}"
-
-
-def _digest(run: Run) -> str:
-    return str(run.summary.get("tags", {}).get(TAG, ""))
-
-
 def _shown(value: object) -> str:
     """Return a value in a message: short, and nothing of what is nested."""
     if isinstance(value, str | int | float | date):
         return one_line(str(value))[:60] or "an empty text"
-    return {dict: "keys", list: "a list"}.get(type(value), type(value).__name__)
+    kind = type(value).__name__
+    return {"dict": "keys", "list": "a list"}.get(kind, kind)
 
 
 def _text(value: object) -> str:
@@ -390,8 +197,8 @@ def _count(value: object) -> int:
 
 
 def _direction(value: object) -> str:
-    if value not in _REGIONS:
-        raise ValueError(f"one of {', '.join(_REGIONS)}")
+    if value not in REGIONS:
+        raise ValueError(f"one of {', '.join(REGIONS)}")
     return str(value)
 
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.comparison.baseline import AgainstBaseline, first_alike, in_percent
-from srs_eval.comparison.prereg import verdicts_of
+from srs_eval.comparison.judging import verdicts_of
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users

@@ -9,7 +9,7 @@ from typing import cast
 
 from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.comparison.identical import find_duplicates
-from srs_eval.comparison.prereg import stated_verdict_problem
+from srs_eval.comparison.judging import stated_verdict_problem
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, EvaluationProtocol, Source

@@ -137,7 +137,7 @@ def _number_problems(key: str, text: str) -> list[str]:
 def _write(asked: Words) -> int:
     """Write submissions, and print the next command."""
     # Heavy: not for --help and for mistakes.
-    from srs_eval.comparison.prereg import about_prereg
+    from srs_eval.comparison.judging import about_prereg
     from srs_eval.results.run import load_run, runs_below
     from srs_eval.submit.writing import submit_published, submit_run
 

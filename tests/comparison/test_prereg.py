@@ -12,7 +12,8 @@ from cases import rest_slow
 from commands import QUIET, SMALL, Here
 
 from srs_eval.commands.compare import command
-from srs_eval.comparison.prereg import Judgement, judge, read_prereg, verdicts_of
+from srs_eval.comparison.judging import Judgement, judge, verdicts_of
+from srs_eval.comparison.prereg import read_prereg
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.errors import ConfigError
 from srs_eval.results.run import load_run
@@ -66,7 +67,7 @@ def test_all_problems_are_listed_at_once(register) -> None:
         "baseline": None,
         "smallest_difference": 0,
         "users": True,
-        "direction": "bettr",
+        "direction": "upward",
         "level": 99,
         "date": "31.1.2026",
         "authors": [1],
@@ -150,7 +151,7 @@ def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged: 
 
 def test_both_errors_are_rare_at_the_smallest_difference(judged: Judge) -> None:
     """At the bound, each wrong decision has at most half of 1 - level."""
-    from srs_eval.comparison.prereg import _decided
+    from srs_eval.comparison.judging import _decided
     from srs_eval.stats.estimate import mean_of_users
 
     prereg = judged(smallest_difference=0.1, level=0.9).prereg
@@ -202,7 +203,7 @@ def test_without_one_run_of_each_name_there_is_no_verdict(make_run, register) ->
     with pytest.raises(ConfigError, match=r"baseline=blurred: no unique run"):
         judge(read_prereg(register()), [run])
     with pytest.raises(ConfigError, match=r"did you mean good\?"):
-        judge(read_prereg(register(model="goood", baseline="good")), [run])
+        judge(read_prereg(register(model="goodd", baseline="good")), [run])
 
 
 def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(make_run, register) -> None:
@@ -232,7 +233,7 @@ def test_compare_checks_a_file_and_then_judges_by_it(
     assert command([*folders, word, "out=found", "tracking=none"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "baseline blurred" in out
-    assert "hypothesis kept, with 2 deviation(s)" in out
+    assert "hypothesis kept, with 2 deviations" in out
     for name in ("comparison.md", "comparison.json", "report.html"):
         assert "hypothesis kept" in (tmp_path / "found" / name).read_text(encoding="utf-8")
 

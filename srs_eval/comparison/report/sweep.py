@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from srs_eval.comparison.compare import compare, directions
+from srs_eval.comparison.judging import verdicts_of
 from srs_eval.comparison.matching import counted_users, shared_users
-from srs_eval.comparison.prereg import verdicts_of
 from srs_eval.comparison.report.files import terminal_text
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run, load_run, with_own_names
