@@ -84,13 +84,13 @@ def _write_board(
         each.mkdir()
     write_scripts(shown, folder)
     write_means(shown, folder)
-    name, above, about = board_title(shown.board), (site, "../index.html"), {"board": "."}
+    name, above = board_title(shown.board), (site, "../index.html")
     body = _board(shown, [other for other in others if other is not shown])
-    text = page(name, body, root="..", crumbs=[above], script="board.js", about=about)
+    text = page(name, body, root="..", crumbs=[above], script="board.js")
     _write(folder / "index.html", text)
     crumbs = [above, (name, "index.html")]
     title = "Two models compared"
-    text = page(title, _comparison(), root="..", crumbs=crumbs, script="compare.js", about=about)
+    text = page(title, _comparison(), root="..", crumbs=crumbs, script="compare.js")
     _write(folder / "compare.html", text)
     crumbs = [(site, "../../index.html"), (name, "../index.html")]
     for model in shown.models:
@@ -194,7 +194,7 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     yield f'<div class="controls">{select("cost", "x", axes)}</div>'
     yield '<div id="pareto" class="figures"></div>'
     yield (
-        '<p class="caption">The line joins the models that no other shown model beats in both. '
+        '<p class="caption">The line joins the eligible models that no other one beats in both. '
         "Seconds are as each author measured them.</p></section>"
     )
     yield f"<section><h2>Notes</h2><ul class='notes'>{_notes(shown)}</ul></section>"

@@ -44,7 +44,7 @@
       ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
       ["difference", `to ${other}`], ["whisker", "", "plain"], ["verdict", "on average", "text"],
       ["users", "users better"], ["parameters", "para\u00admeters"], ["seconds", "s per user"],
-      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name]),
+      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name, "extra"]),
     ];
   }
 
@@ -73,7 +73,7 @@
       cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
       ...board.metrics.filter(m => m.default && m !== metric).map(m => {
         const value = m.means[weighting][column] ?? NaN;
-        return cell(value, ui.number(value));
+        return cell(value, ui.number(value), "extra");
       }),
     );
   }
