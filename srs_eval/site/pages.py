@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.folder import copy_files, whole_site
@@ -135,20 +137,17 @@ def _rows_of_index(shown: View) -> Iterator[list[str]]:
     """Yield a row for each time of prediction, with the best eligible model."""
     board = shown.board
     address = f"{path_of(board.name)}/index.html"
-    metric, means = next(iter(shown.means.items()), ("", None))
+    metric, means = next(iter(shown.means.items()))
+    values = means.values["users"][:, 0]
+    sign = -1 if means.better == "higher" else 1
     for n, when in enumerate(shown.times):
         models = [model for model in shown.models if model.run.when == when]
         best, score = "", ""
-        if means is not None:
-            values = means.values["users"][:, 0]
-            sign = -1 if means.better == "higher" else 1
-            eligible = [
-                m for m in models if m.run.is_eligible and values[m.column] == values[m.column]
-            ]
-            if eligible:
-                first = min(eligible, key=lambda model: sign * values[model.column])
-                name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
-                best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
+        eligible = [m for m in models if m.run.is_eligible and not np.isnan(values[m.column])]
+        if eligible:
+            first = min(eligible, key=lambda model: sign * values[model.column])
+            name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
+            best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
         version = f"version {board.protocol_version}, data {board.data_version}"
         yield [
             link(version, address) if n == 0 else "",

@@ -154,5 +154,6 @@ def test_mistakes_on_the_command_line_are_said_together(
     assert command([]) == 2
     assert command([str(tmp_path / "nowhere"), f"out={tmp_path / 'out'}"]) == 2
     assert not (tmp_path / "out").exists()
+    assert command([str(tmp_path), f"out={tmp_path / 'site'}"]) == 2
     assert command(["--help"]) == 0
     assert "nowhere" in capsys.readouterr().err

@@ -33,8 +33,9 @@
     element("td", { class: kind, "data-value": Number.isFinite(value) ? value : "" }, content,
       below && element("small", {}, below));
 
+  const letter = n => String.fromCharCode(97 + (n % 26)) + "'".repeat(Math.floor(n / 26));
   const letters = (cliques, column) =>
-    cliques.map((clique, n) => (clique.includes(column) ? String.fromCharCode(97 + (n % 26)) : "")).join("");
+    cliques.map((clique, n) => (clique.includes(column) ? letter(n) : "")).join("");
 
   // Long names of metrics may break behind an underscore.
   const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
