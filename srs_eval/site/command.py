@@ -59,8 +59,10 @@ def _build(asked: Words) -> int:
     from srs_eval.site.pages import write_site
     from srs_eval.submit.reading import read_leaderboard
 
-    out = asked.path("out") or Path("site")
-    boards = read_leaderboard(asked.paths[0])
+    leaderboard, out = asked.paths[0], asked.path("out") or Path("site")
+    if out.resolve().is_relative_to(leaderboard.resolve()):
+        raise ConfigError(f"out={out}: is in the leaderboard itself; name a folder elsewhere")
+    boards = read_leaderboard(leaderboard)
     with tqdm(
         total=sum(len(board.submissions) for board in boards),
         desc="site",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def whole_site(out: Path) -> Iterator[Path]:
         new.rename(place)
 
 
-def copy_files(files: Iterator[Path] | list[Path], folder: Path) -> None:
+def copy_files(files: Sequence[Path], folder: Path) -> None:
     """Copy files into a folder."""
     folder.mkdir()
     for file in files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from srs_eval.text.escapes import for_html, html_head
 
@@ -25,7 +25,8 @@ def page(
     root: str,
     crumbs: Sequence[tuple[str, str]] = (),
     script: str = "",
-    about: Mapping[str, str] | None = None,
+    board: str = ".",
+    model: str = "",
 ) -> str:
     """Format a page.
 
@@ -41,19 +42,20 @@ def page(
         Name and address of the pages above this one.
     script : str
         Its script, "" for a page without any.
-    about : mapping of str to str
-        What the script reads of the page.
+    board : str
+        Address of the folder of its board, from the page.
+    model : str
+        Name of its submission.
     """
-    scripts = (*SCRIPTS, script) if script else ()
-    files = [f"{root}/{ASSETS}/{name}" for name in (*STYLES, *scripts)]
+    files = [f"{root}/{ASSETS}/{name}" for name in (*STYLES, *(SCRIPTS if script else ()))]
+    files += [f"{board}/board.js", f"{root}/{ASSETS}/{script}"] if script else []
     above = "".join(link(name, address) for name, address in crumbs)
     path = f'<nav class="crumbs">{above}<span>{for_html(title)}</span></nav>' if crumbs else ""
-    data = "".join(f' data-{key}="{for_html(value)}"' for key, value in (about or {}).items())
     noscript = "<noscript><p class='note'>The tables need JavaScript; the raw data do not.</p>"
     return "\n".join(
         [
             *html_head(title, files=files),
-            f"<main{data}>{path}",
+            f'<main data-board="{for_html(board)}" data-model="{for_html(model)}">{path}',
             f"<h1>{for_html(title)}</h1>",
             *([noscript + "</noscript>"] if script else []),
             *body,
@@ -64,10 +66,15 @@ def page(
 
 
 def link(text: str, address: str) -> str:
-    """Format a link; only web addresses, and paths of the site, become one."""
-    if urlsplit(address).scheme not in ("", "http", "https"):
-        return for_html(text)
-    return f'<a href="{for_html(address)}" rel="noopener nofollow">{for_html(text)}</a>'
+    """Format a link within the site."""
+    return f'<a href="{for_html(address)}">{for_html(text)}</a>'
+
+
+def web_link(address: str) -> str:
+    """Format an address that a stranger has written: a link if it leads to the web, else text."""
+    if not address.startswith(("https://", "http://")):
+        return for_html(address)
+    return f'<a href="{for_html(address)}" rel="noopener nofollow">{for_html(address)}</a>'
 
 
 def path_of(name: str) -> str:

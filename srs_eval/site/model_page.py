@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.site.frame import controls, described, link, page, path_of, select, table
+from srs_eval.site.frame import controls, described, link, page, path_of, select, table, web_link
 from srs_eval.site.scripts import MEANINGS, badges
 from srs_eval.site.view import Model, View
 from srs_eval.text.escapes import for_html
@@ -24,7 +24,8 @@ def model_page(model: Model, shown: View, crumbs: Sequence[tuple[str, str]]) -> 
         root="../..",
         crumbs=crumbs,
         script="model.js",
-        about={"board": "..", "model": model.submission.name},
+        board="..",
+        model=model.submission.name,
     )
 
 
@@ -83,7 +84,7 @@ def _code(code: Any) -> str:
     if not isinstance(code, Mapping):
         return for_html(_text(code))
     url, commit = (_text(code.get(key)) for key in ("url", "commit"))
-    return link(url, url) + (f" at <code>{for_html(commit)}</code>" if commit else "")
+    return web_link(url) + (f" at <code>{for_html(commit)}</code>" if commit else "")
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from srs_eval.errors import ConfigError
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.folder import copy_files, whole_site
@@ -84,13 +86,13 @@ def _write_board(
         each.mkdir()
     write_scripts(shown, folder)
     write_means(shown, folder)
-    name, above, about = board_title(shown.board), (site, "../index.html"), {"board": "."}
+    name, above = board_title(shown.board), (site, "../index.html")
     body = _board(shown, [other for other in others if other is not shown])
-    text = page(name, body, root="..", crumbs=[above], script="board.js", about=about)
+    text = page(name, body, root="..", crumbs=[above], script="board.js")
     _write(folder / "index.html", text)
     crumbs = [above, (name, "index.html")]
     title = "Two models compared"
-    text = page(title, _comparison(), root="..", crumbs=crumbs, script="compare.js", about=about)
+    text = page(title, _comparison(), root="..", crumbs=crumbs, script="compare.js")
     _write(folder / "compare.html", text)
     crumbs = [(site, "../../index.html"), (name, "../index.html")]
     for model in shown.models:
@@ -135,20 +137,17 @@ def _rows_of_index(shown: View) -> Iterator[list[str]]:
     """Yield a row for each time of prediction, with the best eligible model."""
     board = shown.board
     address = f"{path_of(board.name)}/index.html"
-    metric, means = next(iter(shown.means.items()), ("", None))
+    metric, means = next(iter(shown.means.items()))
+    values = means.values["users"][:, 0]
+    sign = -1 if means.better == "higher" else 1
     for n, when in enumerate(shown.times):
         models = [model for model in shown.models if model.run.when == when]
         best, score = "", ""
-        if means is not None:
-            values = means.values["users"][:, 0]
-            sign = -1 if means.better == "higher" else 1
-            eligible = [
-                m for m in models if m.run.is_eligible and values[m.column] == values[m.column]
-            ]
-            if eligible:
-                first = min(eligible, key=lambda model: sign * values[model.column])
-                name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
-                best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
+        eligible = [m for m in models if m.run.is_eligible and not np.isnan(values[m.column])]
+        if eligible:
+            first = min(eligible, key=lambda model: sign * values[model.column])
+            name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
+            best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
         version = f"version {board.protocol_version}, data {board.data_version}"
         yield [
             link(version, address) if n == 0 else "",
@@ -194,7 +193,7 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     yield f'<div class="controls">{select("cost", "x", axes)}</div>'
     yield '<div id="pareto" class="figures"></div>'
     yield (
-        '<p class="caption">The line joins the models that no other shown model beats in both. '
+        '<p class="caption">The line joins the eligible models that no other one beats in both. '
         "Seconds are as each author measured them.</p></section>"
     )
     yield f"<section><h2>Notes</h2><ul class='notes'>{_notes(shown)}</ul></section>"

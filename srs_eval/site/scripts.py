@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,12 @@ def traits_of(model: Model) -> list[tuple[str, str]]:
 
 
 def badges(model: Model) -> list[tuple[str, str]]:
-    """Return traits, irregular fits and failed users in a word or two, each with its meaning."""
+    """Return what else is worth a badge in a word or two, each with its meaning."""
     found = traits_of(model)
+    registered = model.submission.about.get("prereg")
+    if isinstance(registered, Mapping):
+        decision = registered.get("decision") or "undecided"
+        found.append((f"hypothesis {decision}", "it was registered before the runs were made"))
     if model.run.fits.has_exceptions:
         found.append(("irregular fits", model.run.fits.in_words))
     if model.run.incomplete:

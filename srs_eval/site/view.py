@@ -10,6 +10,7 @@ import numpy as np
 from srs_eval.comparison.compare import directions
 from srs_eval.comparison.pairing import Paired, pair
 from srs_eval.comparison.verdict import BESIDE, Verdict
+from srs_eval.errors import ConfigError
 from srs_eval.metrics.summary import clipped
 from srs_eval.nouns import Better, FloatArray
 from srs_eval.results.run import TIMES, Run, with_own_names
@@ -114,7 +115,7 @@ def view(board: Board) -> View:
     Raises
     ------
     ConfigError
-        If the submissions have no user in common.
+        If the submissions have no user in common, or none has a metric with a better direction.
     """
     given = [one for one in board.submissions if one.run.rows]
     named = with_own_names([replace(one.run, place=one.folder) for one in given])
@@ -124,12 +125,15 @@ def view(board: Board) -> View:
     yardsticks = [run for run in others if _scored_all(run, paired)]
     if yardsticks:
         paired = pair(own, yardsticks, intersect=True, users=paired.users)
+    metrics = _metrics(paired)
+    if not metrics:
+        raise ConfigError(f"{board.name}: no submission has a metric that models are compared by")
     submissions = {run.name: one for run, one in zip(named, given, strict=True)}
     return View(
         board,
         tuple(_models(paired, submissions)),
         paired,
-        {name: _means(paired, name, better) for name, better in _metrics(paired)},
+        {name: _means(paired, name, better) for name, better in metrics},
         (*paired.notes, *_left_out(board, others, yardsticks)),
     )
 

@@ -117,7 +117,8 @@ def html_head(
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src {styles}; img-src data:; script-src {own}\">",
+        f"style-src {styles}; img-src data:; script-src {own}; base-uri 'none'; "
+        "form-action 'none'\">",
         '<link rel="icon" href="data:,">',
         f"<title>{for_html(title)}</title>",
         *(f'<link rel="stylesheet" href="{for_html(f)}">' for f in files if f.endswith(".css")),

@@ -11,6 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from srs_eval.comparison.compare import compare
 from srs_eval.comparison.standing import Standing
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
+from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.submit.submission import Board
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -186,6 +188,33 @@ def test_differences_are_those_of_compare(
                 assert numbers == pytest.approx(
                     numbers_of(standing), rel=1e-10, abs=1e-13, nan_ok=True
                 )
+
+
+def test_groups_are_neighbours_without_a_significant_difference(
+    page: Page, board: str, boards: list[Board]
+) -> None:
+    shown = view(boards[0])
+    table = compare(shown.paired.runs).leaderboard
+    sizes = []
+    for number, when in enumerate(shown.times):
+        order = [n for n in table.order if shown.paired.runs[n].when == when]
+        pairs = list(combinations(range(len(order)), 2))
+        adjusted = holm([table.pairs[order[b]][order[a]].p_value for a, b in pairs]).p_value
+        differ = {pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA}
+        spans = [(a, b) for a, b in pairs if differ.isdisjoint(combinations(range(a, b + 1), 2))]
+        widest = [
+            (a, b)
+            for a, b in spans
+            if not any(c <= a and b <= d for c, d in spans if (a, b) != (c, d))
+        ]
+        found = page.result(
+            "(async () => { const board = await data.board();"
+            " const { table } = await parts.compared(board, board.metrics[0], 'users');"
+            f" return table.cliques({number}); }})()"
+        )
+        assert found == [order[a : b + 1] for a, b in widest]
+        sizes += map(len, found)
+    assert sizes
 
 
 def test_a_heading_sorts_and_the_address_keeps_it(page: Page, board: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
 from srs_eval.site.command import command
-from srs_eval.site.frame import by_version, link
+from srs_eval.site.frame import by_version, web_link
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
 from srs_eval.submit.submission import Board
@@ -129,11 +130,22 @@ def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out"]
 
 
-def test_links_lead_to_the_web_or_the_site_alone() -> None:
-    assert link("x", "javascript:alert(1)") == "x"
-    assert link("x", "JaVaScript:alert(1)") == "x"
-    assert link("x", "data:text/html,hi") == "x"
-    assert "href" in link("x", "https://example.org/?a=1&b='")
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", " JaVaScript:x", "data:text/html,x", "//x.org", "http:x"]
+)
+def test_addresses_of_strangers_lead_to_the_web_alone(address: str) -> None:
+    assert "<a" not in web_link(address)
+    assert 'href="https://[&quot;onclick' in web_link('https://["onclick=x')
+
+
+def test_a_board_of_published_rows_ranks_by_name_and_number(boards: list[Board]) -> None:
+    given = [
+        replace(one, run=replace(one.run, rows=dict.fromkeys(one.run.rows, "")))
+        for one in boards[1].submissions
+    ]
+    shown = view(replace(boards[1], submissions=tuple(given)))
+    assert len(shown.models) == len(given)
+    assert any("by name and number" in note for note in shown.notes)
 
 
 def test_mistakes_on_the_command_line_are_said_together(
@@ -142,5 +154,6 @@ def test_mistakes_on_the_command_line_are_said_together(
     assert command([]) == 2
     assert command([str(tmp_path / "nowhere"), f"out={tmp_path / 'out'}"]) == 2
     assert not (tmp_path / "out").exists()
+    assert command([str(tmp_path), f"out={tmp_path / 'site'}"]) == 2
     assert command(["--help"]) == 0
     assert "nowhere" in capsys.readouterr().err

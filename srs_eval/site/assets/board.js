@@ -33,8 +33,9 @@
     element("td", { class: kind, "data-value": Number.isFinite(value) ? value : "" }, content,
       below && element("small", {}, below));
 
+  const letter = n => String.fromCharCode(97 + (n % 26)) + "'".repeat(Math.floor(n / 26));
   const letters = (cliques, column) =>
-    cliques.map((clique, n) => (clique.includes(column) ? String.fromCharCode(97 + (n % 26)) : "")).join("");
+    cliques.map((clique, n) => (clique.includes(column) ? letter(n) : "")).join("");
 
   // Long names of metrics may break behind an underscore.
   const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
@@ -44,7 +45,7 @@
       ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
       ["difference", `to ${other}`], ["whisker", "", "plain"], ["verdict", "on average", "text"],
       ["users", "users better"], ["parameters", "para\u00admeters"], ["seconds", "s per user"],
-      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name]),
+      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name, "extra"]),
     ];
   }
 
@@ -73,7 +74,7 @@
       cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
       ...board.metrics.filter(m => m.default && m !== metric).map(m => {
         const value = m.means[weighting][column] ?? NaN;
-        return cell(value, ui.number(value));
+        return cell(value, ui.number(value), "extra");
       }),
     );
   }

@@ -62,6 +62,7 @@ const data = (() => {
   // The scores of some models on the users that have one of every model with any, and the
   // positions of these users.
   async function complete(metric, models) {
+    users(); // read beside the scores
     const every = await scores(metric.name);
     const given = models.map(n => every[n]);
     const known = given.filter(column => column.some(score => !Number.isNaN(score)));
