@@ -26,7 +26,7 @@ FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
 _TITLE, _LINE, _PARAGRAPH = 80, 300, 5_000
-_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 50_000, 1e15
+_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
 
