@@ -25,7 +25,7 @@ GAPS = {
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
-_TITLE, _LINE, _PARAGRAPH = 80, 300, 5_000
+TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
 _MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
@@ -57,7 +57,7 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             found = _Words("is empty") if empty else value
             yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
         elif not value.strip():
-            yield "gap", key, _Words("is empty"), gap or "write it"
+            yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
@@ -174,10 +174,10 @@ def _inside(key: str, name: object) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-_NAMED = {"name": _text(_TITLE), "version": _text(_TITLE), "options": _options}
+_NAMED = {"name": _text(TITLE), "version": _text(TITLE), "options": _options}
 _ABOUT = _Keys(
     {
-        "model": _text(_TITLE),
+        "model": _text(TITLE),
         "description": _text(_PARAGRAPH, lines=True, gap=GAPS["description"]),
         "authors": _listed(_text(_LINE), _MOST_AUTHORS, GAPS["authors"]),
         "code": _optional(
@@ -219,6 +219,6 @@ _ABOUT = _Keys(
         "hardware": _optional(_Keys({"cpu": _text(_LINE), "cores": _number(int, 1)})),
         "seconds_per_user": _optional(_number(float)),
         "tuned_on": _text(_PARAGRAPH, lines=True, gap=GAPS["tuned_on"]),
-        "srs_eval": _optional(_text(_TITLE)),
+        "srs_eval": _optional(_text(TITLE)),
     }
 )
