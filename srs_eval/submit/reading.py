@@ -109,7 +109,7 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
             problems.append(_is_link(path))
         elif path.is_dir() and path.name != PREREGISTRATIONS and not path.name.startswith("."):
             folders.append(path)
-    if not folders and not problems:
+    if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
 

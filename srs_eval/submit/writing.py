@@ -70,7 +70,7 @@ def submit_run(
         raise ConfigError(f"{run}: expected the folder of a finished run, with summary.json")
     result, config = load(run), _config(run)
     if predictions and not (run / PREDICTIONS).is_file():
-        raise ConfigError(f"{run}: there is no {PREDICTIONS}; the run has kept them in parts")
+        raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
     if not result.complete:
         raise ConfigError(f"{run}: no user has a score")
     about = {**_about(result, config), **_written_before(folder), **given}

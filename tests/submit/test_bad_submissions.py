@@ -284,3 +284,10 @@ def test_sums_are_of_finite_numbers(board: Path) -> None:
 
     retable(board / "avg", change)
     assert "range" in [problem.kind for problem in check([board]).problems]
+
+
+def test_a_folder_of_other_things_is_no_leaderboard(
+    board: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["check", str(board.parent)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
