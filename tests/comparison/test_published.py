@@ -232,3 +232,19 @@ def test_published_scores_can_say_when_they_were_predicted(tmp_path):
     path.write_text("\n".join(json.dumps(row | {"when": "later"}) for row in rows))
     with pytest.raises(ConfigError, match="previous_review"):
         read_published(path)
+
+
+def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
+    for model in ("FSRS-6", "FSRS-4.5", "FSRSv3", "LSTM", "Ebisu-v2", "SM2", "SM2-trainable"):
+        write_lines(tmp_path / f"{model}.jsonl", {1: 10}, [0.3])
+
+    def chosen(*models):
+        return [run.name for run in read_published(tmp_path, models)]
+
+    assert chosen("lstm", "fsrs6", "fsrs45", "fsrs3") == ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]
+    assert chosen("sm2", "FSRS-6") == ["SM2", "FSRS-6"]
+    assert set(chosen("fsrs*", "*trainable", "Ebisu*")) == {
+        *("FSRS-6", "FSRS-4.5", "FSRSv3", "SM2-trainable", "Ebisu-v2")
+    }
+    with pytest.raises(ConfigError, match=r"no model gpt, fsrs9; there are .*SM2-trainable"):
+        chosen("gpt", "lstm", "fsrs9")
