@@ -58,8 +58,9 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
         is_current = group == "algo" and content.get("parameters") == CURRENT
         if is_current:  # nothing is fitted, and the collection has them
-            problems += _without_effect(content, values("algo", choices["algo"]))
-            content |= {"parameters": None, "fit": "default"}
+            usual = values("algo", choices["algo"])
+            problems += _without_effect(content, usual)
+            content = {**usual, "fit": "default"}
         try:
             built[group] = build_option(group, choices[group], content)
         except ConfigError as error:
