@@ -164,7 +164,7 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     yardstick = read_published(tmp_path / "Theirs.jsonl")
     paired = pair([run], yardstick)
     assert len(paired.users) == 12
-    assert "do not say which reviews" in paired.notes[0]
+    assert "(Theirs) do not say which reviews" in paired.notes[0]
     write_lines(tmp_path / "Theirs.jsonl", {**sizes, 3: 1}, [0.5] * 12)
     with pytest.raises(ConfigError, match=r"of user 3, by number|of user 3: "):
         pair([run], read_published(tmp_path / "Theirs.jsonl"))
