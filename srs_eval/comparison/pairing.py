@@ -17,9 +17,9 @@ from srs_eval.results.run import Run, protocols, usual_protocol
 from srs_eval.results.saved_predictions import has_predictions
 
 _UNVERIFIED = (
-    "Published runs ({}) do not say which reviews they scored: users were matched by name and number "
-    "of scored reviews. Nor do they say which models learned from other users, or while they "
-    "were tested, or how many fits fell back"
+    "Published runs ({}) do not say which reviews they scored: users were matched by name and "
+    "number of scored reviews. Nor do they say which models learned from other users, or while "
+    "they were tested, or how many fits fell back"
 )
 
 
