@@ -25,7 +25,8 @@ GAPS = {
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
-TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
+_TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
+LONGEST_TITLE = _TITLE
 _MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
@@ -174,10 +175,10 @@ def _inside(key: str, name: object) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-_NAMED = {"name": _text(TITLE), "version": _text(TITLE), "options": _options}
+_NAMED = {"name": _text(_TITLE), "version": _text(_TITLE), "options": _options}
 _ABOUT = _Keys(
     {
-        "model": _text(TITLE),
+        "model": _text(_TITLE),
         "description": _text(_PARAGRAPH, lines=True, gap=GAPS["description"]),
         "authors": _listed(_text(_LINE), _MOST_AUTHORS, GAPS["authors"]),
         "code": _optional(
@@ -219,6 +220,6 @@ _ABOUT = _Keys(
         "hardware": _optional(_Keys({"cpu": _text(_LINE), "cores": _number(int, 1)})),
         "seconds_per_user": _optional(_number(float)),
         "tuned_on": _text(_PARAGRAPH, lines=True, gap=GAPS["tuned_on"]),
-        "srs_eval": _optional(_text(TITLE)),
+        "srs_eval": _optional(_text(_TITLE)),
     }
 )
