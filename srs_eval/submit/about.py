@@ -27,8 +27,9 @@ _OPTIONAL = ("prereg",)
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
-_TITLE, _LINE, _PARAGRAPH = 80, 300, 5_000
-_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 50_000, 1e15
+_TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
+LONGEST_TITLE = _TITLE
+_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
 
@@ -59,7 +60,7 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             found = _Words("is empty") if empty else value
             yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
         elif not value.strip():
-            yield "gap", key, _Words("is empty"), gap or "write it"
+            yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):

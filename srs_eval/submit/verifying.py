@@ -172,8 +172,8 @@ def _differences(submission: Submission, again: Run, tolerance: float) -> Iterat
         if run.summary[key] != again.summary[key]:
             where = "pretrained_on" if key == "pretrained" else key
             advice = f"run again, {key} is {again.summary[key]}"
-            found = shown(submission.about[where])
-            yield Problem("rerun", submission.folder / ABOUT, where, found, advice)
+            stated = shown(submission.about[where])
+            yield Problem("rerun", submission.folder / ABOUT, where, stated, advice)
     rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
     yield from rows_problems(file, run, rows, "the rerun scores")
     users = [user for user in run.rows if user in again.rows]

@@ -25,7 +25,7 @@ from srs_eval.nouns import Algorithm, Fit, FloatArray
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.result import Result
-from srs_eval.submit.about import GAPS
+from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -70,7 +70,7 @@ def submit_run(
         raise ConfigError(f"{run}: expected the folder of a finished run, with summary.json")
     result, config = load(run), _config(run)
     if predictions and not (run / PREDICTIONS).is_file():
-        raise ConfigError(f"{run}: there is no {PREDICTIONS}; the run has kept them in parts")
+        raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
     if not result.complete:
         raise ConfigError(f"{run}: no user has a score")
     about = {**_about(result, config), **_written_before(folder), **given}
@@ -199,7 +199,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
     for place in _PLACES:
         data.pop(place, None)
     return {
-        "model": facts.label,
+        "model": facts.label[:LONGEST_TITLE],
         "description": None,
         "authors": [],
         "code": _own_code(config["algo"]),

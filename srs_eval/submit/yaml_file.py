@@ -13,7 +13,7 @@ from srs_eval.results.files import whole_file
 from srs_eval.submit.problems import Problem
 
 LARGEST = 1_000_000
-_DEEPEST = 20
+_DEEPEST, _MOST_VALUES = 20, 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,15 @@ class _Repeated(ValueError):
 class _Loader(yaml.SafeLoader):
     """Builds plain values only, without aliases, which can stand for billions of values."""
 
-    depth = 0
+    depth = values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise yaml.YAMLError(f"more than {_DEEPEST} levels")
+        self.values += 1
+        if self.depth > _DEEPEST or self.values > _MOST_VALUES:
+            raise yaml.YAMLError(f"more than {_DEEPEST} levels, or {_MOST_VALUES:,} values")
         node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):

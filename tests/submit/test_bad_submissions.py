@@ -172,6 +172,7 @@ BAD: dict[str, tuple[str, str, Change]] = {
     "a key twice": ("repeated", ABOUT, added("licence: MIT\n")),
     "an alias": ("unreadable", ABOUT, added("x: &a [1]\ny: [*a, *a]\n")),
     "deep brackets": ("unreadable", ABOUT, added(f"x: {'[' * 500}{']' * 500}\n")),
+    "very many values": ("unreadable", ABOUT, added(f"x: [{'1,' * 40_000}]\n")),
     "a tag of Python": ("unreadable", ABOUT, added("x: !!python/object/apply:os.abort []\n")),
     "a large description": ("size", ABOUT, added("# " + "x" * 2_000_000)),
     "no keys": ("type", ABOUT, text(ABOUT, "- 1\n")),
@@ -283,3 +284,10 @@ def test_sums_are_of_finite_numbers(board: Path) -> None:
 
     retable(board / "avg", change)
     assert "range" in [problem.kind for problem in check([board]).problems]
+
+
+def test_a_folder_of_other_things_is_no_leaderboard(
+    board: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["check", str(board.parent)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
