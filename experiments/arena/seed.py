@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from srs_eval.commands.arguments import carry_out, explained, sort_words
 from srs_eval.comparison.identical import find_duplicates
@@ -28,7 +29,7 @@ from srs_eval.submit.writing import submit_published, submit_run
 from srs_eval.text.console import say, shell
 
 PROGRAM = "python experiments/arena/seed.py"
-# These need PyTorch and minutes for each user.
+# These need PyTorch, and are slow.
 NETWORKS = ("gru", "gru_curves", "gru_p", "lstm_curves", "lstm_published", "nn17", "transformer")
 KEYS = {
     "out": "folder of everything that is written",
@@ -53,6 +54,10 @@ _GIVEN = {
     "authors": ["srs_eval"],
     "licence": "MIT",
     "tuned_on": "What docs/algorithms.md of srs_eval states for the algorithm.",
+}
+_PRETRAINED = {
+    "description": "Other users, whom docs/algorithms.md of srs_eval describes for the algorithm.",
+    "users": [],
 }
 _OF_ALL = (
     "tracking=none",
@@ -158,7 +163,9 @@ def _submit(board: Board, leaderboard: Path) -> None:
     for run in runs:
         if not any(twin.run is run for twin in twins):
             algorithm = str(run.summary["algo"])
-            given = {**_GIVEN, "description": texts[algorithm].partition("\n")[0]}
+            given: dict[str, Any] = {**_GIVEN, "description": texts[algorithm].partition("\n")[0]}
+            if "pretrained" in run.traits:
+                given["pretrained_on"] = _PRETRAINED
             submit_run(run.place, leaderboard / f"{algorithm}{board.ending}", given)
 
 

@@ -219,8 +219,9 @@ def _expect_good_name(name: str, group: str) -> None:
 def _next_of_leaderboard(folder: Path) -> str:
     return "\n".join(
         [
-            "Replace @OWNER in .github/CODEOWNERS. What the workflows do, here:",
+            "Replace @OWNER in .github/CODEOWNERS. Its first submission, and what is published:",
             f"  cd {shlex.quote(str(folder))}",
+            "  python -m srs_eval.submit RUN out=leaderboard/NAME",
             "  python -m srs_eval.submit check leaderboard",
             "  python -m srs_eval.site leaderboard out=site",
         ]
