@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ GAPS = {
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
-_TITLE, _LINE, _PARAGRAPH = 80, 300, 5_000
-_MOST_AUTHORS, _MOST_USERS, _MOST_REVIEWS = 50, 50_000, 10**12
+_TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
+LONGEST_TITLE = _TITLE
+_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
 
@@ -58,7 +58,7 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             found = _Words("is empty") if empty else value
             yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
         elif not value.strip():
-            yield "gap", key, _Words("is empty"), gap or "write it"
+            yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
@@ -69,12 +69,12 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
     return check
 
 
-def _number(kind: type, lowest: float = 0, most: float = math.inf) -> Check:
+def _number(kind: type, lowest: float = 0, most: float = _LARGEST) -> Check:
     def check(key: str, value: Any) -> Iterator[Found]:
         whole = kind is int
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
             yield "type", key, value, f"write a {'whole ' * whole}number"
-        elif not (math.isfinite(value) and lowest <= value <= most):
+        elif not lowest <= value <= most:  # NaN is not
             yield "range", key, value, f"from {lowest:g} to {most:g}"
 
     return check
@@ -125,30 +125,26 @@ def _listed(check: Check, most: int, gap: str = "") -> Check:
     return each
 
 
-def _plain(key: str, value: Any) -> Iterator[Found]:
+def _options(key: str, value: Any) -> Iterator[Found]:
     """Check options: a mapping of plain values, kept and shown as data."""
-    if not isinstance(value, Mapping):
+    if isinstance(value, Mapping):
+        yield from _plain(key, value)
+    else:
         yield "type", key, value, "write KEY: VALUE"
-        return
-    for name, inner in value.items():
-        place = f"{key}.{name}"
-        yield from _text(_LINE)(place, name)
-        if isinstance(inner, Mapping):
-            yield from _plain(place, inner)
-        elif isinstance(inner, list):
-            for item in inner:
-                yield from (
-                    _plain(place, item) if isinstance(item, Mapping) else _value(place, item)
-                )
-        else:
-            yield from _value(place, inner)
 
 
-def _value(key: str, value: Any) -> Iterator[Found]:
-    if isinstance(value, str) and value:
+def _plain(key: str, value: Any) -> Iterator[Found]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _text(_LINE)(key, name)
+            yield from _plain(f"{key}.{name}", inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _plain(key, item)
+    elif isinstance(value, str) and value:
         yield from _text(_LINE)(key, value)
-    elif isinstance(value, float) and math.isnan(value):
-        yield "range", key, value, "write a number, or null"
+    elif isinstance(value, int | float) and not abs(value) <= _LARGEST:
+        yield "range", key, value, f"write a number up to {_LARGEST:g}, or null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +175,7 @@ def _inside(key: str, name: object) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-_NAMED = {"name": _text(_TITLE), "version": _text(_TITLE), "options": _plain}
+_NAMED = {"name": _text(_TITLE), "version": _text(_TITLE), "options": _options}
 _ABOUT = _Keys(
     {
         "model": _text(_TITLE),
@@ -194,7 +190,7 @@ _ABOUT = _Keys(
             )
         ),
         "licence": _text(_LINE, gap=GAPS["licence"]),
-        "algorithm": _optional(_plain),
+        "algorithm": _optional(_options),
         "parameters": _optional(_number(int)),
         "protocol": _Keys(_NAMED),
         "when": _one_of(*WHEN, UNKNOWN),
@@ -205,7 +201,7 @@ _ABOUT = _Keys(
                     re.compile(f"(?:{FINGERPRINT.pattern})?"), "write it as the run has it"
                 ),
                 "users": _number(int, 1),
-                "reviews": _number(int, 1, _MOST_REVIEWS),
+                "reviews": _number(int, 1),
             }
         ),
         "pretrained_on": _optional(
@@ -220,7 +216,7 @@ _ABOUT = _Keys(
             )
         ),
         "sees_truth": _boolean,
-        "seed": _optional(_number(int, -math.inf)),
+        "seed": _optional(_number(int, -_LARGEST)),
         "hardware": _optional(_Keys({"cpu": _text(_LINE), "cores": _number(int, 1)})),
         "seconds_per_user": _optional(_number(float)),
         "tuned_on": _text(_PARAGRAPH, lines=True, gap=GAPS["tuned_on"]),

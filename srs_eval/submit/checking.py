@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -22,7 +22,7 @@ from srs_eval.submit.logs_check import (
     source_of,
     version_problems,
 )
-from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
 from srs_eval.submit.reading import (
     Read,
     boards_of,
@@ -76,7 +76,10 @@ class Checked:
     done: dict[str, list[str]] = field(default_factory=dict)
 
 
-def check(folders: Iterable[Path], asked: Asked = Asked()) -> Checked:
+_USUAL = Asked()
+
+
+def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
     """Check submissions, or all submissions of leaderboards.
 
     Parameters
@@ -104,11 +107,12 @@ def check(folders: Iterable[Path], asked: Asked = Asked()) -> Checked:
             read = opened(path, record, sums=True)
             checked.problems += read.problems
             if read.submission is not None:
-                checked.done[read.submission.name] = done = []
+                done = checked.done.setdefault(read.submission.name, [])
                 checked.problems += _of_one(read, record, asked, logs, done)
                 submissions.append(read.submission)
         for board in boards_of(submissions):
-            checked.problems += _of_board(board, record, is_whole=is_whole)
+            places = {problem.file.parent for problem in checked.problems}
+            checked.problems += _of_board(board, record, places, is_whole=is_whole)
         checked.submissions += submissions
     return checked
 
@@ -197,14 +201,16 @@ def _changed(submission: Submission, asked: Asked) -> Iterator[Problem]:
     """Yield the difference from the version that was accepted last."""
     if not submission.history or asked.accepting:
         return
-    file = submission.folder / RESULTS
-    digest, accepted = digest_of_file(file), submission.history[-1]
-    if digest != accepted.digest:
-        advice = (
-            f"{accepted.digest[:16]}… was accepted on {accepted.date}; restore it, or have the new "
-            "version accepted"
-        )
-        yield Problem("changed", file, "", f"SHA-256 {digest[:16]}…", advice)
+    accepted = submission.history[-1]
+    for name, expected in ((RESULTS, accepted.digest), (ABOUT, accepted.about)):
+        digest = digest_of_file(submission.folder / name)
+        if digest != expected:
+            advice = (
+                f"{expected[:16]}… was accepted on {accepted.date}; restore it, or have the new "
+                "version accepted"
+            )
+            found = f"SHA-256 {digest[:16]}…"
+            yield Problem("changed", submission.folder / name, "", found, advice)
 
 
 def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[Problem]:
@@ -216,8 +222,13 @@ def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[
             yield Problem("missing", folder / ACCEPTED, shown(name), "no such folder", advice)
 
 
-def _of_board(board: Board, record: Record, *, is_whole: bool) -> Iterator[Problem]:
-    """Yield submissions that scored other reviews than their board, and the same ones twice."""
+def _of_board(
+    board: Board, record: Record, bad: Collection[Path], *, is_whole: bool
+) -> Iterator[Problem]:
+    """Yield submissions that scored other reviews than their board, and the same ones twice.
+
+    Before a submission is accepted, the board is what the first one scored that is not `bad`.
+    """
     for submission in board.submissions:
         if submission.history and board.name not in record.boards:
             advice = "an accepted submission stays on its board; submit under another name"
@@ -226,7 +237,8 @@ def _of_board(board: Board, record: Record, *, is_whole: bool) -> Iterator[Probl
     with_rows = [each for each in board.submissions if each.run.has_digests]
     frozen = record.boards.get(board.name)
     if frozen is None and with_rows:
-        frozen = frozen_board(with_rows[0].run)
+        usable = [each for each in with_rows if each.folder not in bad]
+        frozen = frozen_board((usable or with_rows)[0].run)
     same = [each for each in with_rows if frozen_board(each.run) == frozen]
     for submission in with_rows:
         if frozen is None or submission in same:
@@ -240,14 +252,22 @@ def _of_board(board: Board, record: Record, *, is_whole: bool) -> Iterator[Probl
         users, reviews = len(submission.run.rows), sum(submission.run.reviews.values())
         found = f"{users:,} users with {reviews:,} reviews"
         advice = f"the board {board.name} has {frozen.users:,} with {frozen.reviews:,}"
-        kind = "users" if users != frozen.users else "reviews"
-        kind = kind if (users, reviews) != (frozen.users, frozen.reviews) else "rows"
+        kind: Kind = "reviews" if reviews != frozen.reviews else "rows"
+        kind = "users" if users != frozen.users else kind
         yield Problem(kind, file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
     if is_whole:
         yield from _duplicates(board)
 
 
 def _duplicates(board: Board) -> Iterator[Problem]:
+    """Yield submissions with the title or the scores of another."""
+    titles: dict[str, Submission] = {}
+    for submission in board.submissions:
+        first = titles.setdefault(submission.run.name, submission)
+        if first is not submission:
+            advice = f"{first.name} has this title: write another"
+            file = submission.folder / ABOUT
+            yield Problem("repeated", file, "model", shown(submission.run.name), advice)
     of_run = {id(each.run): each for each in board.submissions}
     runs = [each.run for each in board.submissions]
     users = [user for user in runs[0].rows if all(user in run.rows for run in runs)]

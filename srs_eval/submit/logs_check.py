@@ -152,7 +152,7 @@ def rows_problems(
     for number, (kind, given) in enumerate(kinds):
         wrong = [user for user in both if given[user] != rows[user][number]]
         if wrong:
-            place = f"column {kind}, users {some(wrong)}"
+            place = f"column {kind}, user{'s' * (len(wrong) > 1)} {some(wrong)}"
             advice = f"{whose} {rows[wrong[0]][number]} of user {shown(wrong[0])}"
             yield Problem(kind, file, place, shown(given[wrong[0]]), advice)
             break

@@ -12,8 +12,8 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
-from srs_eval.submit.about import about_problems
-from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.about import GAPS, about_problems
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
 from srs_eval.submit.submission import (
@@ -109,7 +109,7 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
             problems.append(_is_link(path))
         elif path.is_dir() and path.name != PREREGISTRATIONS and not path.name.startswith("."):
             folders.append(path)
-    if not folders and not problems:
+    if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
 
@@ -148,7 +148,8 @@ def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool 
         return Read(folder, None, results, tuple(problems))
     problems += _count_problems(folder, about.content, results)
     history = record.submissions.get(folder.resolve().name, ())
-    submission = _submission(folder, about.content, results, history, like)
+    content = {**dict.fromkeys(GAPS), **about.content}
+    submission = _submission(folder, content, results, history, like)
     return Read(folder, submission, results, tuple(problems))
 
 
@@ -253,7 +254,8 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
     scores = results.scores
     reviews = int(scores.reviews.sum())
     users = int((scores.reviews > 0).sum())
-    for key, found in (("users", users), ("reviews", reviews)):
+    counts: tuple[tuple[Kind, int], ...] = (("users", users), ("reviews", reviews))
+    for key, found in counts:
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
             yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)

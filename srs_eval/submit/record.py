@@ -17,6 +17,7 @@ from srs_eval.results.run import Run
 from srs_eval.submit.problems import Problem, SubmissionError, shown
 from srs_eval.submit.submission import ACCEPTED, Accepted, Mark
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
+from srs_eval.text.plain import one_line
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -58,7 +59,7 @@ class Record:
         """Return the record with one more entry, and its board if that is new."""
         entries = (*self.submissions.get(name, ()), entry)
         return Record(
-            {board: frozen, **self.boards},
+            {**self.boards, board: self.boards.get(board, frozen)},
             {**self.submissions, name: entries},
         )
 
@@ -128,7 +129,13 @@ def digest_of_file(file: Path) -> str:
 def _entry(of: Mapping[str, Any]) -> Accepted:
     if of["mark"] not in get_args(Mark):
         raise ValueError(f"mark: {shown(of['mark'])}")
-    return Accepted(str(_match(_DAY, of, "date")), _match(_DIGEST, of), of["mark"], str(of["note"]))
+    return Accepted(
+        _match(_DAY, of, "date"),
+        _match(_DIGEST, of),
+        of["mark"],
+        one_line(str(of["note"])),
+        _match(_DIGEST, of, "about"),
+    )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.intervals import bounds_of
@@ -32,7 +35,7 @@ FIT, SUMS = "fit.", "sums."
 _ABOUT_USER = {"user": (pa.int64(), pa.string()), "reviews": (pa.int64(),), "rows": (pa.string(),)}
 _ROWS = re.compile(r"[0-9a-f]{16}")
 _THRESHOLD = re.compile(r"(?:confusion_[a-z]+|threshold_bias)_at_(0(?:_\d{1,6})?|1)")
-_LONGEST_USER, _MOST_REVIEWS = 100, 10**9
+_LONGEST_USER, _LONGEST_LIST, _MOST_REVIEWS = 100, 100, 10**9
 # Rounding of scores at their bounds.
 _CLOSE = 1e-9
 
@@ -118,21 +121,19 @@ def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, lis
 def value_problems(file: Path, results: Results) -> Iterator[Problem]:
     """Yield what is wrong with the numbers of a table."""
     scores = results.scores
-    users = np.array([str(user) for user in scores.users])
+    users = scores.users
     scored = np.array([rows != "" for rows in scores.rows], np.bool_)
     if not scored.any():  # of another project, which does not say which reviews were scored
         scored[:] = True
 
-    def of(
-        kind: Kind, column: str, wrong: BoolArray, values: Sequence[object], advice: str
-    ) -> Problem:
-        at = np.flatnonzero(wrong)
-        who = f"users {some(users[at].tolist())}" if len(at) > 1 else f"user {users[at[0]]}"
+    def of(kind: Kind, column: str, wrong: BoolArray, values: NDArray[Any], advice: str) -> Problem:
+        at = np.flatnonzero(wrong).tolist()
+        who = f"user{'s' * (len(at) > 1)} {some(users[number] for number in at)}"
         return Problem(kind, file, f"column {column}, {who}", shown(values[at[0]]), advice)
 
-    names, count = np.unique(users, return_counts=True)
-    for user in names[count > 1][:5]:
-        yield Problem("repeated", file, f"user {user}", "occurs twice", "keep one row of a user")
+    if twice := [user for user, count in Counter(users).items() if count > 1]:
+        place = f"column user, {some(twice)}"
+        yield Problem("repeated", file, place, "more than one row", "keep one row of a user")
     reviews = scores.reviews
     wrong = (reviews < scored) | (reviews > _MOST_REVIEWS) | (~scored & (reviews != 0))
     if wrong.any():
@@ -216,6 +217,10 @@ def _column_problems(file: Path, schema: pa.Schema) -> Iterator[Problem]:
             yield of("type", name, str(schema.field(name).type), f"expected {expected}")
     known = [FIT + name for name in (*FIT_COUNTS, _SECONDS)]
     metrics = 0
+    lists = [column.type for column in schema if pa.types.is_fixed_size_list(column.type)]
+    if any(not 0 < kind.list_size <= _LONGEST_LIST for kind in lists):
+        advice = f"lists of 1 to {_LONGEST_LIST} numbers"
+        yield Problem("size", file, "columns sums.*", "longer lists", advice)
     for column in schema:
         name, kind = column.name, column.type
         if name in _ABOUT_USER:

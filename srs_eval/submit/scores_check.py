@@ -30,7 +30,7 @@ from srs_eval.submit.sums import kept_sums, name_of, recomputed, sums_of_user
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 # Sums of the same predictions in another order, per review.
 _PER_REVIEW = 1e-7
-_MOST_ROWS_TOGETHER = 5_000_000
+_MOST_ROWS_TOGETHER = 2_000_000
 _WIDE_TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.bool_())
 
 
@@ -71,7 +71,7 @@ class _OfScores:
         self.file, self.results = file, results
         scores = results.scores
         self.scored = np.array([rows != "" for rows in scores.rows], np.bool_)
-        self.users = np.array([str(user) for user in scores.users])[self.scored]
+        self.users = [user for user, rows in zip(scores.users, scores.rows, strict=True) if rows]
         self.reviews = scores.reviews[self.scored]
 
     def column(self, name: str) -> FloatArray:
@@ -101,17 +101,16 @@ class _OfScores:
         """Yield one problem for all users where something is wrong."""
         if not wrong.any():
             return
-        at = int(np.flatnonzero(wrong)[0])
-        who = f"user {self.users[at]}"
-        if wrong.sum() > 1:
-            who = f"users {some(self.users[wrong].tolist())}"
+        who = np.flatnonzero(wrong).tolist()
+        at = who[0]
+        where = f"column {column}, user{'s' * (len(who) > 1)} {some(self.users[n] for n in who)}"
         advice = advice if expected is None else advice.format(f"{expected[at]:.9g}")
-        yield Problem(kind, self.file, f"column {column}, {who}", f"{given[at]:.9g}", advice)
+        yield Problem(kind, self.file, where, f"{given[at]:.9g}", advice)
 
 
 def _contradictions(check: _OfScores, sums: Mapping[Sums, FloatArray]) -> Iterator[Problem]:
     """Yield sums that no predictions of so many reviews have."""
-    totals = ScoreTotals(*sums[SCORES].T)  # type: ignore[arg-type]
+    totals = ScoreTotals(*sums[SCORES].T)
     name, n, close = SUMS + name_of(SCORES), check.reviews, _PER_REVIEW * check.reviews
     recalled, squares, residual = (
         np.asarray(column) for column in (totals.recalled, totals.squares, totals.residual)
@@ -143,7 +142,7 @@ def _bound_problems(
     check: _OfScores, metrics: list[Metric], sums: Mapping[Sums, FloatArray]
 ) -> Iterator[Problem]:
     """Yield metrics that do not follow from the sums, and contradict them."""
-    totals = ScoreTotals(*sums[SCORES].T)  # type: ignore[arg-type]
+    totals = ScoreTotals(*sums[SCORES].T)
     n = check.reviews
     both = (np.asarray(totals.recalled) > 0) & (np.asarray(totals.recalled) < n)
     with np.errstate(invalid="ignore"):

@@ -39,12 +39,15 @@ class Accepted:
         ``reported``, ``verified`` or ``published``.
     note : str
         One line by the maintainer, or "".
+    about : str
+        SHA-256 of the description, ``submission.yaml``.
     """
 
     date: str
     digest: str
     mark: Mark
     note: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def name_of(sums: Sums) -> str:
 
 def sums_of_user(sums: Sequence[Sums], predictions: Predictions) -> list[FloatArray]:
     """Return the totals of all cells, of each of the sums, as flat arrays."""
-    dense = []
+    dense: list[FloatArray] = []
     for each, totals in zip(sums, add_up(sums, predictions), strict=True):
         found = np.zeros((each.cells, totals.values.shape[-1]))
         found[totals.cell] = totals.values[0]

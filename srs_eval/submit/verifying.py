@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -26,7 +26,7 @@ from srs_eval.submit.logs_check import (
     rows_problems,
     source_of,
 )
-from srs_eval.submit.problems import Problem, SubmissionError, some
+from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
 from srs_eval.submit.record import digest_of_file, frozen_board, read_record, write_record
 from srs_eval.submit.results_table import metrics_named
@@ -111,17 +111,16 @@ def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = No
     """
     submission = checked_submission(folder, Asked(path=path, accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
+    digest, about = digest_of_file(folder / RESULTS), digest_of_file(folder / ABOUT)
+    for last in submission.history[-1:]:
+        if (last.digest, last.about) == (digest, about) and mark in (None, last.mark):
+            return last
     mark = mark or usual
     if (mark == "published") != (usual == "published"):
         raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
     leaderboard = folder.resolve().parent
     record = read_record(leaderboard)
-    entry = Accepted(
-        datetime.now(UTC).strftime("%Y-%m-%d"), digest_of_file(folder / RESULTS), mark, note
-    )
-    last = next(iter(submission.history[-1:]), None)
-    if last is not None and replace(last, date=entry.date, note=note) == entry:
-        return last
+    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about)
     board = board_name(submission.about)
     record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
     write_record(leaderboard, record)
@@ -167,8 +166,14 @@ def _not_run(file: Path, where: str, value: str, advice: str) -> Problem:
 
 
 def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:
-    """Yield users and rows that differ, and the metrics whose scores do."""
+    """Yield facts of the algorithm, users and rows that differ, and the metrics whose scores do."""
     run, file = submission.run, submission.folder / RESULTS
+    for key in ("when", "sees_truth", "pretrained"):
+        if run.summary[key] != again.summary[key]:
+            where = "pretrained_on" if key == "pretrained" else key
+            advice = f"run again, {key} is {again.summary[key]}"
+            stated = shown(submission.about[where])
+            yield Problem("rerun", submission.folder / ABOUT, where, stated, advice)
     rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
     yield from rows_problems(file, run, rows, "the rerun scores")
     users = [user for user in run.rows if user in again.rows]

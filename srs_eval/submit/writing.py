@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import Any
@@ -15,16 +16,16 @@ import numpy as np
 import yaml
 
 import srs_eval
-from srs_eval.algorithms.recurrent.weights import SeenUser, read_weights
+from srs_eval.algorithms.recurrent.weights import Weights, read_weights
 from srs_eval.comparison.published import read_published
-from srs_eval.config.targets import TARGET
+from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.nouns import Fit, FloatArray
+from srs_eval.nouns import Algorithm, Fit, FloatArray
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.result import Result
-from srs_eval.submit.about import GAPS
+from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -37,7 +38,7 @@ from srs_eval.text.suggestion import suggestion
 _FINGERPRINT = 8
 _GIT_SECONDS = 10
 _URL = "https://github.com/srs-eval/srs_eval"
-# Where data are is nobody else's business, and is not the same elsewhere.
+# Arguments of data that are different on every machine.
 _PLACES = ("path", "url")
 
 
@@ -69,7 +70,7 @@ def submit_run(
         raise ConfigError(f"{run}: expected the folder of a finished run, with summary.json")
     result, config = load(run), _config(run)
     if predictions and not (run / PREDICTIONS).is_file():
-        raise ConfigError(f"{run}: there is no {PREDICTIONS}; the run has kept them in parts")
+        raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
     if not result.complete:
         raise ConfigError(f"{run}: no user has a score")
     about = {**_about(result, config), **_written_before(folder), **given}
@@ -100,7 +101,7 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     run = runs[model]
     users = tuple(run.rows)
     reviews = np.array([run.reviews[user] for user in users], np.int64)
-    values = np.column_stack([*run.scores.values()])
+    values = np.column_stack([*run.scores.values()]).astype(np.float64)
     scores = Scores(users, reviews, ("",) * len(users), tuple(run.scores), values)
     about: dict[str, Any] = {
         "model": model,
@@ -149,9 +150,14 @@ def results_of(result: Result) -> Results:
     return Results(scores, counts, seconds, _sums(result))
 
 
-def fingerprint_of(seen: SeenUser | Sequence[str]) -> str:
-    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer."""
-    digests = seen.digests if isinstance(seen, SeenUser) else seen
+def fingerprint_of(digests: Sequence[str]) -> str:
+    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer.
+
+    Parameters
+    ----------
+    digests : sequence of str
+        As of `digests_of`.
+    """
     return digests[_FINGERPRINT] if len(digests) > _FINGERPRINT else ""
 
 
@@ -193,7 +199,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
     for place in _PLACES:
         data.pop(place, None)
     return {
-        "model": facts.label,
+        "model": facts.label[:LONGEST_TITLE],
         "description": None,
         "authors": [],
         "code": _own_code(config["algo"]),
@@ -259,15 +265,29 @@ def _parameters(fits: Sequence[Fit]) -> int | None:
 
 
 def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the users that weights were learned from, as far as there is a file of weights."""
-    weights = options.get("weights")
-    if not isinstance(weights, str) or not weights.endswith(".safetensors"):
-        return {"description": None, "users": []}
-    seen = read_weights(Path(weights).expanduser()).seen
+    """Return the users an algorithm has learned from, as far as its weights say."""
+    algorithm = Builder().build(options, Algorithm, "algo")
+    seen = [user for weights in _weights_of(algorithm) for user in weights.seen]
+    reviews = sum(user.reviews for user in seen)
     return {
-        "description": None,
-        "users": [found for user in seen if (found := fingerprint_of(user))],
+        "description": f"{len(seen):,} users with {reviews:,} reviews" if seen else None,
+        "users": [*dict.fromkeys(filter(None, map(fingerprint_of, (u.digests for u in seen))))],
     }
+
+
+def _weights_of(algorithm: Any) -> Iterator[Weights]:
+    """Go through the weights that an algorithm, or one that it is made of, starts from."""
+    names = [field.name for field in fields(algorithm)] if is_dataclass(algorithm) else []
+    values = [getattr(algorithm, name) for name in names]
+    given = [value for value in values if isinstance(value, Weights)]
+    files = [value for value in values if isinstance(value, str | Path)]
+    yield from given or (
+        read_weights(Path(file).expanduser())
+        for file in files
+        if str(file).endswith(".safetensors")
+    )
+    for inner in getattr(algorithm, "combined", ()):
+        yield from _weights_of(inner)
 
 
 def _without_folders(options: Any) -> Any:

@@ -13,7 +13,7 @@ from srs_eval.results.files import whole_file
 from srs_eval.submit.problems import Problem
 
 LARGEST = 1_000_000
-_DEEPEST = 20
+_DEEPEST, _MOST_VALUES = 20, 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def read_yaml(file: Path) -> YamlFile | Problem:
 def write_yaml(file: Path, content: Mapping[str, Any]) -> None:
     """Write plain values in the order of their keys."""
     text = yaml.safe_dump(
-        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
+        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
     )
     with whole_file(file) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -69,14 +69,15 @@ class _Repeated(ValueError):
 class _Loader(yaml.SafeLoader):
     """Builds plain values only, without aliases, which can stand for billions of values."""
 
-    depth = 0
+    depth = values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1} has an alias")
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise yaml.YAMLError(f"more than {_DEEPEST} levels")
+        self.values += 1
+        if self.depth > _DEEPEST or self.values > _MOST_VALUES:
+            raise yaml.YAMLError(f"more than {_DEEPEST} levels, or {_MOST_VALUES:,} values")
         node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):
