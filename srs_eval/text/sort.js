@@ -2,8 +2,8 @@
 function makeSortable(table) {
   const value = (row, n) => row.cells[n].dataset.value ?? row.cells[n].firstChild?.textContent ?? "";
   // A name that begins with a digit, such as 7B, is no number.
-  const number = text => /^\W*\d[\d.,]*(e[-+]?\d+)?(?![\w.-])/.test(text)
-    ? parseFloat(text.replace(/[,[<>]/g, "")) : NaN;
+  const isNumber = text => /^\W*\d[\d.,]*(e[-+]?\d+)?(?![\w.-])/.test(text);
+  const number = text => parseFloat(isNumber(text) ? text.replace(/[,[<>]/g, "") : "");
   function compare(a, b, sign) {
     const [x, y] = [number(a), number(b)];
     if (isNaN(x) && isNaN(y)) return sign * a.localeCompare(b);
