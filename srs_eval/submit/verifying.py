@@ -137,10 +137,11 @@ def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Ex
     options = about["algorithm"]
     problems: list[Problem] = []
     if not options:
-        problems.append(_not_run(file, "algorithm", "null", "published rows are not run again"))
-    elif about["seed"] is None:
+        advice = "published rows are not run again"
+        raise SubmissionError([_not_run(file, "algorithm", "null", advice)])
+    if about["seed"] is None:
         problems.append(_not_run(file, "seed", "null", "write the seed of the run"))
-    if options and not trust and not is_own(options):
+    if not trust and not is_own(options):
         advice = "read the code, install it, and give trust=true"
         problems.append(_not_run(file, "algorithm", some(options.values()), advice))
     try:

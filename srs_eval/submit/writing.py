@@ -76,7 +76,7 @@ def submit_run(
     about = {**_about(result, config), **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, results_of(result))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
     if predictions:
         shutil.copyfile(run / PREDICTIONS, folder / PREDICTIONS)
     else:
@@ -132,7 +132,7 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     about = {**about, **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, Results(scores))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
 
 
 def require_name(folder: Path) -> None:
