@@ -154,6 +154,7 @@ def make_plan(
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
+    in_this_process = sweep_folder is None and content["fit_timeout"] is None
     limits = FitLimits(content["fit_timeout"], report=True, fail_fast=content["fail_fast"])
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
@@ -175,7 +176,7 @@ def make_plan(
         tags[PREREG_TAG] = prereg.digest
     options = RunOptions(
         folder=folder,
-        compute=compute if sweep_folder is limits.timeout is None else _in_own_process(compute),
+        compute=compute if in_this_process else _in_own_process(compute),
         tracker=built["tracking"],
         resume=content["resume"],
         figures=content["figures"],
