@@ -158,13 +158,9 @@ def rows_problems(
             break
 
 
-def version_problems(
-    submission: Submission, protocol: EvaluationProtocol | None
-) -> Iterator[Problem]:
-    """Yield the difference from the protocol as it is now; accepted versions stay."""
+def version_problems(submission: Submission, protocol: EvaluationProtocol) -> Iterator[Problem]:
+    """Yield the differences from the protocol as it is now."""
     stated = submission.about["protocol"]
-    if protocol is None or submission.history:
-        return
     for key, found in (("name", protocol.name), ("version", protocol.version)):
         if stated[key] != found:
             advice = f"this srs_eval has {found}: run it again"

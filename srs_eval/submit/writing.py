@@ -76,7 +76,7 @@ def submit_run(
     about = {**_about(result, config), **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, results_of(result))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
     if predictions:
         shutil.copyfile(run / PREDICTIONS, folder / PREDICTIONS)
     else:
@@ -132,7 +132,7 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     about = {**about, **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, Results(scores))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
 
 
 def require_name(folder: Path) -> None:
@@ -238,7 +238,7 @@ def _written_before(folder: Path) -> dict[str, Any]:
     read = read_yaml(file)
     if isinstance(read, Problem):
         raise SubmissionError([read])
-    return {key: read.content[key] for key in (*GAPS, "code") if read.content.get(key)}
+    return {key: read.content[key] for key in ("model", *GAPS, "code") if read.content.get(key)}
 
 
 def _config(run: Path) -> Mapping[str, Any]:
@@ -314,16 +314,8 @@ def _commit() -> str:
     folder = Path(srs_eval.__file__).parents[1]
     if git is None or not (folder / ".git").exists():
         return ""
-    words = [
-        git,
-        "-C",
-        str(folder),
-        "describe",
-        "--always",
-        "--abbrev=40",
-        "--dirty",
-        "--exclude=*",
-    ]
+    options = ["--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    words = [git, "-C", str(folder), "describe", *options]
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
