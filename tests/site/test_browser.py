@@ -275,6 +275,9 @@ def test_two_models_are_compared_as_compare_does(
     page.click("#swap")
     page.wait("location.hash.includes('a=model07')")
     page.wait(f"document.body.innerText.replace('−', '-').includes('{-difference.mean:+.4f}')")
+    page.open(board.replace("index.html", "compare.html#a=model05&b=model07"))
+    notes = page.result("[...document.querySelectorAll('.note')].map(each => each.innerText)")
+    assert len(notes) == 2  # of another time, and published
 
 
 def test_hostile_texts_stay_text(page: Page, board: str, site: Path, boards: list[Board]) -> None:
@@ -286,6 +289,23 @@ def test_hostile_texts_stay_text(page: Page, board: str, site: Path, boards: lis
     page.open(f"{board.replace('index', 'compare')}#a=model01&b=model02")
     assert "</script><img" in page.result("document.body.innerText")
     assert page.result("document.images.length") == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "models/model03.html",  # a duplicate
+        "models/model04.html#metric=smece",  # which has none
+        "models/model08.html#metric=mbe&weighting=reviews",  # the oracle
+        "compare.html#a=model04&b=model00&metric=smece",
+        "compare.html#a=model00&b=model03",
+    ],
+)
+def test_pages_of_odd_models_are_drawn(page: Page, board: str, path: str) -> None:
+    page.open(board.replace("index.html", path))
+    shown = page.result("document.querySelector('main').innerText")
+    assert "NaN" not in shown
+    assert "undefined" not in shown
 
 
 @pytest.mark.parametrize("path", ["index.html", "models/model00.html", "compare.html"])

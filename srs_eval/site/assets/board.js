@@ -135,7 +135,7 @@
     document.getElementById("pareto").replaceChildren(...(drawn.length ? drawn : [none]));
   }
 
-  async function draw() {
+  const draw = parts.queued(async () => {
     const found = await computed(ui.metricOf(board), ui.weighting());
     const baseline = parts.modelNamed(board, ui.get("baseline"));
     const { table } = found;
@@ -147,7 +147,7 @@
     }
     filter();
     ui.ready();
-  }
+  });
 
   place.addEventListener("sorted", ({ target, detail: { key, order } }) => {
     ui.set(order === "none" ? { sort: "", order: "" } : { sort: key, order });
@@ -157,12 +157,12 @@
 
   const families = [...new Set(board.models.map(model => model.family))].sort();
   document.getElementById("family").append(...families.map(family => ui.option(family)));
-  let before = "";
+  const view = () => ["metric", "weighting", "baseline", "sort", "order"].map(key => ui.get(key)).join("&");
+  let before = view();
   parts.controls(board, () => {
-    const wanted = JSON.stringify(["metric", "weighting", "baseline", "sort", "order"].map(key => ui.get(key)));
-    if (wanted === before) filter();
-    else draw();
-    before = wanted;
+    if (view() !== before) draw();
+    else if (shown) filter();
+    before = view();
   });
   await draw();
 })();

@@ -29,7 +29,7 @@
     return `${a} is ${word} than ${b} by ${metric.name} over ${ui.count(users)} users.`;
   }
 
-  async function draw() {
+  const draw = parts.queued(async () => {
     const metric = ui.metricOf(board);
     const weighting = ui.weighting();
     const a = parts.modelNamed(board, ui.get("a")) ?? board.models[0];
@@ -51,13 +51,18 @@
     };
     const models = [a, b];
     const titles = `${a.title} less ${b.title}`;
-    const notes = a.when === b.when ? [] : [element("p", { class: "note" },
-      `${a.title} predicts ${board.inWords[a.when]}, ${b.title} ${board.inWords[b.when]}: the difference also contains what became known in between.`)];
+    const notes = [];
+    if (a.when !== b.when)
+      notes.push(`${a.title} predicts ${board.inWords[a.when]}, ${b.title} ${board.inWords[b.when]}: the difference also contains what became known in between.`);
+    for (const { title, mark } of models)
+      if (mark === "published")
+        notes.push(`${title} does not say which reviews it scored: users were matched by name and number of reviews.`);
     document.title = `${a.title} and ${b.title} compared`;
     place.replaceChildren(
-      element("p", { class: "lead" }, sentence(metric, models, found, sign)), ...notes,
+      element("p", { class: "lead" }, sentence(metric, models, found, sign)),
+      ...notes.map(note => element("p", { class: "note" }, note)),
       summary(metric, weighting, models, found),
-      ...(kept.length < 2 ? [] : [
+      ...(kept.length < 2 || Number.isNaN(found.difference.mean) ? [] : [
         element("div", { class: "figures" },
           parts.figure("User by user", charts.scatter(theirs, ours, `${metric.name} of ${b.title}`, `${metric.name} of ${a.title}`),
             `One dot for each user; ${a.title} is better ${metric.better === "higher" ? "above" : "below"} the line.`),
@@ -68,7 +73,7 @@
             parts.strata(board, gap, weights, counted, sign),
             element("p", { class: "caption" }, "Intervals are of each stratum alone, not adjusted for their number.")))]));
     ui.ready();
-  }
+  });
 
   parts.controls(board, draw);
   document.getElementById("swap").addEventListener("click", () => {

@@ -79,5 +79,5 @@ const data = (() => {
     return Float64Array.from(kept, n => (weighting === "reviews" ? reviews[n] : +(reviews[n] > 0)));
   }
 
-  return { receive, board, users, complete, weights, root };
+  return { receive, board, users, complete, weights };
 })();

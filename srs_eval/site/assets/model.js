@@ -68,6 +68,7 @@
 
   async function against(baseline, metric, weighting, sign) {
     const { columns: [ours, theirs], kept } = await data.complete(metric, [model.column, baseline.column]);
+    if (kept.length < 2 || [ours, theirs].some(column => Number.isNaN(column[0]))) return [];
     const weights = await data.weights(weighting, kept);
     const { names, reviews } = await data.users();
     const gap = ours.map((score, n) => score - theirs[n]);
@@ -86,7 +87,7 @@
     ];
   }
 
-  async function draw() {
+  const draw = parts.queued(async () => {
     const metric = ui.metricOf(board);
     const weighting = ui.weighting();
     const sign = metric.better === "higher" ? -1 : 1;
@@ -94,11 +95,11 @@
     const drawn = await overUsers(metric, weighting, sign);
     if (baseline) {
       document.getElementById("baseline").value = baseline.id;
-      if (board.users > 1) drawn.push(...(await against(baseline, metric, weighting, sign)));
+      drawn.push(...(await against(baseline, metric, weighting, sign)));
     }
     place.replaceChildren(...drawn);
     ui.ready();
-  }
+  });
 
   parts.controls(board, draw);
   await draw();

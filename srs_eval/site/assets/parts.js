@@ -14,6 +14,12 @@ const parts = (() => {
     ui.onChange(changed);
   }
 
+  // Draw one view after the other: the last one drawn is the last one asked for.
+  function queued(draw) {
+    let last = Promise.resolve();
+    return () => (last = last.then(draw));
+  }
+
   const modelNamed = (board, id) => board.models.find(model => model.id === id);
 
   // All models of a board by one metric, and the number of users they are compared on.
@@ -72,5 +78,5 @@ const parts = (() => {
     element("div", { class: "card" }, element("span", { class: "muted" }, title),
       element("strong", {}, value), element("small", {}, below));
 
-  return { compared, controls, modelNamed, strata, kindOf, figure, card };
+  return { queued, compared, controls, modelNamed, strata, kindOf, figure, card };
 })();
