@@ -163,7 +163,8 @@ def _submit(board: Board, leaderboard: Path) -> None:
     for run in runs:
         if not any(twin.run is run for twin in twins):
             algorithm = str(run.summary["algo"])
-            given: dict[str, Any] = {**_GIVEN, "description": texts[algorithm].partition("\n")[0]}
+            description = texts[algorithm].partition("\n")[0]
+            given: dict[str, Any] = {**_GIVEN, "model": algorithm, "description": description}
             if "pretrained" in run.traits:
                 given["pretrained_on"] = _PRETRAINED
             submit_run(run.place, leaderboard / f"{algorithm}{board.ending}", given)
