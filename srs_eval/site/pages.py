@@ -111,6 +111,11 @@ def board_title(board: Board) -> str:
     return f"{board.protocol} {board.protocol_version} on {board.data} {board.data_version}"
 
 
+def _digest(board: Board) -> str:
+    """Return what distinguishes boards of the same versions: other users, or other options."""
+    return f" ({board.fingerprint[:8]})" if board.fingerprint else ""
+
+
 def _index(shown: Sequence[View]) -> Iterator[str]:
     yield (
         '<p class="facts">Memory models of spaced repetition, compared on the same reviews of the '
@@ -148,7 +153,7 @@ def _rows_of_index(shown: View) -> Iterator[list[str]]:
             first = min(eligible, key=lambda model: sign * values[model.column])
             name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
             best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
-        version = f"version {board.protocol_version}, data {board.data_version}"
+        version = f"version {board.protocol_version}, data {board.data_version}{_digest(board)}"
         yield [
             link(version, address) if n == 0 else "",
             for_html(IN_WORDS[when]),
@@ -176,9 +181,10 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     ]
     if kin:
         links = ", ".join(
-            link(board_title(each), f"../{path_of(each.name)}/index.html") for each in kin
+            link(board_title(each) + _digest(each), f"../{path_of(each.name)}/index.html")
+            for each in kin
         )
-        yield f'<p class="facts">Other versions: {links}</p>'
+        yield f'<p class="facts">Other boards: {links}</p>'
     yield controls(
         select("difference to", "baseline", {"": "the best of each time"}, models=True),
         '<label>search<input type="search" data-state="q" placeholder="model, author"></label>',

@@ -67,7 +67,7 @@
       element("td", { class: "text groups" }, letters(cliques, column)),
       cell(mean, ui.signed(mean), "", Number.isFinite(mean) ? ui.interval([lo, hi]) : ""),
       element("td", { class: "plain" }, charts.whisker({ mean, lo, hi }, ends, kind)),
-      element("td", { class: `text ${kind}`, title: Number.isFinite(p) ? `p ${ui.p(p)}, adjusted` : "" },
+      element("td", { class: `text ${twin ? "muted" : kind}`, title: Number.isFinite(p) ? `p ${ui.p(p)}, adjusted` : "" },
         twin ? `identical to ${twin.title}` : verdict),
       cell(share, ui.percent(share), "", Number.isFinite(share) ? ui.count(one.counts.better) + " of " + ui.count(one.counts.better + one.counts.worse) : ""),
       cell(model.parameters ?? NaN, model.parameters === null ? "–" : ui.count(model.parameters)),
