@@ -49,7 +49,7 @@ def test_five_algorithms_become_a_site(
     assert len(linked) > 20
     assert all(path.exists() for path in linked), [path for path in linked if not path.exists()]
     record = read_record(leaderboard)
-    again = seed(tmp_path, *words[:1], "algo=fsrs6", *words[2:])
+    again = seed(tmp_path, *words)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "fsrs6 was finished before" in again.stdout
     assert read_record(leaderboard) == record

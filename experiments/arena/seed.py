@@ -49,7 +49,7 @@ _HELP = f"""Seed a leaderboard with every algorithm of srs_eval.
 
 """
 _COUNTS = ("users", "network_users", "max_reviews", "first")
-_PUBLISHED = "published-"
+_PUBLISHED, _OF_LOGS = "published-", "-logs"
 _GIVEN = {
     "authors": ["srs_eval"],
     "licence": "MIT",
@@ -99,20 +99,21 @@ def _seed(words: Sequence[str]) -> int:
     if status := submit(["check", str(leaderboard)]):
         return status
     record = read_record(leaderboard).submissions
-    new = [
-        path for path in sorted(leaderboard.iterdir()) if path.is_dir() and path.name not in record
-    ]
-    for mark, folders in {
-        "published": [path for path in new if path.name.startswith(_PUBLISHED)],
-        asked.options.get("mark", "reported"): [
-            path for path in new if not path.name.startswith(_PUBLISHED)
-        ],
-    }.items():
-        if folders and (
-            status := submit(["accept", *map(str, folders), f"mark={mark}", "note=seed"])
-        ):
+    by_mark: dict[str, list[Path]] = {}
+    for folder in sorted(leaderboard.iterdir()):
+        if folder.is_dir() and folder.name not in record:
+            by_mark.setdefault(_mark(folder.name, asked.options), []).append(folder)
+    for mark, folders in by_mark.items():
+        if status := submit(["accept", *map(str, folders), f"mark={mark}", "note=seed"]):
             return status
     return site([str(leaderboard), f"out={out / 'site'}"])
+
+
+def _mark(name: str, given: Mapping[str, str]) -> str:
+    """Return the mark that a submission gets; real logs are not run again."""
+    if name.startswith(_PUBLISHED):
+        return "published"
+    return "reported" if name.endswith(_OF_LOGS) else given.get("mark", "reported")
 
 
 def _boards(given: Mapping[str, str], out: Path) -> list[Board]:
@@ -139,8 +140,8 @@ def _boards(given: Mapping[str, str], out: Path) -> list[Board]:
             f"data.first={given.get('first', '20')}",
         ]
         real = [name for name in usual if name != "oracle"]
-        boards.append(Board(out / "log_runs", real, data, "-logs"))
-    return boards
+        boards.append(Board(out / "log_runs", real, data, _OF_LOGS))
+    return [board for board in boards if board.algorithms]
 
 
 def _submit(board: Board, leaderboard: Path) -> None:
