@@ -62,7 +62,6 @@ _PRETRAINED = {
 _OF_ALL = (
     "tracking=none",
     "figures=false",
-    "curves_per_user=0",
     "resume=true",
 )
 
