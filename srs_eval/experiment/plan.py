@@ -157,12 +157,13 @@ def make_plan(
         curves_per_user=content["curves_per_user"],
     )
     compute = built["compute"]
+    own_process = sweep_folder is not None or limits.timeout is not None
     if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
         raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
     options = RunOptions(
         folder=folder,
-        compute=compute if sweep_folder is limits.timeout is None else _in_own_process(compute),
+        compute=_in_own_process(compute) if own_process else compute,
         tracker=built["tracking"],
         resume=content["resume"],
         figures=content["figures"],

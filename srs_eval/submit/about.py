@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.config.targets import TARGET
 from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.submit.problems import Kind, Problem, shown
 from srs_eval.submit.yaml_file import YamlFile
@@ -127,10 +128,12 @@ def _listed(check: Check, most: int, gap: str = "") -> Check:
 
 def _options(key: str, value: Any) -> Iterator[Found]:
     """Check options: a mapping of plain values, kept and shown as data."""
-    if isinstance(value, Mapping):
-        yield from _plain(key, value)
-    else:
+    if not isinstance(value, Mapping):
         yield "type", key, value, "write KEY: VALUE"
+        return
+    if value and not isinstance(value.get(TARGET), str):
+        yield "missing", f"{key}.{TARGET}", value.get(TARGET), "name the class, as the run has it"
+    yield from _plain(key, value)
 
 
 def _plain(key: str, value: Any) -> Iterator[Found]:

@@ -259,6 +259,10 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
             yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
+    for group in ("protocol", "data"):
+        if any(scores.rows) and not about[group]["options"]:
+            advice = "write them as the run has them"
+            yield Problem("missing", folder / ABOUT, f"{group}.options", "no options", advice)
     if any(scores.rows) != bool(about["data"]["fingerprint"]):
         advice = "write both with srs_eval.submit; rows of other projects have neither"
         what = "a fingerprint of the data goes with digests of rows"

@@ -130,6 +130,9 @@ BAD: dict[str, tuple[str, str, Change]] = {
     "a file of 2 GB": ("size", RESULTS, huge(RESULTS)),
     "a user twice": ("repeated", RESULTS, cell("user", 2)),
     "another version": ("version", ABOUT, about(protocol__version="2")),
+    "another version of the data": ("version", ABOUT, about(data__version="3")),
+    "options without a class": ("missing", ABOUT, about(data__options={"users": 3})),
+    "no options": ("missing", ABOUT, about(protocol__options={})),
     "Inf": ("range", RESULTS, cell("auc", math.inf)),
     "text for numbers": (
         "type",
