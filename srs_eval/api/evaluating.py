@@ -102,7 +102,7 @@ def evaluate(
     True
     """
     given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
+    settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
     settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
     inputs = gathered(given, options, settings)
     about = inputs.description()

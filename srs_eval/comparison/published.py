@@ -127,8 +127,8 @@ def _bare(name: str) -> str:
 
     Examples
     --------
-    >>> [_bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu-v2", "gru_p", "FSRS-*")]
-    ['fsrs45', 'fsrs3', 'ebisu2', 'grup', 'fsrs*']
+    >>> [_bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu-v2", "act_r", "FSRS-*")]
+    ['fsrs45', 'fsrs3', 'ebisu2', 'actr', 'fsrs*']
     """
     return re.sub(r"v(?=\d)", "", re.sub(r"[^\w*?]|_", "", name.casefold()))
 

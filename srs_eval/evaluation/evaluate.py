@@ -380,8 +380,7 @@ def _check_probabilities(
 
 
 def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
-    rows: IntArray = fold.test
-    reviews = task.reviews
+    rows, reviews = fold.test, task.reviews
     learned_from = reviews.recalled[fold.train]
     varied = bool(learned_from.any() and not learned_from.all())
     return Predictions(

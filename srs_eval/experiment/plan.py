@@ -154,7 +154,6 @@ def make_plan(
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
-    in_this_process = sweep_folder is None and content["fit_timeout"] is None
     limits = FitLimits(content["fit_timeout"], report=True, fail_fast=content["fail_fast"])
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
@@ -168,6 +167,7 @@ def make_plan(
         curves_per_user=content["curves_per_user"],
     )
     compute = built["compute"]
+    own_process = sweep_folder is not None or limits.timeout is not None
     if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
         raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
@@ -176,7 +176,7 @@ def make_plan(
         tags[PREREG_TAG] = prereg.digest
     options = RunOptions(
         folder=folder,
-        compute=compute if in_this_process else _in_own_process(compute),
+        compute=_in_own_process(compute) if own_process else compute,
         tracker=built["tracking"],
         resume=content["resume"],
         figures=content["figures"],
