@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from srs_eval.config.targets import TARGET
 from srs_eval.nouns.when import UNKNOWN, WHEN
 from srs_eval.submit.problems import Kind, Problem, shown
 from srs_eval.submit.yaml_file import YamlFile
@@ -25,7 +26,8 @@ GAPS = {
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
-_TITLE, _LINE, _PARAGRAPH = 80, 300, 5_000
+_TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
+LONGEST_TITLE = _TITLE
 _MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
 _TAG = re.compile(r"<[a-zA-Z/!?]")
@@ -57,7 +59,7 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             found = _Words("is empty") if empty else value
             yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
         elif not value.strip():
-            yield "gap", key, _Words("is empty"), gap or "write it"
+            yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
@@ -126,10 +128,12 @@ def _listed(check: Check, most: int, gap: str = "") -> Check:
 
 def _options(key: str, value: Any) -> Iterator[Found]:
     """Check options: a mapping of plain values, kept and shown as data."""
-    if isinstance(value, Mapping):
-        yield from _plain(key, value)
-    else:
+    if not isinstance(value, Mapping):
         yield "type", key, value, "write KEY: VALUE"
+        return
+    if value and not isinstance(value.get(TARGET), str):
+        yield "missing", f"{key}.{TARGET}", value.get(TARGET), "name the class, as the run has it"
+    yield from _plain(key, value)
 
 
 def _plain(key: str, value: Any) -> Iterator[Found]:

@@ -11,7 +11,7 @@ from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, EvaluationProtocol, Source
+from srs_eval.nouns import Algorithm
 from srs_eval.submit.logs_check import (
     ScoredRows,
     build_problem,
@@ -93,7 +93,7 @@ def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
         If a folder is neither.
     """
     checked = Checked()
-    logs = _Logs(asked)
+    logs: dict[str, ScoredRows] = {}
     for folder in folders:
         if is_submission(folder):
             record, each, is_whole = record_beside(folder), [folder], False
@@ -108,7 +108,7 @@ def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
             checked.problems += read.problems
             if read.submission is not None:
                 done = checked.done.setdefault(read.submission.name, [])
-                checked.problems += _of_one(read, record, asked, logs, done)
+                checked.problems += _of_one(read, asked, logs, done)
                 submissions.append(read.submission)
         for board in boards_of(submissions):
             places = {problem.file.parent for problem in checked.problems}
@@ -131,25 +131,13 @@ def checked_submission(folder: Path, asked: Asked) -> Submission:
     return checked.submissions[0]
 
 
-class _Logs:
-    """The rows of review logs, read once for all submissions of a board."""
-
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._known: dict[str, ScoredRows] = {}
-
-    def of(self, source: Source, protocol: EvaluationProtocol, about: object) -> ScoredRows:
-        """Return the rows that a protocol scores of some logs."""
-        key = str(about)
-        if key not in self._known:
-            self._known[key] = scored_rows(source, protocol)
-        return self._known[key]
-
-
 def _of_one(
-    read: Read, record: Record, asked: Asked, logs: _Logs, done: list[str]
+    read: Read, asked: Asked, logs: dict[str, ScoredRows], done: list[str]
 ) -> Iterator[Problem]:
-    """Yield the problems of a submission whose files can be read."""
+    """Yield the problems of a submission whose files can be read.
+
+    `logs` has the rows of logs that were read before, for other submissions of a board.
+    """
     submission, results = read.submission, read.results
     if submission is None or results is None:
         return
@@ -164,10 +152,14 @@ def _of_one(
     try:
         protocol = protocol_of(submission)
         source = source_of(submission, asked.path) if asked.logs else None
-        yield from version_problems(submission, protocol)
-        if protocol is not None and source is not None:
-            about = (submission.about["protocol"]["options"], submission.about["data"]["options"])
-            yield from logs_problems(submission, logs.of(source, protocol, about))
+        others = [] if protocol is None else [*version_problems(submission, protocol)]
+        if not submission.history:  # archives stay as they are
+            yield from others
+        if protocol is not None and source is not None and not others:
+            key = str([submission.about[group]["options"] for group in ("protocol", "data")])
+            if key not in logs:
+                logs[key] = scored_rows(source, protocol)
+            yield from logs_problems(submission, logs[key])
             done.append("review logs")
         if asked.code:
             yield from _honesty(submission)

@@ -13,6 +13,8 @@ from srs_eval.text.console import complain, say, shell
 
 PROGRAM = "python -m srs_eval.submit"
 _PATH = "where the review logs are, if they are not simulated"
+_TRUST = "true: also run algorithms that are not part of srs_eval"
+_TOLERANCE = "difference of a score that is allowed (by default 1e-6)"
 # Options of each command; "" writes submissions.
 KEYS: Mapping[str, Mapping[str, str]] = {
     "": {
@@ -35,13 +37,15 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "verify": {
         "data.path": _PATH,
-        "trust": "true: also run algorithms that are not part of srs_eval",
-        "tolerance": "difference of a score that is allowed (by default 1e-6)",
+        "trust": _TRUST,
+        "tolerance": _TOLERANCE,
     },
     "accept": {
         "mark": "reported or verified; published for rows of other projects",
         "note": "one line for the record",
         "data.path": _PATH,
+        "trust": _TRUST,
+        "tolerance": _TOLERANCE,
     },
 }
 _BOOLEAN = ("true", "false")
@@ -181,17 +185,11 @@ def _check(asked: Words) -> int:
 
 def _verify(asked: Words) -> int:
     """Run submissions again, and print how their scores differ."""
-    from srs_eval.submit.verifying import TOLERANCE, verify
+    from srs_eval.submit.verifying import verify
 
-    tolerance = float(asked.options.get("tolerance", TOLERANCE))
     status = 0
     for folder in _submissions(asked.paths):
-        rerun = verify(
-            folder,
-            path=asked.path("data.path"),
-            trust=asked.options.get("trust") == "true",
-            tolerance=tolerance,
-        )
+        rerun = verify(folder, **_rerunning(asked))
         for problem in rerun.problems:
             complain(str(problem))
         if rerun.problems:
@@ -212,13 +210,19 @@ def _accept(asked: Words) -> int:
     mark: Any = asked.options.get("mark")
     path, note = asked.path("data.path"), asked.options.get("note", "")
     for folder in _submissions(asked.paths):
-        if mark == "verified":
-            rerun = verify(folder, path=path)
-            if rerun.problems:
-                raise SubmissionError(rerun.problems)
+        if mark == "verified" and (different := verify(folder, **_rerunning(asked)).problems):
+            raise SubmissionError(different)
         entry = accept(folder, mark, note, path=path)
         say(f"{entry.mark:<10}{folder}: {entry.digest[:16]}… on {entry.date}")
     return 0
+
+
+def _rerunning(asked: Words) -> dict[str, Any]:
+    """Return the arguments of `verify`."""
+    given: dict[str, Any] = {"path": asked.path("data.path")}
+    if "tolerance" in asked.options:
+        given["tolerance"] = float(asked.options["tolerance"])
+    return {**given, "trust": asked.options.get("trust") == "true"}
 
 
 def _submissions(paths: Sequence[Path]) -> list[Path]:

@@ -158,18 +158,18 @@ def rows_problems(
             break
 
 
-def version_problems(
-    submission: Submission, protocol: EvaluationProtocol | None
-) -> Iterator[Problem]:
-    """Yield the difference from the protocol as it is now; accepted versions stay."""
-    stated = submission.about["protocol"]
-    if protocol is None or submission.history:
-        return
-    for key, found in (("name", protocol.name), ("version", protocol.version)):
-        if stated[key] != found:
-            advice = f"this srs_eval has {found}: run it again"
-            place = submission.folder / ABOUT
-            yield Problem("version", place, f"protocol.{key}", shown(stated[key]), advice)
+def version_problems(submission: Submission, protocol: EvaluationProtocol) -> Iterator[Problem]:
+    """Yield the differences from the protocol as it is now, and from the options of the data."""
+    about = submission.about
+    for group, key, found in (
+        ("protocol", "name", protocol.name),
+        ("protocol", "version", protocol.version),
+        ("data", "version", str(about["data"]["options"].get("version", "1"))),
+    ):
+        stated, place = about[group][key], submission.folder / ABOUT
+        if stated != found:
+            advice = f"it is {found} in this srs_eval: run it again"
+            yield Problem("version", place, f"{group}.{key}", shown(stated), advice)
 
 
 def build_problem(submission: Submission, error: ConfigError) -> Problem:

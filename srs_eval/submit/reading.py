@@ -12,7 +12,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
-from srs_eval.submit.about import about_problems
+from srs_eval.submit.about import GAPS, about_problems
 from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
@@ -109,7 +109,7 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
             problems.append(_is_link(path))
         elif path.is_dir() and path.name != PREREGISTRATIONS and not path.name.startswith("."):
             folders.append(path)
-    if not folders and not problems:
+    if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
 
@@ -148,7 +148,8 @@ def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool 
         return Read(folder, None, results, tuple(problems))
     problems += _count_problems(folder, about.content, results)
     history = record.submissions.get(folder.resolve().name, ())
-    submission = _submission(folder, about.content, results, history, like)
+    content = {**dict.fromkeys(GAPS), **about.content}
+    submission = _submission(folder, content, results, history, like)
     return Read(folder, submission, results, tuple(problems))
 
 
@@ -258,6 +259,10 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
             yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
+    for group in ("protocol", "data"):
+        if any(scores.rows) and not about[group]["options"]:
+            advice = "write them as the run has them"
+            yield Problem("missing", folder / ABOUT, f"{group}.options", "no options", advice)
     if any(scores.rows) != bool(about["data"]["fingerprint"]):
         advice = "write both with srs_eval.submit; rows of other projects have neither"
         what = "a fingerprint of the data goes with digests of rows"

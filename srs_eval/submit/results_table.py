@@ -114,7 +114,7 @@ def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, lis
             table = table.set_column(
                 table.schema.get_field_index(name), name, table.column(name).cast(pa.string())
             )
-    results = _results(table)
+        results = _results(table)
     return results, [*value_problems(file, results)]
 
 

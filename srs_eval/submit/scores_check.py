@@ -13,7 +13,7 @@ from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import SCORES, ScoreTotals
+from srs_eval.metrics.proper import SCORES
 from srs_eval.metrics.sketch import SketchMetric, bare_predictions
 from srs_eval.metrics.sums import ResidualSums, Sums
 from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, FloatArray, Metric, Predictions
@@ -110,21 +110,15 @@ class _OfScores:
 
 def _contradictions(check: _OfScores, sums: Mapping[Sums, FloatArray]) -> Iterator[Problem]:
     """Yield sums that no predictions of so many reviews have."""
-    totals = ScoreTotals(*sums[SCORES].T)
+    count, recalled, log_loss, squares, residual, *_ = sums[SCORES].T
     name, n, close = SUMS + name_of(SCORES), check.reviews, _PER_REVIEW * check.reviews
-    recalled, squares, residual = (
-        np.asarray(column) for column in (totals.recalled, totals.squares, totals.residual)
-    )
-    wrong = np.asarray(totals.n) != n
-    yield from check.of("sums", name, wrong, np.asarray(totals.n), "expected the number of reviews")
+    yield from check.of("sums", name, count != n, count, "expected the number of reviews")
     wrong = (recalled < 0) | (recalled > n) | (recalled != np.rint(recalled))
     yield from check.of("sums", name, wrong, recalled, "expected a count of recalled reviews")
     wrong = (squares > n + close) | (residual**2 > n * squares + n * close)
     yield from check.of("sums", name, wrong, squares, "no predictions have such squared errors")
-    wrong = np.asarray(totals.log_loss) < squares - close
-    yield from check.of(
-        "sums", name, wrong, np.asarray(totals.log_loss), "log loss is at least the squared error"
-    )
+    advice = "log loss is at least the squared error"
+    yield from check.of("sums", name, log_loss < squares - close, log_loss, advice)
     for each, values in sums.items():
         if not isinstance(each, ResidualSums):
             continue
@@ -142,12 +136,11 @@ def _bound_problems(
     check: _OfScores, metrics: list[Metric], sums: Mapping[Sums, FloatArray]
 ) -> Iterator[Problem]:
     """Yield metrics that do not follow from the sums, and contradict them."""
-    totals = ScoreTotals(*sums[SCORES].T)
+    _, recalled, _, squares, residual, *_ = sums[SCORES].T
     n = check.reviews
-    both = (np.asarray(totals.recalled) > 0) & (np.asarray(totals.recalled) < n)
+    both = (recalled > 0) & (recalled < n)
     with np.errstate(invalid="ignore"):
-        rmse = np.sqrt(np.asarray(totals.squares) / n)
-        bias = np.abs(np.asarray(totals.residual)) / n
+        rmse, bias = np.sqrt(squares / n), np.abs(residual) / n
     for metric in metrics:
         if not isinstance(metric, SketchMetric):
             continue

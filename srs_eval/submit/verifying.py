@@ -25,6 +25,7 @@ from srs_eval.submit.logs_check import (
     protocol_of,
     rows_problems,
     source_of,
+    version_problems,
 )
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
@@ -134,16 +135,21 @@ def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Ex
     """Build what a submission was made with."""
     about, file = submission.about, submission.folder / ABOUT
     options = about["algorithm"]
-    problems = []
+    problems: list[Problem] = []
     if not options:
-        problems.append(_not_run(file, "algorithm", "null", "published rows are not run again"))
-    elif not trust and not is_own(options):
+        advice = "published rows are not run again"
+        raise SubmissionError([_not_run(file, "algorithm", "null", advice)])
+    if about["seed"] is None:
+        problems.append(_not_run(file, "seed", "null", "write the seed of the run"))
+    if not trust and not is_own(options):
         advice = "read the code, install it, and give trust=true"
         problems.append(_not_run(file, "algorithm", some(options.values()), advice))
     try:
         protocol, source = protocol_of(submission), source_of(submission, path)
         builder = Builder() if trust else own_builder()
-        if protocol is None:
+        if protocol is not None:
+            problems += version_problems(submission, protocol)
+        else:
             found = some(about["protocol"]["options"].values())
             problems.append(_not_run(file, "protocol", found, "only those of srs_eval are run"))
         if source is None:

@@ -25,7 +25,7 @@ from srs_eval.nouns import Algorithm, Fit, FloatArray
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.folder import is_run, load
 from srs_eval.results.result import Result
-from srs_eval.submit.about import GAPS
+from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
 from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
@@ -70,13 +70,13 @@ def submit_run(
         raise ConfigError(f"{run}: expected the folder of a finished run, with summary.json")
     result, config = load(run), _config(run)
     if predictions and not (run / PREDICTIONS).is_file():
-        raise ConfigError(f"{run}: there is no {PREDICTIONS}; the run has kept them in parts")
+        raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
     if not result.complete:
         raise ConfigError(f"{run}: no user has a score")
     about = {**_about(result, config), **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, results_of(result))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
     if predictions:
         shutil.copyfile(run / PREDICTIONS, folder / PREDICTIONS)
     else:
@@ -132,7 +132,7 @@ def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, A
     about = {**about, **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, Results(scores))
-    write_yaml(folder / ABOUT, about)
+    write_yaml(folder / ABOUT, about, compact=True)
 
 
 def require_name(folder: Path) -> None:
@@ -199,7 +199,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
     for place in _PLACES:
         data.pop(place, None)
     return {
-        "model": facts.label,
+        "model": facts.label[:LONGEST_TITLE],
         "description": None,
         "authors": [],
         "code": _own_code(config["algo"]),
@@ -238,7 +238,7 @@ def _written_before(folder: Path) -> dict[str, Any]:
     read = read_yaml(file)
     if isinstance(read, Problem):
         raise SubmissionError([read])
-    return {key: read.content[key] for key in (*GAPS, "code") if read.content.get(key)}
+    return {key: read.content[key] for key in ("model", *GAPS, "code") if read.content.get(key)}
 
 
 def _config(run: Path) -> Mapping[str, Any]:
@@ -314,16 +314,8 @@ def _commit() -> str:
     folder = Path(srs_eval.__file__).parents[1]
     if git is None or not (folder / ".git").exists():
         return ""
-    words = [
-        git,
-        "-C",
-        str(folder),
-        "describe",
-        "--always",
-        "--abbrev=40",
-        "--dirty",
-        "--exclude=*",
-    ]
+    options = ["--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    words = [git, "-C", str(folder), "describe", *options]
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False

@@ -53,10 +53,11 @@ def read_yaml(file: Path) -> YamlFile | Problem:
         return Problem("unreadable", file, "", reason, "write plain YAML without & and *")
 
 
-def write_yaml(file: Path, content: Mapping[str, Any]) -> None:
-    """Write plain values in the order of their keys."""
+def write_yaml(file: Path, content: Mapping[str, Any], *, compact: bool = False) -> None:
+    """Write plain values in the order of their keys; `compact` lists and mappings in one line."""
+    style = None if compact else False
     text = yaml.safe_dump(
-        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
+        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=style
     )
     with whole_file(file) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -130,6 +130,9 @@ BAD: dict[str, tuple[str, str, Change]] = {
     "a file of 2 GB": ("size", RESULTS, huge(RESULTS)),
     "a user twice": ("repeated", RESULTS, cell("user", 2)),
     "another version": ("version", ABOUT, about(protocol__version="2")),
+    "another version of the data": ("version", ABOUT, about(data__version="3")),
+    "options without a class": ("missing", ABOUT, about(data__options={"users": 3})),
+    "no options": ("missing", ABOUT, about(protocol__options={})),
     "Inf": ("range", RESULTS, cell("auc", math.inf)),
     "text for numbers": (
         "type",
@@ -284,3 +287,10 @@ def test_sums_are_of_finite_numbers(board: Path) -> None:
 
     retable(board / "avg", change)
     assert "range" in [problem.kind for problem in check([board]).problems]
+
+
+def test_a_folder_of_other_things_is_no_leaderboard(
+    board: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["check", str(board.parent)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2

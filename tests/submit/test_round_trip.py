@@ -13,6 +13,7 @@ from submissions import WRITTEN, rewrite
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.errors import ConfigError
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import load_run
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
@@ -166,3 +167,16 @@ def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> N
     assert found["users"] == [user.digests[8] for user in large]
     around = {"_target_": "srs_eval.algorithms.combined.per_group.PerGroup"}
     assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}) == found
+
+
+def test_accepted_submissions_stay_when_the_protocol_has_another_version(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(board / "avg", None, "")
+    monkeypatch.setattr(SrsBenchmark, "version", "2")
+    found = [(problem.kind, problem.file.parent.name) for problem in check([board]).problems]
+    assert found == [("version", "constant")]
+    rewrite(board / "constant", lambda about: about["protocol"].update(version="2"))
+    first, second = read_leaderboard(board)
+    assert (first.protocol_version, second.protocol_version) == ("1", "2")
+    assert check([board]).problems == []
