@@ -86,16 +86,22 @@ def write_small(name: str, found: Findings) -> None:
 
 
 def write_index() -> None:
-    """Write the page of all studies: thumbnail, question, answer."""
-    rows = []
+    """Write the page of all studies: thumbnail, question, answer, and CPU time."""
+    rows, total = [], 0
     for name in names():
         text = (HERE / name / "README.md").read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ")
         question = " ".join(text.partition("**Question.**\n")[2].partition("\n\n")[0].split())
         answer = " ".join(found_between(text, "answer").split())
+        cost = re.search(r"about (\d+) s", found_between(text, "cost"))
+        seconds = 0 if cost is None else int(cost[1])
+        total += seconds
         picture = f"[![{name}]({name}/{THUMBNAIL}.png)]({name}/README.md)"
-        rows.append(f"| {picture} | [**{title}**]({name}/README.md)<br>{question} | {answer} |")
-    table = "\n".join(["| | question | answer |", "|---|---|---|", *rows])
+        linked = f"[**{title}**]({name}/README.md)<br>{question}"
+        cells = [picture, linked, answer, f"{seconds:,} s"]
+        rows.append(f"| {' | '.join(cells)} |")
+    rows.append(f"| | | all together | {total / 60:.0f} min |")
+    table = "\n".join(["| | question | answer | CPU time |", "|---|---|---|--:|", *rows])
     INDEX.write_text(between(INDEX.read_text(encoding="utf-8"), "index", table), encoding="utf-8")
 
 
