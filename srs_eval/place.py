@@ -279,11 +279,18 @@ class Place:
             with explained(self):
                 kind = self.kind()
                 if kind == "folder":
-                    self.filesystem.delete_dir(self.path)
+                    self._remove_folder()
                 elif kind:
                     self.filesystem.delete_file(self.path)
 
         patiently(removed)
+
+    def _remove_folder(self) -> None:
+        try:
+            self.filesystem.delete_dir(self.path)
+        except FileNotFoundError:  # Google's store has no folder once its files are gone
+            if self.kind():
+                raise
 
 
 def is_uri(text: str) -> bool:

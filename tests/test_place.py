@@ -1,9 +1,12 @@
 import pickle
+from contextlib import nullcontext
 
 import pytest
 from cases import rest_slow
 from object_store import object_store
+from pyarrow import fs
 
+from srs_eval import place
 from srs_eval.errors import ConfigError, PlaceError
 from srs_eval.place import Place
 
@@ -49,6 +52,30 @@ def test_other_addresses_are_refused(address):
     with pytest.raises(ConfigError) as caught:
         Place.of(address)
     assert "secret" not in str(caught.value)
+
+
+class FoldersEndWithTheirFiles:
+    """A store like Google's: removing a folder fails at its end, as there is none any more."""
+
+    def __init__(self, *, stuck):
+        self.files, self.stuck = ["bucket/run/part"], stuck
+
+    def get_file_info(self, path):
+        inside = any(name.startswith(path) for name in self.files)
+        return fs.FileInfo(path, fs.FileType.Directory if inside else fs.FileType.NotFound)
+
+    def delete_dir(self, path):
+        self.files = self.files if self.stuck else []
+        raise FileNotFoundError(2, f"no object {path}/")
+
+
+@pytest.mark.parametrize("stuck", [False, True])
+def test_a_folder_may_end_with_its_files(monkeypatch, stuck):
+    store = FoldersEndWithTheirFiles(stuck=stuck)
+    monkeypatch.setattr(place, "_filesystem", lambda *_: store)
+    with pytest.raises(PlaceError) if stuck else nullcontext():
+        Place.of("gs://bucket/run").remove()
+    assert bool(store.files) == stuck
 
 
 def test_parts_of_addresses():
