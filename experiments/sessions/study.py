@@ -113,15 +113,19 @@ def worth(result: Evaluated, group: str) -> tuple[float, float]:
 def draw(found: Mapping[str, Evaluated]) -> Figure:
     """Draw the contributions of each log beside each other."""
     with house_style():
-        figure = new_figure(3.6 * len(found), 3.7)
-        for axes, (log, result) in zip(
-            figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True
-        ):
+        columns = min(len(found), 2)
+        rows = -(-len(found) // columns)
+        figure = new_figure(4.6 * columns, 0.4 + 3.5 * rows)
+        every = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, (log, result) in zip(every, found.items(), strict=False):
             plot_contributions(axes, contributions(result))
             losses = list(result[FULL].losses.values())
             people = f"{len(losses)} user{'s' * (len(losses) > 1)}"
             reviews = sum(len(loss) for loss in losses)
             axes.set_title(f"{log}\n{people}, {reviews:,} scored reviews", fontsize=10)
+            axes.locator_params(axis="x", nbins=5)
+        for axes in every[len(found) :]:
+            axes.remove()
         figure.suptitle(
             "What the session filter learns from each group of features", x=0.01, ha="left"
         )
@@ -167,7 +171,7 @@ def _findings(found: Mapping[str, Evaluated], left_out: list[str]) -> Findings:
         most.append(f"{best} on {log} ({1e4 * saved:.0f} ± {1e4 * error:.0f})")
     learned = [
         "Twelve features in place of all change the log loss of the filter by "
-        f"{on_each(SMALLER, FULL)} (here and below, * is significant at 1 %).",
+        f"{on_each(SMALLER, FULL)} (in this list, * is significant at 1 %).",
         "The group of features that saves most, in 1/10,000 of log loss per training review and ± "
         f"a standard error, is {'; '.join(most)}.",
     ]
@@ -186,7 +190,8 @@ def _findings(found: Mapping[str, Evaluated], left_out: list[str]) -> Findings:
         ]
     return Findings(
         answer="Predicting at the review, with the session known, changes the log loss of FSRS-7 "
-        f"by {on_each(FULL)} (* significant at 1 %).",
+        f"by {on_each(FULL)}: {sum(map(settled, changes(FULL).values()))} of {len(found)} "
+        "differences are significant at 1 %.",
         learned=learned,
         tables={"losses": losses_table(found), "contributions": worth_table(found)},
         figures={"contributions": draw(found)},
