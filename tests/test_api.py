@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from commands import simulated
 
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import ConfigError, FitError, ReviewLogError
+from srs_eval.errors import ConfigError, FailedAlikeError, FitError, ReviewLogError
+from srs_eval.evaluation.limits import process_is_spoiled
 
 SMALL = {"users": 2, "size_scale": 0.02, "panel": "quick"}
 
@@ -161,6 +163,7 @@ def test_what_is_misspelt_is_told_as_by_the_command():
             {"seed": 1.5},
             {"curves_per_user": True},
             {"workers": 0},
+            {"fit_timeout": 0},
             {"protocol": 3},
             {"panel": Rate},
             {"users": "9-1"},
@@ -366,3 +369,26 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
     done = subprocess.run(words, input=SCRIPT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
+
+
+class Sleeps(Rate):
+    def fit(self, reviews, rows, rng):
+        if reviews.user in self.broken_for:
+            time.sleep(60)
+        return super().fit(reviews, rows, rng)
+
+
+def test_an_evaluation_whose_first_fits_fail_alike_is_stopped():
+    source = SyntheticUsers(users=4, size_scale=0.02)
+    broken = Rate(broken_for=(1, 2, 3, 4))
+    with pytest.raises(FailedAlikeError):
+        se.evaluate(broken, source, panel="quick", progress=False)
+    made = se.evaluate(broken, source, panel="quick", progress=False, fail_fast=False)
+    assert made.facts.failed == 20
+
+
+@pytest.mark.slow
+def test_a_fit_that_takes_too_long_fails_in_a_process_of_its_own():
+    made = se.evaluate(Sleeps(broken_for=(1,)), "synthetic", **SMALL, fit_timeout=2, progress=False)
+    assert set(made.fits.loc[made.fits["status"] == "failed", "user"]) == {1}
+    assert not process_is_spoiled()

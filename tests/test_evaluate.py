@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import re
 import zlib
 from dataclasses import dataclass
 
@@ -11,9 +12,11 @@ import pytest
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
-from srs_eval.nouns import Fold, Learned, WarmStarting
+from srs_eval.nouns import Algorithm, Fold, Learned, WarmStarting
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -511,3 +514,20 @@ def test_errors_about_logs_survive_the_way_between_processes():
     copied = pickle.loads(pickle.dumps(error))
     assert str(copied) == str(error)
     assert copied.violations == error.violations
+
+
+def test_predictions_of_later_days_alone_are_told_that_same_day_reviews_are_missing(evaluate):
+    class Later(Algorithm):
+        same_day = True
+
+        def fit(self, reviews, rows, rng):
+            return self
+
+        def predict(self, reviews, rows):
+            return np.full(np.count_nonzero(reviews.elapsed_days[rows]), 0.5)
+
+    source = SyntheticUsers(users=1, size_scale=0.02, max_reviews=600)
+    result = evaluate(Later(), source=source, protocol=SrsBenchmarkSecs())
+    (fit, *_) = result.fits
+    missing, expected = re.findall(r"shape \((\d+),\), expected \((\d+),\)", fit.reason)[0]
+    assert f"{int(expected) - int(missing)} of these rows are same-day reviews" in fit.reason

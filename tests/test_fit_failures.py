@@ -10,7 +10,7 @@ import pytest
 from srs_eval.algorithms.baselines import Average
 from srs_eval.compute.serial import Serial
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import FailedAlikeError
+from srs_eval.errors import FailedAlikeError, FitError, FitSkipped
 from srs_eval.evaluation import limits
 from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment import job
@@ -133,6 +133,44 @@ def test_the_timer_of_another_program_goes_on_after_a_fit():
     assert len(rung) == 1
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_alarm_that_rings_after_the_fit_leaves_no_handler_behind(monkeypatch):
+    real, handler = signal.setitimer, lambda *_: None
+
+    def late(which, seconds, interval=0):
+        if seconds == 0:
+            signal.raise_signal(signal.SIGALRM)
+        return real(which, seconds, interval)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    monkeypatch.setattr(signal, "setitimer", late)
+    try:
+        with FitLimits(timeout=60).applied(1, 0):
+            pass
+        assert signal.getsignal(signal.SIGALRM) is handler
+        assert not limits.process_is_spoiled()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass(frozen=True)
+class Skips(Algorithm):
+    """Skips some users, and fails for the others, with an error of srs_eval."""
+
+    users: tuple = ()
+
+    def fit(self, reviews, rows, rng):
+        kind = FitSkipped if reviews.user in self.users else FitError
+        raise kind(f"{len(rows)} reviews are too few")
+
+
+def test_fits_that_are_skipped_stop_no_run_and_fit_errors_do():
+    with pytest.raises(FailedAlikeError):
+        run(Skips((1, 2)), 6, fail_fast=True)
+    result = run(Skips((1, 2, 3, 4)), 5, fail_fast=True)
+    assert (result.facts.skipped, result.facts.failed) == (20, 5)
+
+
 @pytest.mark.slow
 def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
     source = SyntheticUsers(users=5, size_scale=0.02)
@@ -149,4 +187,5 @@ def test_a_resumed_run_that_is_stopped_keeps_the_users_who_were_done(tmp_path):
     plan = Plan(experiment, RunDescription("fails", "synthetic", "fails"), options)
     with pytest.raises(FailedAlikeError):
         job._evaluated(plan, chunks, kept, 5)
-    assert [kept.users_if_whole(chunk) is not None for chunk in chunks[3:]] == [True] * 2
+    # those that failed are evaluated again
+    assert [kept.users_if_whole(chunk) is not None for chunk in chunks] == [False] * 3 + [True] * 2

@@ -26,6 +26,7 @@ MAY_IMPORT_LATE = {
     "commands/run.py",
     "commands/compare.py",
     "collection/command.py",
+    "submit/command.py",
     "commands/export.py",
     "commands/prepare.py",
     "commands/fit.py",

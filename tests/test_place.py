@@ -6,7 +6,6 @@ from cases import rest_slow
 from object_store import object_store
 from pyarrow import fs
 
-from srs_eval import place
 from srs_eval.errors import ConfigError, PlaceError
 from srs_eval.place import Place
 
@@ -72,7 +71,7 @@ class FoldersEndWithTheirFiles:
 @pytest.mark.parametrize("stuck", [False, True])
 def test_a_folder_may_end_with_its_files(monkeypatch, stuck):
     store = FoldersEndWithTheirFiles(stuck=stuck)
-    monkeypatch.setattr(place, "_filesystem", lambda *_: store)
+    monkeypatch.setattr("srs_eval.place._filesystem", lambda *_: store)
     with pytest.raises(PlaceError) if stuck else nullcontext():
         Place.of("gs://bucket/run").remove()
     assert bool(store.files) == stuck

@@ -7,7 +7,12 @@ import pytest
 from cases import rest_slow
 from omegaconf import OmegaConf
 
+from srs_eval.algorithms.combined.blend import Blend
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
+from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.config import building, option_files, settings
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.description import described
@@ -210,3 +215,19 @@ def test_parameters_that_were_read_from_the_data_are_settings_of_a_run():
 def test_a_time_limit_is_a_time_that_a_timer_has(plan_of, seconds):
     with pytest.raises(ConfigError, match="fit_timeout"):
         plan_of(f"fit_timeout={seconds}")
+
+
+def test_what_is_made_of_fsrs_was_made_for_whole_days_too():
+    members = {"fsrs6": Fsrs6(), "fsrs7": Fsrs7()}
+    for made in (CurrentParameters(), PerGroup(Fsrs6()), Blend(Fsrs6()), Ensemble(members)):
+        assert made.for_whole_days
+    assert not Blend(Fsrs7()).for_whole_days
+
+
+def test_arguments_of_a_fit_are_refused_where_nothing_is_fitted():
+    choices = CHOICES | {"data": "anki"}
+    given = ["algo.parameters=current", "algo.fit=lbfgs", "algo.recency=mild"]
+    cfg = settings.composed([*words_of(choices), *given, "data.path=none.colpkg"])
+    with pytest.raises(ConfigError) as refused:
+        building.build(cfg, choices)
+    assert [problem.partition(" ")[0] for problem in refused.value.problems] == given[1:]

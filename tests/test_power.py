@@ -75,3 +75,8 @@ def test_a_pilot_has_the_users_needed_at_both_ends_of_its_interval(
 def test_a_difference_far_above_the_deviation_is_found_by_two_users(sd: float) -> None:
     assert [power_of(1e3, sd, users) for users in (2, 10**6)] == [1, 1]
     assert users_needed(1e3, sd, power=0.99) == 2
+
+
+def test_more_than_half_a_billion_users_are_a_number_too() -> None:
+    assert 700_000_000 < (users_needed(0.0001, 0.8) or 0) < 800_000_000
+    assert users_needed(0.0001, 1.0) is None

@@ -15,6 +15,7 @@ from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
+from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment import evaluate as experiments
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
@@ -33,12 +34,14 @@ def evaluate(
     folder: str | Path | None = None,
     name: str | None = None,
     progress: bool = True,
+    fail_fast: bool | None = None,
+    fit_timeout: float | None = None,
     **options: Any,
 ) -> RunResult:
     """Evaluate an algorithm on review logs: the same numbers as ``python -m srs_eval``.
 
     Nothing is printed or logged. A fit that fails is reported in the result, and is not
-    replaced.
+    replaced; only where all fits of the first three users fail alike is an error raised.
 
     Parameters
     ----------
@@ -64,7 +67,13 @@ def evaluate(
     name : str, optional
         Label of the result; by default the algorithm with what is special about its options.
     progress : bool
-        Whether to show a progress bar.
+        Whether to show a progress bar, and to report fits that run for long on standard error.
+    fail_fast : bool, optional
+        Whether to stop if all fits of the first three users fail alike; by default that of the
+        command, which is true.
+    fit_timeout : float, optional
+        Seconds of wall time that a fit and its predictions may take; no limit by default. Fits
+        with a limit are made in other processes, also with ``workers=1``.
     **options
         Arguments of the algorithm and of the data as on the command line, such as
         ``fit="reference"`` and ``users=3``; columns of a table by their nouns, such as
@@ -80,6 +89,8 @@ def evaluate(
         If an option cannot be used, saying what was probably meant.
     ReviewLogError
         If there are no users, or a table in memory lacks a column.
+    FailedAlikeError
+        If all fits of the first three users fail alike, unless `fail_fast` is False.
 
     Examples
     --------
@@ -91,11 +102,18 @@ def evaluate(
     True
     """
     given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
+    settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
+    settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
     inputs = gathered(given, options, settings)
     about = inputs.description()
+    limits = FitLimits(
+        inputs.settings["fit_timeout"], report=progress, fail_fast=inputs.settings["fail_fast"]
+    )
     result = experiments.evaluate(
-        inputs.experiment, compute=compute_with(workers), progress=bar("fits", "fit", on=progress)
+        inputs.experiment,
+        compute=compute_with(workers, apart=limits.timeout is not None),
+        progress=bar("fits", "fit", on=progress),
+        limits=limits,
     )
     result = result.described(about.algo, about.label, about.data, about.tags)
     shown = RunResult.of(result, inputs.content)
@@ -123,9 +141,9 @@ def load(folder: str | Path) -> RunResult:
     return RunResult.of(folders.load(path), {})
 
 
-def compute_with(workers: int | None) -> Compute:
-    """Return where users are evaluated: in this process, or in several others."""
-    return Serial() if workers == 1 else ProcessesByValue(Processes(workers))
+def compute_with(workers: int | None, *, apart: bool = False) -> Compute:
+    """Return where users are evaluated: in this process, or, also if `apart`, in others."""
+    return Serial() if workers == 1 and not apart else ProcessesByValue(Processes(workers))
 
 
 def bar(what: str, unit: str, *, on: bool) -> Callable[..., Any]:

@@ -29,7 +29,9 @@ def doubts(study: Study) -> Section:
         answer += " That is few: ranges are wide, and all but large differences are out of reach."
     shown = [[name, f"{count:,}", f"{left:,}"] for name, count, left in rows]
     table = Table("From all rows to scored reviews", ["", "rows", "left"], shown)
-    return Section(QUESTION, answer, [*found, *study.log.notes], [table])
+    # Notes of readers are parts of sentences.
+    of_reader = [f"{note[:1].upper()}{note[1:]}." for note in study.log.notes]
+    return Section(QUESTION, answer, [*found, *of_reader], [table])
 
 
 def funnel(study: Study) -> Iterator[tuple[str, int, int]]:

@@ -9,7 +9,7 @@ from srs_eval.collection.section import Mark, Picture
 from srs_eval.collection.words import between, percent
 from srs_eval.text.escapes import for_html
 
-_WIDTH, _LEFT, _RIGHT = 450, 200, 24
+_WIDTH, _LEFT, _RIGHT = 475, 225, 24
 _ROW, _TOP = 24, 8
 _AXIS = 30
 _LETTERS = 25

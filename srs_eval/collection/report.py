@@ -44,7 +44,9 @@ def study_of(path: Path, options: Mapping[str, Any]) -> Study:
     if isinstance(logs, AnkiCollection):
         log, due = logs.read_with_schedule(users[0])
         return Study(OneLog(logs.name, logs.location, log), read_fsrs_settings(path), due)
-    return Study(OneLog(logs.name, logs.location, logs.read(users[0])))
+    log = logs.read(users[0])
+    log = replace(log, notes=(*log.notes, *getattr(logs, "remarks", tuple)()))
+    return Study(OneLog(logs.name, logs.location, log))
 
 
 def sections(study: Study, published: Path | None = None) -> list[Section]:

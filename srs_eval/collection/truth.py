@@ -11,7 +11,7 @@ from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study
 from srs_eval.collection.words import counted, percent, with_interval
-from srs_eval.nouns import BoolArray, Predictions
+from srs_eval.nouns import BoolArray, FloatArray, Predictions
 
 QUESTION = "Is what Anki tells me true?"
 _EDGES = (0.0, 0.65, 0.75, 0.825, 0.875, 0.925, 0.975, 1.0)
@@ -34,7 +34,8 @@ def truth(study: Study) -> Section:
     everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
     by_level = shares(scored, list(_by_level(scored)))
     wanted = shares(scored, list(_by_desired_retention(study, scored)))
-    level = max(wanted or by_level, key=lambda share: share.reviews)
+    spoken = shares(scored, list(_near_usual_retention(study, scored))) or by_level
+    level = max(spoken, key=lambda share: share.reviews)
     answer = _judged(everything, by_level)
     if level.reviews >= _ENOUGH:
         said = percent(level.predicted)
@@ -45,7 +46,7 @@ def truth(study: Study) -> Section:
         picture_of("By days since the card's last review", shares(scored, list(_by_days(scored)))),
         picture_of("By preset", shares(scored, list(_by_group(study, "preset")))),
         picture_of("By deck", shares(scored, list(_by_group(study, "deck")))),
-        picture_of("Over time", shares(scored, list(_by_month(scored)))),
+        picture_of("Over the days of the log", shares(scored, list(_by_month(scored)))),
     ]
     return Section(QUESTION, answer, list(_notes(study)), [p for p in pictures if p is not None])
 
@@ -91,9 +92,9 @@ def _notes(study: Study) -> Iterator[str]:
             f"FSRS predicted {counted(len(scored), 'review')} with its default parameters: {why}."
         )
     yield (
-        "Dots are the share of cards that you recalled, lines their 99 % range: all ranges of one "
-        "picture hold the true values in 99 of 100 such pictures. Strokes are what FSRS said. A "
-        "stroke outside its range is coloured: there FSRS was wrong by more than chance."
+        "Dots are the share of reviews in which you recalled the card, lines their 99 % range: all "
+        "ranges of one picture hold the true values in 99 of 100 such pictures. Strokes are what "
+        "FSRS said. A stroke outside its range is coloured: there FSRS erred by more than chance."
     )
 
 
@@ -123,17 +124,30 @@ def _by_level(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
 
 
 def _by_desired_retention(study: Study, scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
-    if study.settings is None or not study.current:
-        return
-    preset = study.group("preset")
+    wanted = _desired_retention(study, scored)
+    for retention in np.unique(wanted[~np.isnan(wanted)]).tolist():
+        rows = (wanted == retention) & (np.abs(scored.p - retention) <= _NEAR)
+        yield f"you want {100 * retention:g} %", rows
+
+
+def _near_usual_retention(study: Study, scored: Predictions) -> Iterator[tuple[str, BoolArray]]:
+    """Yield all reviews, of whichever preset, at the recall that is wanted of most of them."""
+    wanted = _desired_retention(study, scored)
+    values, counts = np.unique(wanted[~np.isnan(wanted)], return_counts=True)
+    if len(values):
+        yield "wanted", np.abs(scored.p - values[np.argmax(counts)]) <= _NEAR
+
+
+def _desired_retention(study: Study, scored: Predictions) -> FloatArray:
+    """Return the desired retention of the preset of each review; NaN where it is not known."""
     wanted = np.full(len(scored), np.nan)
+    if study.settings is None:
+        return wanted
     for number in study.current:
         settings = study.settings.presets.get(number)
         if settings is not None:
-            wanted[preset == number] = settings.desired_retention
-    for retention in sorted(set(wanted[~np.isnan(wanted)].tolist())):
-        rows = (wanted == retention) & (np.abs(scored.p - retention) <= _NEAR)
-        yield f"you want {100 * retention:g} %", rows
+            wanted[study.group("preset") == number] = settings.desired_retention
+    return wanted
 
 
 def _by_days(scored: Predictions) -> Iterator[tuple[str, BoolArray]]:

@@ -31,6 +31,8 @@ KEYS = {
     "differ; without predictions.parquet of each run, on whole users",
     "published": "published scores of each user to list beside the runs: a file or folder of the "
     "public srs-benchmark's results; only the users of the runs count",
+    "published.models": "only these of the published models, as in fsrs6,lstm or 'fsrs*'; letters "
+    "and digits of a name count",
     "experiment": "take all finished runs of this experiment of the tracking store",
     "sweep_id": "take the runs of this sweep of the tracking store",
     "when": "take only runs whose predictions are made then: previous_review (or ahead), "
@@ -93,6 +95,8 @@ def parse(words: Sequence[str]) -> Words:
     elsewhere = _store_filter(found.options) or "published" in found.options
     if not problems and not found.paths and not elsewhere:
         problems.append("name the folder of a run, or a folder that holds several")
+    if "published.models" in found.options and "published" not in found.options:
+        problems.append("published.models= needs published=PATH, the file or folder that has them")
     if problems:
         raise ConfigError(*problems)
     return found
@@ -114,7 +118,8 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     stored, without = _stored(request, out)
     runs, left_out = read_runs([*request.paths, *stored])
     published = request.path("published")
-    yardsticks = read_published(published) if published else []
+    models = list(filter(None, request.options.get("published.models", "").split(",")))
+    yardsticks = read_published(published, models) if published else []
     if "when" in request.options:
         when = when_named(request.options["when"])
         found = Counter(run.when for run in (*runs, *yardsticks))

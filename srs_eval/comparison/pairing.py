@@ -17,9 +17,9 @@ from srs_eval.results.run import Run, protocols, usual_protocol
 from srs_eval.results.saved_predictions import has_predictions
 
 _UNVERIFIED = (
-    "Published runs do not say which reviews they scored: users were matched by name and number "
-    "of scored reviews. Nor do they say which models learned from other users, or while they "
-    "were tested, or how many fits fell back"
+    "Published runs ({}) do not say which reviews they scored: users were matched by name and "
+    "number of scored reviews. Nor do they say which models learned from other users, or while "
+    "they were tested, or how many fits fell back"
 )
 
 
@@ -96,6 +96,7 @@ def pair(
         )
     reviews = np.array([found.runs[0].reviews[user] for user in kept], np.int64)
     duplicates = find_duplicates(found.runs, kept)
+    published = [run.name for run in every if not run.has_digests]
     left_out = [id(duplicate.run) for duplicate in duplicates]
     return Paired(
         runs=tuple(run for run in found.runs if id(run) not in left_out),
@@ -104,7 +105,7 @@ def pair(
         notes=(
             *notes,
             *_restriction_notes(match, int(reviews.sum()), len(kept), found),
-            *(() if match.by_digest else (_UNVERIFIED,)),
+            *(() if match.by_digest else (_UNVERIFIED.format(listed(published)),)),
             *_protocol_notes(every, is_restricted=bool(restricted)),
             *(duplicate.in_words for duplicate in duplicates),
         ),

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +61,7 @@ def is_published(path: Path) -> bool:
     return False
 
 
-def read_published(path: Path) -> list[Run]:
+def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
     """Read published scores from a file, or from all files of a folder.
 
     Parameters
@@ -70,12 +72,21 @@ def read_published(path: Path) -> list[Run]:
         which a model that occurs twice is read once, from parquet if possible. A column, or an
         entry of each line, called ``when`` says when predictions are made; without it, that is
         known of the models of the public benchmark alone.
+    models : sequence of str
+        Names or globs of the models to return, in this order; all by default. Only letters and
+        digits count, upper and lower case are the same, and so are ``v3`` and ``3``: ``fsrs6``
+        is FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R.
 
     Raises
     ------
     ConfigError
-        If there are no published scores, or if a file cannot be read.
+        If there are no published scores, if a file cannot be read, or if a name matches no model.
     """
+    if not path.exists():
+        raise ConfigError(
+            f"{path}: there is no such file or folder of published scores; published.models= names "
+            "some of the models that it has"
+        )
     files = (
         sorted(path.iterdir(), key=lambda file: file.suffix != ".parquet")
         if path.is_dir()
@@ -93,7 +104,33 @@ def read_published(path: Path) -> list[Run]:
             f"{path}: no published scores; expected a parquet file with the columns "
             f"{', '.join(_IDENTITY)}, or lines of JSON with metrics, user and size"
         )
-    return list(runs.values())
+    return _chosen(runs, models, path) if models else list(runs.values())
+
+
+def _chosen(runs: Mapping[str, Run], models: Sequence[str], path: Path) -> list[Run]:
+    """Return the runs whose names match one of the patterns, in the order of these."""
+    names = {name: _bare(name) for name in runs}
+    found: dict[str, Run] = {}
+    unknown = []
+    for model in models:
+        matched = {name: runs[name] for name in names if fnmatchcase(names[name], _bare(model))}
+        found |= matched
+        if not matched:
+            unknown.append(model)
+    if unknown:
+        raise ConfigError(f"{path}: has no model {', '.join(unknown)}; there are {', '.join(runs)}")
+    return list(found.values())
+
+
+def _bare(name: str) -> str:
+    """Return what counts of the name of a model, or of a glob of names.
+
+    Examples
+    --------
+    >>> [_bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu-v2", "act_r", "FSRS-*")]
+    ['fsrs45', 'fsrs3', 'ebisu2', 'actr', 'fsrs*']
+    """
+    return re.sub(r"v(?=\d)", "", re.sub(r"[^\w*?]|_", "", name.casefold()))
 
 
 def _of_table(file: Path) -> Iterator[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import logging
 import os
@@ -76,8 +77,10 @@ class Ray:
         from ray.exceptions import RayError, RayTaskError
 
         sent = ray.put(work)
+        # A fit that was interrupted may have left its process in any state: each has but one chunk.
+        calls = 0 if getattr(work, "patience", None) is None else 1
         level = common_level()
-        task = ray.remote(_evaluate).options(
+        task = ray.remote(max_calls=calls)(_evaluate).options(
             num_cpus=self.cpus,
             num_gpus=self.gpus,
             max_retries=self.retries,
@@ -130,11 +133,20 @@ def _evaluate(work: Any, item: Any, folder: str, code: str) -> Any:
     _check_code(_code(), code, platform.node())
     with suppress(FileNotFoundError):
         os.chdir(folder)  # paths are relative to it
+    patience: float | None = getattr(work, "patience", None)
+
+    def tick(*_: Any) -> None:
+        if patience is not None:  # compiled code that runs on beyond it ends the process
+            faulthandler.dump_traceback_later(patience, exit=True)
+
+    tick()
     try:
-        return work(item, lambda *_: None)
+        return work(item, tick)
     except OSError as error:
         reason = f"{error.strerror or error}, on the machine {platform.node()}"
         raise OSError(error.errno, reason, error.filename) from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _check_code(found: str, expected: str, machine: str) -> None:

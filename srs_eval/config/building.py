@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute.interface import Compute
+from srs_eval.config.option_files import values
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
@@ -51,12 +52,15 @@ def resolved(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
 def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     """Build the object of each group."""
     built: dict[str, Any] = {}
-    problems, for_data = [], False
+    problems: list[str] = []
+    for_data = False
     for group in KINDS:
         content: Any = OmegaConf.to_container(cfg[group], resolve=True) if cfg[group] else {}
         is_current = group == "algo" and content.get("parameters") == CURRENT
         if is_current:  # nothing is fitted, and the collection has them
-            content |= {"parameters": None, "fit": "default"}
+            usual = values("algo", choices["algo"])
+            problems += _without_effect(content, usual)
+            content = {**usual, "fit": "default"}
         try:
             built[group] = build_option(group, choices[group], content)
         except ConfigError as error:
@@ -67,6 +71,17 @@ def build(cfg: DictConfig, choices: Mapping[str, str]) -> dict[str, Any]:
     if for_data:
         built["algo"] = _of_collection(built["algo"], built["data"])
     return built
+
+
+def _without_effect(content: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a problem for each argument of a fit, where there is none."""
+    for name, value in content.items():
+        is_default = name == "fit" and value == "default"
+        if name not in (TARGET, "parameters") and value != usual.get(name) and not is_default:
+            yield (
+                f"algo.{name}={value} has no effect with algo.parameters={CURRENT}, which fits "
+                "nothing: leave one of them out"
+            )
 
 
 def _of_collection(algorithm: Algorithm, source: Source) -> Algorithm:

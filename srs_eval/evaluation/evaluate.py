@@ -362,7 +362,11 @@ def _check_probabilities(
     """Raise `FitError` unless there is a probability for each of `rows`."""
     where = f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
-        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
+        later = np.count_nonzero(task.reviews.elapsed_days[rows])
+        hint = f"; {len(rows) - later} of these rows are same-day reviews" * (
+            p.shape[:1] == (later,)
+        )
+        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}{hint}")
     if p.dtype not in (np.float32, np.float64):
         raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
     outside = ~((p >= 0) & (p <= 1))
@@ -376,8 +380,7 @@ def _check_probabilities(
 
 
 def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
-    rows: IntArray = fold.test
-    reviews = task.reviews
+    rows, reviews = fold.test, task.reviews
     learned_from = reviews.recalled[fold.train]
     varied = bool(learned_from.any() and not learned_from.all())
     return Predictions(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit, Fold, Task, User
 
 # Reading, scoring and writing take time too, and so does starting a process.
@@ -46,11 +47,22 @@ class FitLimits:
         minutes, and so on.
     fail_fast : bool
         Whether to stop the evaluation if all fits of the first users fail alike.
+
+    Raises
+    ------
+    ConfigError
+        If `timeout` is no time that a timer has.
     """
 
     timeout: float | None = None
     report: bool = False
     fail_fast: bool = False
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not 0 < self.timeout <= threading.TIMEOUT_MAX:
+            raise ConfigError(
+                f"fit_timeout={self.timeout}: expected seconds above 0, or null for no limit"
+            )
 
     @property
     def patience(self) -> float | None:
@@ -118,15 +130,20 @@ def _alarm(seconds: float | None) -> Iterator[None]:
         yield
         return
 
+    is_over = False
+
     def ring(_number: int, _frame: object) -> None:
-        raise FitTimeoutError
+        if not is_over:
+            raise FitTimeoutError
 
     before = signal.signal(signal.SIGALRM, ring)
     began = time.monotonic()
-    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, every = signal.getitimer(signal.ITIMER_REAL)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
+        is_over = True  # first: an alarm that rings here must not leave its handler behind
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         if left:  # the timer of another program, such as one that ends tests

@@ -40,7 +40,7 @@ from srs_eval.results.parts import (
 from srs_eval.results.predicted import Predicted
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
-from srs_eval.results.user_rows import AllUsers
+from srs_eval.results.user_rows import AllUsers, a_fit_worked
 
 _NO_BAR = partial(tqdm, disable=True)
 
@@ -119,7 +119,8 @@ class EvaluateChunk:
                 if self.is_spoiled and len(chunk.users) > 1:
                     return ChunkDone(chunk, has_died=True)
             return self.kept(chunk, scored)
-        return replace(self._done(chunk, users, None), was_done=True)
+        done = self._done(chunk, users, None)
+        return replace(done, was_done=True, fits_worked=a_fit_worked(users))
 
     def kept(self, chunk: Chunk, scored: Sequence[ScoredUser]) -> ChunkDone:
         """Keep the results of the users of a chunk."""

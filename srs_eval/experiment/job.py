@@ -87,7 +87,7 @@ def run_job(plan: Plan) -> Done:
         complain(f"algo={about.algo}: {problem}")
     if _in_fractional_days(plan) and getattr(plan.experiment.algorithm, "for_whole_days", False):
         complain(
-            f"algo={about.algo} was made for whole days, and "
+            f"algo={about.algo} predicts by a model made for whole days, and "
             f"protocol={plan.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
             "were made for these"
         )
@@ -157,7 +157,9 @@ def _evaluated(plan: Plan, chunks: Sequence[Chunk], kept: KeptParts, users: int)
             kept.remove()
             raise
         except FailedAlikeError:
-            if not was_begun:  # or other users may have been done before
+            if was_begun:  # other users may have been done before
+                kept.remove_failed(chunks)
+            else:
                 kept.remove()
             raise
         if before:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from srs_eval.comparison.selection import (
 )
 from srs_eval.compute.interface import Compute
 from srs_eval.compute.processes import Processes
+from srs_eval.compute.ray import Ray
 from srs_eval.compute.serial import Serial
 from srs_eval.compute.shard import ALL, Shard
 from srs_eval.errors import ConfigError
@@ -144,9 +144,7 @@ def make_plan(
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:
         raise ConfigError(f"{', '.join(negative)}: expected a whole number, 0 or more")
-    timeout = content["fit_timeout"]
-    if timeout is not None and not 0 < timeout <= threading.TIMEOUT_MAX:
-        raise ConfigError(f"fit_timeout={timeout}: expected seconds above 0, or null for no limit")
+    limits = FitLimits(content["fit_timeout"], report=True, fail_fast=content["fail_fast"])
     _require_declarations(built["algo"], choices["algo"])
     if trial is not None:
         _require_validation(built, choices, trial)
@@ -159,12 +157,13 @@ def make_plan(
         curves_per_user=content["curves_per_user"],
     )
     compute = built["compute"]
-    if timeout is not None and not isinstance(compute, Serial | Processes):
-        raise ConfigError("fit_timeout needs compute=serial or compute=processes")
+    own_process = sweep_folder is not None or limits.timeout is not None
+    if limits.timeout is not None and not isinstance(compute, Serial | Processes | Ray):
+        raise ConfigError("fit_timeout needs compute=serial, compute=processes or compute=ray")
     tags = _sweep_tags(experiment.protocol, sweep_folder, trial)
     options = RunOptions(
         folder=folder,
-        compute=compute if sweep_folder is timeout is None else _in_own_process(compute),
+        compute=_in_own_process(compute) if own_process else compute,
         tracker=built["tracking"],
         resume=content["resume"],
         figures=content["figures"],
@@ -175,7 +174,7 @@ def make_plan(
         parts_above=content["parts_above"],
         shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
         is_merge=content["shard"] == ALL,
-        limits=FitLimits(timeout, report=True, fail_fast=content["fail_fast"]),
+        limits=limits,
         words=[word for word in words if not word.lstrip("+~").startswith(_OF_ONE_RUN)],
     )
     return Plan(

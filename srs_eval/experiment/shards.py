@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, recorded_shards
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import ConfigError, FailedAlikeError, SrsEvalError
 from srs_eval.experiment.evaluate import evaluate_chunks
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
@@ -40,6 +40,9 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
     ------
     ConfigError
         If the folder has a run of other settings or other code.
+    FailedAlikeError
+        If all fits of the first users fail alike. The parts of these users are removed, so that
+        the shard can be started again.
     """
     about, options = plan.about, plan.options
     folder, experiment = options.run_folder, plan.experiment
@@ -58,9 +61,14 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
         for name in COMMAND_FILES:
             (own / name).write((options.folder / COMMAND / name).read_bytes())
     chunks = shard.take(cut(users, kept.chunk))
-    if before := evaluate_chunks(
-        experiment, chunks, options.compute, kept, progress, limits=options.limits
-    ):
+    try:
+        before = evaluate_chunks(
+            experiment, chunks, options.compute, kept, progress, limits=options.limits
+        )
+    except FailedAlikeError:
+        kept.remove_failed(chunks)
+        raise
+    if before:
         say(f"{before} users of the shard were done before")
     read = kept.parts()
     found = AllUsers.of((read.read(chunk.name, USERS) for chunk in chunks), experiment.panel.names)

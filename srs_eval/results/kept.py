@@ -24,6 +24,7 @@ from srs_eval.results.parts import (
     PartsInFolder,
     joined,
 )
+from srs_eval.results.user_rows import a_fit_worked
 
 # Marks a run that goes on, beside its parts; without a digest, that the parts are being deleted.
 _STAMP = "stamp.json"
@@ -181,6 +182,13 @@ class KeptParts:
             _delete(self.place)
         if self.at is not None:
             _delete(Place.of(self.folder))
+
+    def remove_failed(self, chunks: Sequence[Chunk]) -> None:
+        """Delete the parts of chunks in which no fit worked."""
+        for chunk in chunks:
+            users = self.users_if_whole(chunk)
+            if users is not None and not a_fit_worked(users):
+                PartsInFolder(self.place).remove(chunk.name)
 
     def _begun(self) -> dict[str, Any]:
         """Read the stamp of a run that goes on; empty if none does."""

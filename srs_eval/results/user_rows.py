@@ -143,6 +143,12 @@ class AllUsers:
         )
 
 
+def a_fit_worked(table: pa.Table) -> bool:
+    """Return whether a fit of the users of a table neither failed nor was skipped."""
+    fits, failed, skipped = (pc.sum(table[name]).as_py() for name in ("fits", "failed", "skipped"))
+    return bool(fits > failed + skipped)
+
+
 def _predicted(user: ScoredUser) -> int | None:
     return None if user.predictions is None else len(user.predictions)
 

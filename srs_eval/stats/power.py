@@ -51,9 +51,9 @@ def users_needed(
     """
     few, many = 1, 2
     while power_of(difference, sd, many, alpha=alpha) < power:
-        few, many = many, 2 * many
-        if many > _MOST:
+        if many == _MOST:
             return None
+        few, many = many, min(2 * many, _MOST)
     while many - few > 1:
         middle = (few + many) // 2
         is_enough = power_of(difference, sd, middle, alpha=alpha) >= power

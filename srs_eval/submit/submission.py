@@ -39,12 +39,15 @@ class Accepted:
         ``reported``, ``verified`` or ``published``.
     note : str
         One line by the maintainer, or "".
+    about : str
+        SHA-256 of the description, ``submission.yaml``.
     """
 
     date: str
     digest: str
     mark: Mark
     note: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,10 @@ class Submission:
 
     @property
     def mark(self) -> Mark:
-        """Mark of the newest accepted version; ``reported`` without one."""
-        return self.history[-1].mark if self.history else "reported"
+        """Mark of the newest accepted version; by its rows if none was accepted yet."""
+        if self.history:
+            return self.history[-1].mark
+        return "reported" if self.run.has_digests else "published"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,17 @@ def found(study: Study) -> list[Section]:
 
 
 @pytest.mark.slow
+def test_the_first_sentence_is_true_of_all_presets(study: Study, found: list[Section]) -> None:
+    scored = study.scored
+    assert scored is not None
+    near = np.abs(scored.p - 0.9) <= 0.025  # what is wanted of most reviews
+    said, recalled = (100 * float(each[near].mean()) for each in (scored.p, scored.recalled))
+    assert len(np.unique(study.group("preset")[near])) == 2
+    answer = by_question(found, "true").answer
+    assert answer.startswith(f"When FSRS says about {said:.1f} %, you recall {recalled:.1f} %")
+
+
+@pytest.mark.slow
 def test_presets_that_differ_are_found(study: Study, found: list[Section]) -> None:
     assert study.presets_differ
     assert study.fitted is study.several

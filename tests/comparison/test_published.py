@@ -164,7 +164,7 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     yardstick = read_published(tmp_path / "Theirs.jsonl")
     paired = pair([run], yardstick)
     assert len(paired.users) == 12
-    assert "do not say which reviews" in paired.notes[0]
+    assert "(Theirs) do not say which reviews" in paired.notes[0]
     write_lines(tmp_path / "Theirs.jsonl", {**sizes, 3: 1}, [0.5] * 12)
     with pytest.raises(ConfigError, match=r"of user 3, by number|of user 3: "):
         pair([run], read_published(tmp_path / "Theirs.jsonl"))
@@ -232,3 +232,19 @@ def test_published_scores_can_say_when_they_were_predicted(tmp_path):
     path.write_text("\n".join(json.dumps(row | {"when": "later"}) for row in rows))
     with pytest.raises(ConfigError, match="previous_review"):
         read_published(path)
+
+
+def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
+    for model in ("FSRS-6", "FSRS-4.5", "FSRSv3", "LSTM", "Ebisu-v2", "SM2", "SM2-trainable"):
+        write_lines(tmp_path / f"{model}.jsonl", {1: 10}, [0.3])
+
+    def chosen(*models):
+        return [run.name for run in read_published(tmp_path, models)]
+
+    assert chosen("lstm", "fsrs6", "fsrs45", "fsrs3") == ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]
+    assert chosen("sm2", "FSRS-6") == ["SM2", "FSRS-6"]
+    assert set(chosen("fsrs*", "*trainable", "Ebisu*")) == {
+        *("FSRS-6", "FSRS-4.5", "FSRSv3", "SM2-trainable", "Ebisu-v2")
+    }
+    with pytest.raises(ConfigError, match=r"no model gpt, fsrs9; there are .*SM2-trainable"):
+        chosen("gpt", "lstm", "fsrs9")

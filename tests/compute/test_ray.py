@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,17 @@ import work
 from commands import Here
 from object_store import ObjectStore, object_store
 
+from srs_eval.algorithms.baselines import Constant
 from srs_eval.compute.ray import Ray
 from srs_eval.cpu import VARIABLE
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.evaluation.limits import FitLimits
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import full_panel
 from srs_eval.place import Place
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 
 USERS = 20
@@ -41,7 +49,8 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    ray.cloudpickle.register_pickle_by_value(work)
+    for module in (work, sys.modules[__name__]):
+        ray.cloudpickle.register_pickle_by_value(module)
     small = {"object_store_memory": 100_000_000, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
     made.small = small
@@ -49,6 +58,18 @@ def cluster() -> Iterator[Any]:
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@dataclass(frozen=True)
+class SleepsAt(Constant):
+    """Takes a minute to fit some users."""
+
+    users: tuple[int, ...] = ()
+
+    def fit(self, reviews: Any, rows: Any, rng: Any) -> Any:
+        if reviews.user in self.users:
+            time.sleep(60)
+        return super().fit(reviews, rows, rng)
 
 
 def of(user: int, reason: str) -> tuple[int, str]:
@@ -127,6 +148,23 @@ def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_o
         one, other = (tmp_path / folder / name for folder in ("one", "out"))
         assert one.read_bytes() == other.read_bytes(), name
     assert Place.of("s3://bucket/run").names() == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_that_takes_too_long_fails_alone_and_a_hung_process_is_ended(cluster: Any) -> None:
+    source = SyntheticUsers(users=3, size_scale=0.02, max_reviews=600)
+    slow = Experiment(SleepsAt(users=(2,)), source, SrsBenchmark(), full_panel(), curves_per_user=0)
+    result = evaluate(slow, compute=Ray(cluster.address), limits=FitLimits(timeout=3))
+    assert {fit.user for fit in result.fitted if fit.status == "failed"} == {2}
+    (first, *_) = [fit for fit in result.fitted if fit.user == 2]
+    assert "fit_timeout=3" in first.reason
+    hung = work.HangsAt("b", patience=5)
+    found = list(Ray(cluster.address, retries=0).map(hung, ["a", "b"], on_crash=of, tick=time.time))
+    assert [each if isinstance(each, str) else each[0] for each in sorted(found, key=str)] == [
+        "b",
+        "a",
+    ]
 
 
 @pytest.mark.slow

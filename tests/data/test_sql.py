@@ -6,6 +6,9 @@ from contextlib import closing
 import numpy as np
 import pandas as pd
 import pytest
+import sqlalchemy as sa
+from commands import QUIET, run_here, summary_of
+from postgresql_server import postgresql_server
 
 from srs_eval.config.settings import literally, mistakes
 from srs_eval.data.sql import SqlQuery
@@ -140,3 +143,45 @@ def test_a_secret_is_refused_wherever_it_is_in_an_address(address):
 def test_a_query_with_commas_is_one_word_of_a_sweep_too():
     word = "data.query=SELECT item, grade FROM answers"
     assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"
+
+
+@pytest.mark.slow
+def test_logs_are_read_from_postgresql_which_cannot_be_written_to(log, tmp_path, monkeypatch):
+    with postgresql_server("postgresql+psycopg") as uri:
+        engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
+        table = pd.read_csv(log)
+        table["at"] = pd.to_datetime(table["at"])
+        table["Day"] = 1  # a name that PostgreSQL has in quotes alone
+        kinds = {"at": sa.DateTime(timezone=True), "item": sa.BigInteger()}
+        table.to_sql("answers", engine, index=False, dtype=kinds)
+        monkeypatch.setenv("WAREHOUSE", uri)
+        expected = ReviewTable(log, COLUMNS)
+        source = SqlQuery(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
+        assert source.users() == ("ann", "ben")
+        for user in source.users():
+            here, there = source.read(user), expected.read(user)
+            for name in ("card", "rating", "elapsed_seconds", "day"):
+                np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
+        quoted = SqlQuery('SELECT *, "Day" AS d FROM answers', url="env:WAREHOUSE", columns=COLUMNS)
+        assert len(quoted.read("ann")) == len(source.read("ann"))
+        deleting = "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone"
+        for query in ("DELETE FROM answers RETURNING *", deleting):
+            with pytest.raises(ReviewLogError):
+                SqlQuery(query, url="env:WAREHOUSE", columns=COLUMNS).users()
+        closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
+        with pytest.raises(ReviewLogError):
+            SqlQuery(closing_bracket, url="env:WAREHOUSE", columns=COLUMNS).users()
+        with engine.connect() as connection:
+            count = connection.execute(sa.text("SELECT count(*) FROM answers")).scalar()
+        assert count == len(table)
+        words = [f"data.columns.{name}={column}" for name, column in COLUMNS.items()]
+        run = [
+            "algo=avg",
+            "protocol=srs_benchmark_secs",
+            "data=sql",
+            "data.url=env:WAREHOUSE",
+            f"data.query={QUERY}",
+            *words,
+        ]
+        assert run_here([*run, *QUIET, "panel=quick", f"hydra.run.dir={tmp_path / 'run'}"]) == 0
+        assert summary_of(tmp_path / "run")["users"] == 2

@@ -83,6 +83,40 @@ def test_shards_without_a_shared_folder_are_merged_from_an_object_store(
         assert merge(to_out) == 2
 
 
+FAILS = """
+from pathlib import Path
+from srs_eval import Algorithm
+from srs_eval.algorithms.baselines import Constant
+
+class Needs(Algorithm):
+    def fit(self, reviews, rows, rng):
+        Path("weights").read_text()
+        return Constant(0.8).fit(reviews, rows, rng)
+"""
+
+
+@pytest.mark.slow
+def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here.folder / "needs.py").write_text(FAILS, encoding="utf-8")
+    (here.folder / "conf" / "algo").mkdir(parents=True)
+    (here.folder / "conf" / "algo" / "needs.yaml").write_text("_target_: needs.Needs\n")
+    monkeypatch.syspath_prepend(here.folder)
+    words = ["--config-dir", "conf", "algo=needs", "data.users=8", *RUN[3:], "hydra.run.dir=out"]
+    for _ in range(2):  # what failed before does not count as work that is done
+        stopped = here(*words, "shard=1/2")
+        assert (stopped.status, "failed alike" in stopped.err) == (1, True)
+    assert here(*words, "shard=2/2", "fail_fast=false").status == 0
+    assert merge(["out"]) == 1
+    assert "run shard=1/2 again" in outcome_of(here.folder / "out")["message"]
+    (here.folder / "weights").touch()
+    again = here(*words, "shard=1/2")
+    assert (again.status, "done before" in again.out) == (0, False)
+    assert merge(["out"]) == 1  # fits of the other shard failed
+    assert summary_of(here.folder / "out")["failed"] == 20
+
+
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "-1/2", "a/b", ""])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):

@@ -98,3 +98,14 @@ def test_the_callback_of_the_page_is_that_of_the_example() -> None:
 def test_every_kind_of_item_is_named() -> None:
     for kind in items.Item.__args__:
         assert f"`{kind.__name__}`" in TEXT
+
+
+@pytest.mark.slow
+def test_the_model_of_the_page_is_registered_and_predicts(tmp_path: Path) -> None:
+    store = f"tracking.uri=sqlite:///{tmp_path / 'mlflow.db'}"
+    words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)
+    run(tmp_path, "-m", "srs_eval", *words, *SMALL)
+    printed = run(tmp_path, "-c", block("register_model(newest"))
+    recall = [float(line.split()[-1]) for line in printed.splitlines()[-6:]]
+    assert len(recall) == 6
+    assert recall[:3] == sorted(recall[:3], reverse=True)

@@ -54,6 +54,11 @@ class Combined(ABC):
         return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
 
     @property
+    def for_whole_days(self) -> bool:
+        """Whether any was made for whole days."""
+        return any(getattr(algorithm, "for_whole_days", False) for algorithm in self.combined)
+
+    @property
     def sees_truth(self) -> bool:
         return any(algorithm.sees_truth for algorithm in self.combined)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class CurrentParameters(Algorithm):
 
     presets: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     same_day = True
+    for_whole_days: ClassVar[bool] = True
 
     @property
     def from_data(self) -> Mapping[str, object]:

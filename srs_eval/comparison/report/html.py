@@ -81,9 +81,11 @@ footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px;
 }
 """
 # Headings sort their table: up, down, and as it was. Text without a number comes last.
-_SCRIPT = """
+_SCRIPT = r"""
 const value = (row, n) => row.cells[n].firstChild?.textContent ?? "";
-const number = text => parseFloat(text.replace(/[,[<>]/g, ""));
+// A name that begins with a digit, such as 7B, is no number.
+const number = text => /^\W*\d[\d.,]*(e[-+]?\d+)?(?![\w.-])/.test(text)
+  ? parseFloat(text.replace(/[,[<>]/g, "")) : NaN;
 function compare(a, b, sign) {
   const [x, y] = [number(a), number(b)];
   if (isNaN(x) && isNaN(y)) return sign * a.localeCompare(b);

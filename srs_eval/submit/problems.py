@@ -1,0 +1,94 @@
+"""Problems of submissions: what is wrong, where, and how to correct it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from srs_eval.errors import ConfigError
+from srs_eval.text.plain import one_line
+
+Kind = Literal[
+    "name",  # a folder or file that must not be there or not be called so
+    "link",  # a symbolic link
+    "size",  # a file that is too large to be read
+    "missing",  # a file, key, column or user
+    "unreadable",  # a damaged file
+    "unknown",  # a key or column
+    "type",  # a value of another type
+    "gap",  # a value that its author has to write
+    "text",  # markup, control characters, or too much text
+    "range",  # a number out of bounds, NaN or infinite
+    "repeated",  # a user, a key or a run that occurs twice
+    "users",  # users that differ from those of the board
+    "reviews",  # another number of reviews
+    "rows",  # other reviews
+    "sums",  # scores that do not follow from the sums, or sums that contradict each other
+    "predictions",  # scores or sums that do not follow from the predictions
+    "version",  # another version of the protocol or of the data
+    "changed",  # other files than were accepted
+    "duplicate",  # the scores of another submission
+    "overlap",  # scored users that were learned from
+    "honesty",  # an algorithm that fails its checks
+    "code",  # code that is not run
+    "rerun",  # scores that differ when run again
+]
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a submission that has to be corrected.
+
+    Attributes
+    ----------
+    kind : str
+        Class of the problem.
+    file : Path
+        File or folder.
+    where : str
+        Line and key, column, or user; "" for the whole file.
+    value : str
+        What was found.
+    advice : str
+        How to correct it.
+    """
+
+    kind: Kind
+    file: Path
+    where: str
+    value: str
+    advice: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.where}" if self.where else str(self.file)
+        return one_line(f"{where}: {self.value}; {self.advice}")
+
+
+class SubmissionError(ConfigError):
+    """Submissions that cannot be used; it has every problem.
+
+    Parameters
+    ----------
+    found : iterable of Problem
+        At least one.
+    """
+
+    def __init__(self, found: Iterable[Problem]) -> None:
+        self.found = tuple(found)
+        super().__init__(*map(str, self.found))
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: in quotes if it is text, and not longer than a line."""
+    text = one_line(repr(value) if isinstance(value, str) else str(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def some(values: Iterable[object], most: int = 5) -> str:
+    """Return the first of some values for a message, and the number of the others."""
+    texts = [shown(value) for value in values]
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

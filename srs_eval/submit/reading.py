@@ -1,0 +1,273 @@
+"""Read submissions and leaderboards: files of strangers, checked before anything is believed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from srs_eval.errors import ConfigError
+from srs_eval.nouns import User
+from srs_eval.results.predicted import SavedPredictions
+from srs_eval.results.run import Run
+from srs_eval.submit.about import GAPS, about_problems
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
+from srs_eval.submit.record import Record, read_record
+from srs_eval.submit.results_table import LARGEST, Results, read_results
+from srs_eval.submit.submission import (
+    ABOUT,
+    PREDICTIONS,
+    RESULTS,
+    Accepted,
+    Board,
+    Submission,
+)
+from srs_eval.submit.yaml_file import LARGEST as LARGEST_YAML
+from srs_eval.submit.yaml_file import read_yaml
+
+# Largest size of each file in bytes.
+SIZES = {ABOUT: LARGEST_YAML, RESULTS: LARGEST, PREDICTIONS: 1_000_000_000}
+NAME = re.compile(r"(?![.-])[A-Za-z0-9._-]{1,60}")
+# Folders of a leaderboard that hold no submission.
+PREREGISTRATIONS = "prereg"
+_NOT_IN_ADDRESSES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A submission as far as it can be read, and its problems."""
+
+    folder: Path
+    submission: Submission | None
+    results: Results | None
+    problems: tuple[Problem, ...]
+
+
+def read_submission(folder: Path) -> Submission:
+    """Read a submission; values that its author has yet to write are no error.
+
+    Raises
+    ------
+    SubmissionError
+        With every problem of its files.
+    """
+    read = opened(folder, record_beside(folder))
+    return _usable([read])[0]
+
+
+def read_leaderboard(folder: Path) -> tuple[Board, ...]:
+    """Read the boards of a leaderboard, in the order of their names.
+
+    Raises
+    ------
+    SubmissionError
+        With every problem of all submissions.
+    """
+    record = read_record(folder)
+    folders, problems = submissions_in(folder)
+    like: Run | None = None
+    read = []
+    for each in folders:
+        read.append(opened(each, record, like))
+        like = read[-1].submission.run if read[-1].submission else like
+    return boards_of(_usable(read, problems))
+
+
+def boards_of(submissions: Iterable[Submission]) -> tuple[Board, ...]:
+    """Group submissions by what they have scored."""
+    found: dict[str, list[Submission]] = {}
+    for submission in sorted(submissions, key=lambda each: each.name):
+        found.setdefault(board_name(submission.about), []).append(submission)
+    return tuple(_board(name, found[name]) for name in sorted(found))
+
+
+def board_name(about: Mapping[str, Any]) -> str:
+    """Return the name of the board a submission belongs to, for addresses."""
+    protocol, data = about["protocol"], about["data"]
+    fingerprint = data["fingerprint"][:8] or "published"
+    parts = (f"{each['name']}-{each['version']}" for each in (protocol, data))
+    return _NOT_IN_ADDRESSES.sub("-", "_".join([*parts, fingerprint]))
+
+
+def is_submission(folder: Path) -> bool:
+    """Whether a folder is a submission, good or bad, rather than a leaderboard."""
+    if folder.is_symlink() or not folder.is_dir():
+        return True
+    return any((folder / name).exists() for name in (ABOUT, RESULTS))
+
+
+def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
+    """Return the folders of the submissions of a leaderboard, and what must not be there."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: there is no such folder")
+    problems = []
+    folders = []
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink():
+            problems.append(_is_link(path))
+        elif path.is_dir() and path.name != PREREGISTRATIONS and not path.name.startswith("."):
+            folders.append(path)
+    if not any(map(is_submission, folders)):
+        raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
+    return folders, problems
+
+
+def record_beside(folder: Path) -> Record:
+    """Return the record of the leaderboard that a submission is in; an empty one without any."""
+    return read_record(folder.resolve().parent)
+
+
+def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool = False) -> Read:
+    """Read a submission as far as its files can be read.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the leaderboard.
+    like : Run, optional
+        Another run; if it scored the same reviews, both share the list of them in memory.
+    sums : bool
+        Whether to read the sums.
+    """
+    problems = [*_file_problems(folder)]
+    if problems:
+        return Read(folder, None, None, tuple(problems))
+    about = read_yaml(folder / ABOUT)
+    problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
+    results = None
+    try:
+        results, further = read_results(folder / RESULTS, sums=sums)
+        problems += further
+    except ConfigError as error:
+        found = str(error).removeprefix(f"{folder / RESULTS}: ")
+        problems.append(Problem("unreadable", folder / RESULTS, "", found, "write it again"))
+    broken = any(problem.kind != "gap" for problem in problems)
+    if isinstance(about, Problem) or results is None or broken:
+        return Read(folder, None, results, tuple(problems))
+    problems += _count_problems(folder, about.content, results)
+    history = record.submissions.get(folder.resolve().name, ())
+    content = {**dict.fromkeys(GAPS), **about.content}
+    submission = _submission(folder, content, results, history, like)
+    return Read(folder, submission, results, tuple(problems))
+
+
+def _usable(read: Iterable[Read], problems: Iterable[Problem] = ()) -> list[Submission]:
+    """Return the submissions; raise an error if one has a problem other than gaps."""
+    read = list(read)
+    problems = [*problems, *(problem for each in read for problem in each.problems)]
+    serious = [problem for problem in problems if problem.kind != "gap"]
+    if serious:
+        raise SubmissionError(serious)
+    return [each.submission for each in read if each.submission is not None]
+
+
+def _submission(
+    folder: Path,
+    about: Mapping[str, Any],
+    results: Results,
+    history: tuple[Accepted, ...],
+    like: Run | None,
+) -> Submission:
+    scores, data = results.scores, about["data"]
+    is_published = not any(scores.rows)
+    scored = [
+        (user, rows, reviews)
+        for user, rows, reviews in zip(
+            scores.users, scores.rows, scores.reviews.tolist(), strict=True
+        )
+        if rows or is_published
+    ]
+    rows: Mapping[User, str] = {user: digest for user, digest, _ in scored}
+    reviews: Mapping[User, int] = {user: number for user, _, number in scored}
+    kept = [is_published or digest != "" for digest in scores.rows]
+    is_alike = like is not None and (rows, reviews) == (like.rows, like.reviews)
+    if like is not None and is_alike and [*rows] == [*like.rows]:
+        rows, reviews = like.rows, like.reviews
+    run = Run(
+        name=about["model"],
+        place=folder,
+        rows=rows,
+        reviews=reviews,
+        scores=dict(zip(scores.names, scores.values[kept].T, strict=True)),
+        incomplete=tuple(user for user in scores.users if user not in rows),
+        summary={
+            "label": about["model"],
+            "data": data["name"],
+            "protocol": about["protocol"]["name"],
+            "when": about["when"],
+            "sees_truth": about["sees_truth"],
+            "pretrained": about["pretrained_on"] is not None,
+            "users": len(rows),
+            "reviews": sum(reviews.values()),
+            "data_fingerprint": data["fingerprint"],
+            **{name: int(counts.sum()) for name, counts in results.fits.items()},
+        },
+        predicted=SavedPredictions(folder) if (folder / PREDICTIONS).is_file() else None,
+    )
+    return Submission(folder.resolve().name, folder, about, run, history)
+
+
+def _board(name: str, submissions: list[Submission]) -> Board:
+    about = submissions[0].about
+    protocol, data = about["protocol"], about["data"]
+    return Board(
+        name=name,
+        protocol=protocol["name"],
+        protocol_version=protocol["version"],
+        data=data["name"],
+        data_version=data["version"],
+        fingerprint=data["fingerprint"],
+        submissions=tuple(submissions),
+    )
+
+
+def _file_problems(folder: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the files of a submission, by their names and sizes."""
+    name = folder.resolve().name
+    if folder.is_symlink():
+        yield _is_link(folder)
+        return
+    if not folder.is_dir():
+        yield Problem("missing", folder, "", "there is no such folder", "name that of a submission")
+        return
+    if not NAME.fullmatch(name) or name == PREREGISTRATIONS:
+        advice = "1 to 60 letters, digits, dots, underscores and hyphens, and a letter first"
+        yield Problem("name", folder, "", shown(name), advice)
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink():
+            yield _is_link(path)
+        elif path.name not in SIZES or not path.is_file():
+            yield Problem("name", path, "", "no file of a submission", "remove it")
+        elif (size := path.stat().st_size) > SIZES[path.name]:
+            found, advice = f"{size:,} bytes", f"{SIZES[path.name]:,} at most"
+            yield Problem("size", path, "", found, advice)
+    for needed in (ABOUT, RESULTS):
+        if not (folder / needed).exists():
+            advice = "write it with python -m srs_eval.submit"
+            yield Problem("missing", folder / needed, "", "there is no such file", advice)
+
+
+def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) -> Iterator[Problem]:
+    """Yield where the two files do not say the same."""
+    scores = results.scores
+    reviews = int(scores.reviews.sum())
+    users = int((scores.reviews > 0).sum())
+    counts: tuple[tuple[Kind, int], ...] = (("users", users), ("reviews", reviews))
+    for key, found in counts:
+        if about["data"][key] != found:
+            advice = f"{RESULTS} has {found:,}"
+            yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
+    for group in ("protocol", "data"):
+        if any(scores.rows) and not about[group]["options"]:
+            advice = "write them as the run has them"
+            yield Problem("missing", folder / ABOUT, f"{group}.options", "no options", advice)
+    if any(scores.rows) != bool(about["data"]["fingerprint"]):
+        advice = "write both with srs_eval.submit; rows of other projects have neither"
+        what = "a fingerprint of the data goes with digests of rows"
+        yield Problem("rows", folder / ABOUT, "data.fingerprint", what, advice)
+
+
+def _is_link(path: Path) -> Problem:
+    return Problem("link", path, "", "a symbolic link", "put the file or folder itself there")

@@ -1,0 +1,157 @@
+"""``accepted.yaml``: the maintainers' record of boards and of accepted submissions.
+
+Entries are appended and never changed. A board is what its first accepted submission scored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from srs_eval.nouns import User
+from srs_eval.results.run import Run
+from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.submission import ACCEPTED, Accepted, Mark
+from srs_eval.submit.yaml_file import read_yaml, write_yaml
+from srs_eval.text.plain import one_line
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenBoard:
+    """What the submissions of a board have scored.
+
+    Attributes
+    ----------
+    users, reviews : int
+        Their numbers.
+    digest : str
+        See `digest_of_rows`.
+    """
+
+    users: int
+    reviews: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The content of ``accepted.yaml``.
+
+    Attributes
+    ----------
+    boards : mapping of str to FrozenBoard
+        By the names of the boards.
+    submissions : mapping of str to tuple of Accepted
+        Accepted versions by the names of the submissions, the newest last.
+    """
+
+    boards: Mapping[str, FrozenBoard] = field(default_factory=dict)
+    submissions: Mapping[str, tuple[Accepted, ...]] = field(default_factory=dict)
+
+    def with_accepted(self, name: str, entry: Accepted, board: str, frozen: FrozenBoard) -> Record:
+        """Return the record with one more entry, and its board if that is new."""
+        entries = (*self.submissions.get(name, ()), entry)
+        return Record(
+            {**self.boards, board: self.boards.get(board, frozen)},
+            {**self.submissions, name: entries},
+        )
+
+
+def read_record(folder: Path) -> Record:
+    """Read the record of a leaderboard; an empty one if there is none.
+
+    Raises
+    ------
+    SubmissionError
+        If it cannot be used.
+    """
+    file = folder / ACCEPTED
+    if file.is_symlink():
+        raise SubmissionError([Problem("link", file, "", "a symbolic link", "copy the file")])
+    if not file.exists():
+        return Record()
+    read = read_yaml(file)
+    if isinstance(read, Problem):
+        raise SubmissionError([read])
+    try:
+        boards = {
+            name: FrozenBoard(_count(of["users"]), _count(of["reviews"]), _match(_DIGEST, of))
+            for name, of in _mapping(read.content.get("boards", {})).items()
+        }
+        submissions = {
+            name: tuple(_entry(each) for each in entries)
+            for name, entries in _mapping(read.content.get("submissions", {})).items()
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"
+        advice = "restore the last version: only submit accept writes this file"
+        raise SubmissionError([Problem("unreadable", file, "", found, advice)]) from error
+    return Record(boards, submissions)
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write the record of a leaderboard."""
+    content = {
+        "boards": {name: asdict(board) for name, board in record.boards.items()},
+        "submissions": {
+            name: [asdict(entry) for entry in entries]
+            for name, entries in sorted(record.submissions.items())
+        },
+    }
+    write_yaml(folder / ACCEPTED, content)
+
+
+def frozen_board(run: Run) -> FrozenBoard:
+    """Return what a run has scored."""
+    digest = digest_of_rows((user, run.reviews[user], rows) for user, rows in run.rows.items())
+    return FrozenBoard(len(run.rows), sum(run.reviews.values()), digest)
+
+
+def digest_of_rows(users: Iterable[tuple[User, int, str]]) -> str:
+    """Return the SHA-256 of users with their numbers of reviews and digests of rows, sorted."""
+    lines = sorted(f"{user}\t{reviews}\t{rows}" for user, reviews, rows in users)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def digest_of_file(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _entry(of: Mapping[str, Any]) -> Accepted:
+    if of["mark"] not in get_args(Mark):
+        raise ValueError(f"mark: {shown(of['mark'])}")
+    return Accepted(
+        _match(_DAY, of, "date"),
+        _match(_DIGEST, of),
+        of["mark"],
+        one_line(str(of["note"])),
+        _match(_DIGEST, of, "about"),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{shown(value)}, expected KEY: VALUE")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{shown(value)}, expected a count")
+    return value
+
+
+def _match(pattern: re.Pattern[str], of: Mapping[str, Any], key: str = "digest") -> str:
+    if not isinstance(of[key], str) or not pattern.fullmatch(of[key]):
+        raise ValueError(f"{key}: {shown(of[key])}")
+    text: str = of[key]
+    return text

@@ -1,0 +1,287 @@
+"""``results.parquet``: scores of each user, sums that they follow from, and how the fits ended."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.metrics.intervals import bounds_of
+from srs_eval.metrics.panel import SAFE_NAME, full_panel
+from srs_eval.metrics.sketch import ReviewMean
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
+from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric
+from srs_eval.results.files import reading, write_table
+from srs_eval.results.tables import read_scores, scores_table
+from srs_eval.submit.problems import Kind, Problem, shown, some
+from srs_eval.text.plain import cleaned
+from srs_eval.text.suggestion import suggestion
+
+LARGEST = 64_000_000
+MOST_USERS, MOST_COLUMNS, MOST_VALUES = 200_000, 500, 50_000_000
+FIT_COUNTS = ("fits", "fallback", "failed", "skipped", "not_converged")
+_SECONDS = "seconds"
+# Names of metrics have no dots.
+FIT, SUMS = "fit.", "sums."
+_ABOUT_USER = {"user": (pa.int64(), pa.string()), "reviews": (pa.int64(),), "rows": (pa.string(),)}
+_ROWS = re.compile(r"[0-9a-f]{16}")
+_THRESHOLD = re.compile(r"(?:confusion_[a-z]+|threshold_bias)_at_(0(?:_\d{1,6})?|1)")
+_LONGEST_USER, _LONGEST_LIST, _MOST_REVIEWS = 100, 100, 10**9
+# Rounding of scores at their bounds.
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The content of ``results.parquet``.
+
+    Attributes
+    ----------
+    scores : Scores
+        Reviews, digest of the rows and metrics of each user.
+    fits : mapping of str to int64 [n_users]
+        Counts of fits, as in `FitCounts`; empty for published scores.
+    seconds : float64 [n_users], optional
+        CPU time of the fits.
+    sums : mapping of str to float64 [n_users, numbers]
+        See `srs_eval.submit.sums`; not read unless asked for.
+    """
+
+    scores: Scores
+    fits: Mapping[str, IntArray] = field(default_factory=dict)
+    seconds: FloatArray | None = None
+    sums: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+def metrics_named(names: Iterable[str]) -> dict[str, Metric]:
+    """Return the metrics of srs_eval, with the thresholds that occur in some names."""
+    found = {match[1] for name in names if (match := _THRESHOLD.fullmatch(name))}
+    thresholds = sorted(float(text.replace("_", ".")) for text in found) or DEFAULT_THRESHOLDS
+    return {metric.name: metric for metric in full_panel(thresholds=thresholds)}
+
+
+def write_results(file: Path, results: Results) -> None:
+    """Write the table."""
+    table = scores_table(results.scores)
+    for name, counts in results.fits.items():
+        table = table.append_column(FIT + name, pa.array(counts, pa.int64()))
+    if results.seconds is not None:
+        table = table.append_column(FIT + _SECONDS, pa.array(results.seconds, pa.float64()))
+    for name, sums in results.sums.items():
+        flat = pa.array(np.ascontiguousarray(sums, np.float64).ravel(), pa.float64())
+        column = pa.FixedSizeListArray.from_arrays(flat, sums.shape[1])
+        table = table.append_column(SUMS + name, column)
+    write_table(file, table)
+
+
+def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, list[Problem]]:
+    """Read and check the table.
+
+    Returns
+    -------
+    results : Results or None
+        None if the file is not read, because it is too large, damaged, or of other columns.
+    problems : list of Problem
+    """
+    with reading(file), pq.ParquetFile(file, page_checksum_verification=True) as opened:
+        problems = [*_size_problems(file, opened.metadata)]
+        if problems:
+            return None, problems
+        schema = opened.schema_arrow
+        problems = [*_column_problems(file, schema)]
+        if problems:
+            return None, problems
+    names = [name for name in schema.names if sums or not name.startswith(SUMS)]
+    texts = [name for name in names if schema.field(name).type == pa.string()]
+    with reading(file):
+        # A text that occurs in every row is small in the file, and must stay so in memory.
+        table = pq.read_table(
+            file, columns=names, read_dictionary=texts, page_checksum_verification=True
+        )
+        problems = [*_text_problems(file, table)]
+        if problems:
+            return None, problems
+        for name in texts:
+            table = table.set_column(
+                table.schema.get_field_index(name), name, table.column(name).cast(pa.string())
+            )
+        results = _results(table)
+    return results, [*value_problems(file, results)]
+
+
+def value_problems(file: Path, results: Results) -> Iterator[Problem]:
+    """Yield what is wrong with the numbers of a table."""
+    scores = results.scores
+    users = scores.users
+    scored = np.array([rows != "" for rows in scores.rows], np.bool_)
+    if not scored.any():  # of another project, which does not say which reviews were scored
+        scored[:] = True
+
+    def of(kind: Kind, column: str, wrong: BoolArray, values: NDArray[Any], advice: str) -> Problem:
+        at = np.flatnonzero(wrong).tolist()
+        who = f"user{'s' * (len(at) > 1)} {some(users[number] for number in at)}"
+        return Problem(kind, file, f"column {column}, {who}", shown(values[at[0]]), advice)
+
+    if twice := [user for user, count in Counter(users).items() if count > 1]:
+        place = f"column user, {some(twice)}"
+        yield Problem("repeated", file, place, "more than one row", "keep one row of a user")
+    reviews = scores.reviews
+    wrong = (reviews < scored) | (reviews > _MOST_REVIEWS) | (~scored & (reviews != 0))
+    if wrong.any():
+        advice = "write the number of scored reviews, at least 1; 0 without a digest of rows"
+        yield of("reviews", "reviews", wrong, reviews, advice)
+    known = metrics_named(scores.names)
+    for name, column in zip(scores.names, scores.values.T, strict=True):
+        low, high = bounds_of(known[name]) if name in known else (-np.inf, np.inf)
+        infinite = np.isinf(column)
+        if infinite.any():
+            yield of("range", name, infinite, column, "scores are finite, or NaN if not defined")
+        with np.errstate(invalid="ignore"):
+            outside = ~infinite & ((column < low - _CLOSE) | (column > high + _CLOSE))
+        if outside.any():
+            yield of("range", name, outside, column, f"it lies between {low:g} and {high:g}")
+        missing = np.isnan(column) & scored
+        if isinstance(known.get(name), ReviewMean) and missing.any():
+            yield of("range", name, missing, column, "it is defined for every scored user")
+        given = ~np.isnan(column) & ~scored
+        if given.any():
+            yield of("rows", name, given, column, "a score needs the digest of its rows")
+    for name, counts in results.fits.items():
+        wrong = (counts < 0) | (counts > results.fits.get("fits", counts))
+        if wrong.any():
+            yield of("range", FIT + name, wrong, counts, "a count, at most that of all fits")
+    if results.seconds is not None:
+        wrong = ~(np.isfinite(results.seconds) & (results.seconds >= 0))
+        if wrong.any():
+            yield of("range", FIT + _SECONDS, wrong, results.seconds, "seconds, 0 or more")
+
+
+def _results(table: pa.Table) -> Results:
+    names = [name for name in table.column_names if "." not in name]
+    numbers = {name: table.column(name) for name in table.column_names if "." in name}
+    fits = {name: numbers[FIT + name].to_numpy() for name in FIT_COUNTS if FIT + name in numbers}
+    seconds = numbers.get(FIT + _SECONDS)
+    sums = {
+        name.removeprefix(SUMS): _wide(column)
+        for name, column in numbers.items()
+        if name.startswith(SUMS)
+    }
+    return Results(
+        read_scores(table.select(names)),
+        fits,
+        None if seconds is None else seconds.to_numpy(),
+        sums,
+    )
+
+
+def _wide(column: pa.ChunkedArray) -> FloatArray:
+    flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    wide: FloatArray = flat.reshape(len(column), -1)
+    return wide
+
+
+def _size_problems(file: Path, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """Yield what is too large to be read, by the metadata alone."""
+    rows, columns = metadata.num_rows, metadata.num_columns
+    for what, found, most in (
+        ("users", rows, MOST_USERS),
+        ("columns", columns, MOST_COLUMNS),
+        ("values", rows * columns, MOST_VALUES),
+    ):
+        if found > most:
+            yield Problem("size", file, "", f"{found:,} {what}", f"{most:,} at most")
+    if rows == 0:
+        yield Problem("missing", file, "", "no users", "submit a run that scored users")
+
+
+def _column_problems(file: Path, schema: pa.Schema) -> Iterator[Problem]:
+    def of(kind: Kind, name: str, found: str, advice: str) -> Problem:
+        return Problem(kind, file, f"column {shown(name)}", found, advice)
+
+    for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        yield of("repeated", name, "is there twice", "keep one of them")
+    for name, types in _ABOUT_USER.items():
+        if name not in schema.names:
+            yield of("missing", name, "is missing", "write the table with srs_eval.submit")
+        elif schema.field(name).type not in types:
+            expected = " or ".join(map(str, types))
+            yield of("type", name, str(schema.field(name).type), f"expected {expected}")
+    known = [FIT + name for name in (*FIT_COUNTS, _SECONDS)]
+    metrics = 0
+    lists = [column.type for column in schema if pa.types.is_fixed_size_list(column.type)]
+    if any(not 0 < kind.list_size <= _LONGEST_LIST for kind in lists):
+        advice = f"lists of 1 to {_LONGEST_LIST} numbers"
+        yield Problem("size", file, "columns sums.*", "longer lists", advice)
+    for column in schema:
+        name, kind = column.name, column.type
+        if name in _ABOUT_USER:
+            continue
+        if name in known:
+            expected = pa.float64() if name == FIT + _SECONDS else pa.int64()
+        elif name.startswith(SUMS):
+            size = kind.list_size if pa.types.is_fixed_size_list(kind) else 1
+            expected = pa.list_(pa.float64(), size)
+            kind = pa.list_(kind.value_type, size) if pa.types.is_fixed_size_list(kind) else kind
+        elif SAFE_NAME.fullmatch(name):
+            expected, metrics = pa.float64(), metrics + 1
+        else:
+            listed = "; names of metrics have letters, digits and underscores"
+            yield of(
+                "unknown", name, "no such column", suggestion(name, known, otherwise=listed)[2:]
+            )
+            continue
+        if kind != expected:
+            yield of("type", name, str(kind), f"expected {expected}")
+    if not metrics:
+        yield Problem("missing", file, "", "no metric", "submit a run with scores")
+
+
+def _text_problems(file: Path, table: pa.Table) -> Iterator[Problem]:
+    """Yield missing values, and texts that are no names of users or digests."""
+    for name in table.column_names:
+        column = table.column(name).combine_chunks()
+        inner = column.flatten() if pa.types.is_fixed_size_list(column.type) else column
+        if column.null_count or inner.null_count:
+            advice = "write a value for every user"
+            yield Problem("missing", file, f"column {shown(name)}", "has missing values", advice)
+        if not pa.types.is_dictionary(column.type):
+            continue
+        for text in _distinct(column):
+            if name == "rows" and text and not _ROWS.fullmatch(text):
+                advice = "expected 16 digits from 0 to f"
+                yield Problem("type", file, "column rows", shown(text), advice)
+                break
+            if name == "user" and not _is_name(text):
+                advice = f"a name has 1 to {_LONGEST_USER} characters, without markup and controls"
+                yield Problem("text", file, "column user", shown(text), advice)
+                break
+
+
+def are_names(users: pa.ChunkedArray) -> bool:
+    """Whether a column that was read as a dictionary, or as numbers, can be that of users."""
+    if not pa.types.is_dictionary(users.type):
+        return bool(users.type == pa.int64())
+    return all(_is_name(text) for chunk in users.chunks for text in _distinct(chunk))
+
+
+def _distinct(column: pa.DictionaryArray) -> Iterator[str]:
+    """Yield the distinct texts of a column; one that is too long in place of those that are."""
+    for piece in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        for value in piece.dictionary:
+            if value.as_buffer() is None or value.as_buffer().size > 4 * _LONGEST_USER:
+                yield "x" * (_LONGEST_USER + 1)
+            else:
+                yield value.as_py()
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_USER and "<" not in text and text == cleaned(text)

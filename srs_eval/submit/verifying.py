@@ -1,0 +1,193 @@
+"""Run submissions again, and accept them into the record of their leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from srs_eval.config.targets import Builder
+from srs_eval.errors import ConfigError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.metrics.panel import Panel
+from srs_eval.nouns import Algorithm
+from srs_eval.results.run import Run, run_of
+from srs_eval.submit.checking import Asked, checked_submission
+from srs_eval.submit.logs_check import (
+    build_problem,
+    is_own,
+    own_builder,
+    protocol_of,
+    rows_problems,
+    source_of,
+    version_problems,
+)
+from srs_eval.submit.problems import Problem, SubmissionError, shown, some
+from srs_eval.submit.reading import board_name
+from srs_eval.submit.record import digest_of_file, frozen_board, read_record, write_record
+from srs_eval.submit.results_table import metrics_named
+from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A submission that was run again.
+
+    Attributes
+    ----------
+    submission : Submission
+    metrics : int
+        Number of metrics that were computed again.
+    largest : float
+        Largest difference of a score.
+    problems : tuple of Problem
+        Scores that differ by more than the tolerance; users and rows that differ.
+    """
+
+    submission: Submission
+    metrics: int
+    largest: float
+    problems: tuple[Problem, ...]
+
+
+def verify(
+    folder: Path, *, path: Path | None = None, trust: bool = False, tolerance: float = TOLERANCE
+) -> Rerun:
+    """Check a submission, run it again by its ``submission.yaml``, and compare the scores.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Path of the review logs, if they are not simulated.
+    trust : bool
+        Whether to run an algorithm that is not part of srs_eval.
+    tolerance : float
+        Difference of a score that is allowed, absolute, and relative to the score.
+
+    Raises
+    ------
+    SubmissionError
+        If the submission has problems, or cannot be run here.
+    """
+    submission = checked_submission(folder, Asked(path=path, logs=False, accepting=True))
+    experiment = _experiment(submission, path, trust=trust)
+    again = run_of(evaluate(experiment))
+    problems = [*_differences(submission, again, tolerance)]
+    users = [user for user in submission.run.rows if user in again.rows]
+    gaps = [
+        np.abs(submission.run.values(name, users) - again.values(name, users))
+        for name in again.scores
+    ]
+    largest = max((float(np.nanmax(gap, initial=0.0)) for gap in gaps), default=0.0)
+    return Rerun(submission, len(again.scores), largest, tuple(problems))
+
+
+def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = None) -> Accepted:
+    """Check a submission, and append it to the record of the leaderboard it is in.
+
+    Parameters
+    ----------
+    mark : str, optional
+        ``reported`` by default, or ``published`` for rows of other projects. ``verified`` is
+        for submissions that `verify` has found equal.
+
+    Returns
+    -------
+    Accepted
+        The entry, which may have been there before.
+
+    Raises
+    ------
+    SubmissionError
+        If the submission has problems.
+    ConfigError
+        If it cannot have the mark.
+    """
+    submission = checked_submission(folder, Asked(path=path, accepting=True))
+    usual: Mark = "reported" if submission.run.has_digests else "published"
+    digest, about = digest_of_file(folder / RESULTS), digest_of_file(folder / ABOUT)
+    for last in submission.history[-1:]:
+        if (last.digest, last.about) == (digest, about) and mark in (None, last.mark):
+            return last
+    mark = mark or usual
+    if (mark == "published") != (usual == "published"):
+        raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
+    leaderboard = folder.resolve().parent
+    record = read_record(leaderboard)
+    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about)
+    board = board_name(submission.about)
+    record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
+    write_record(leaderboard, record)
+    return entry
+
+
+_WITH = {"reported": "with", "published": "without"}
+
+
+def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Experiment:
+    """Build what a submission was made with."""
+    about, file = submission.about, submission.folder / ABOUT
+    options = about["algorithm"]
+    problems: list[Problem] = []
+    if not options:
+        advice = "published rows are not run again"
+        raise SubmissionError([_not_run(file, "algorithm", "null", advice)])
+    if about["seed"] is None:
+        problems.append(_not_run(file, "seed", "null", "write the seed of the run"))
+    if not trust and not is_own(options):
+        advice = "read the code, install it, and give trust=true"
+        problems.append(_not_run(file, "algorithm", some(options.values()), advice))
+    try:
+        protocol, source = protocol_of(submission), source_of(submission, path)
+        builder = Builder() if trust else own_builder()
+        if protocol is not None:
+            problems += version_problems(submission, protocol)
+        else:
+            found = some(about["protocol"]["options"].values())
+            problems.append(_not_run(file, "protocol", found, "only those of srs_eval are run"))
+        if source is None:
+            advice = "give data.path=…"
+            problems.append(_not_run(file, "data", about["data"]["name"], advice))
+        if problems or protocol is None or source is None:
+            raise SubmissionError(problems)
+        algorithm = cast(Algorithm, builder.build(options, Algorithm, "algorithm"))
+    except SubmissionError:
+        raise
+    except ConfigError as error:
+        raise SubmissionError([build_problem(submission, error)]) from error
+    known = metrics_named(submission.run.scores)
+    panel = Panel([known[name] for name in submission.run.scores if name in known], pooled=False)
+    return Experiment(algorithm, source, protocol, panel, seed=about["seed"])
+
+
+def _not_run(file: Path, where: str, value: str, advice: str) -> Problem:
+    return Problem("code", file, where, value, advice)
+
+
+def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:
+    """Yield facts of the algorithm, users and rows that differ, and the metrics whose scores do."""
+    run, file = submission.run, submission.folder / RESULTS
+    for key in ("when", "sees_truth", "pretrained"):
+        if run.summary[key] != again.summary[key]:
+            where = "pretrained_on" if key == "pretrained" else key
+            advice = f"run again, {key} is {again.summary[key]}"
+            stated = shown(submission.about[where])
+            yield Problem("rerun", submission.folder / ABOUT, where, stated, advice)
+    rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
+    yield from rows_problems(file, run, rows, "the rerun scores")
+    users = [user for user in run.rows if user in again.rows]
+    for name in again.scores:
+        given, found = run.values(name, users), again.values(name, users)
+        wrong = ~np.isclose(given, found, rtol=tolerance, atol=tolerance, equal_nan=True)
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            where = f"column {name}, user {users[at]}"
+            advice = f"run again it is {found[at]:.9g}; {wrong.sum():,} users differ"
+            yield Problem("rerun", file, where, f"{given[at]:.9g}", advice)

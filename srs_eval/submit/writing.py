@@ -1,0 +1,326 @@
+"""Write submissions: of finished runs, and of scores that other projects have published."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import yaml
+
+import srs_eval
+from srs_eval.algorithms.recurrent.weights import Weights, read_weights
+from srs_eval.comparison.published import read_published
+from srs_eval.config.targets import TARGET, Builder
+from srs_eval.errors import ConfigError
+from srs_eval.evaluation.scoring import Scores
+from srs_eval.nouns import Algorithm, Fit, FloatArray
+from srs_eval.results.files import CONFIG, reading
+from srs_eval.results.folder import is_run, load
+from srs_eval.results.result import Result
+from srs_eval.submit.about import GAPS, LONGEST_TITLE
+from srs_eval.submit.problems import Problem, SubmissionError, some
+from srs_eval.submit.reading import NAME
+from srs_eval.submit.results_table import FIT_COUNTS, Results, metrics_named, write_results
+from srs_eval.submit.submission import ABOUT, PREDICTIONS, RESULTS
+from srs_eval.submit.sums import kept_sums, name_of, sums_of_user
+from srs_eval.submit.yaml_file import read_yaml, write_yaml
+from srs_eval.text.suggestion import suggestion
+
+# Digest of the first 256 reviews: fewer are alike in different people.
+_FINGERPRINT = 8
+_GIT_SECONDS = 10
+_URL = "https://github.com/srs-eval/srs_eval"
+# Arguments of data that are different on every machine.
+_PLACES = ("path", "url")
+
+
+def submit_run(
+    run: Path, folder: Path, given: Mapping[str, Any], *, predictions: bool = False
+) -> None:
+    """Write a submission of a finished run.
+
+    What the author wrote into a ``submission.yaml`` that is there already stays.
+
+    Parameters
+    ----------
+    run : Path
+        Folder of the run.
+    folder : Path
+        Folder of the submission.
+    given : mapping
+        Values of ``submission.yaml`` that a run does not know.
+    predictions : bool
+        Whether to submit the predictions too.
+
+    Raises
+    ------
+    ConfigError
+        If the run cannot be read, or lacks its configuration.
+    """
+    require_name(folder)
+    if not is_run(run):
+        raise ConfigError(f"{run}: expected the folder of a finished run, with summary.json")
+    result, config = load(run), _config(run)
+    if predictions and not (run / PREDICTIONS).is_file():
+        raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
+    if not result.complete:
+        raise ConfigError(f"{run}: no user has a score")
+    about = {**_about(result, config), **_written_before(folder), **given}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_results(folder / RESULTS, results_of(result))
+    write_yaml(folder / ABOUT, about, compact=True)
+    if predictions:
+        shutil.copyfile(run / PREDICTIONS, folder / PREDICTIONS)
+    else:
+        (folder / PREDICTIONS).unlink(missing_ok=True)
+
+
+def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, Any]) -> None:
+    """Write a submission of scores that another project has published.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or has no such model.
+    """
+    require_name(folder)
+    runs = {run.name: run for run in read_published(file)}
+    if model not in runs:
+        listed = f"; there are {some(runs)}"
+        raise ConfigError(
+            f"model={model}: not in {file}{suggestion(model, runs, otherwise=listed)}"
+        )
+    run = runs[model]
+    users = tuple(run.rows)
+    reviews = np.array([run.reviews[user] for user in users], np.int64)
+    values = np.column_stack([*run.scores.values()]).astype(np.float64)
+    scores = Scores(users, reviews, ("",) * len(users), tuple(run.scores), values)
+    about: dict[str, Any] = {
+        "model": model,
+        "description": None,
+        "authors": [],
+        "code": None,
+        "licence": None,
+        "algorithm": None,
+        "parameters": None,
+        "protocol": {"name": "srs_benchmark", "version": "1", "options": {}},
+        "when": run.when,
+        "data": {
+            "name": "published",
+            "version": "1",
+            "options": {},
+            "fingerprint": "",
+            "users": len(users),
+            "reviews": int(reviews.sum()),
+        },
+        "pretrained_on": None,
+        "sees_truth": False,
+        "seed": None,
+        "hardware": None,
+        "seconds_per_user": None,
+        "tuned_on": None,
+        "srs_eval": None,
+    }
+    about = {**about, **_written_before(folder), **given}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_results(folder / RESULTS, Results(scores))
+    write_yaml(folder / ABOUT, about, compact=True)
+
+
+def require_name(folder: Path) -> None:
+    """Raise an error if a submission cannot be called like this."""
+    if not NAME.fullmatch(folder.name):
+        advice = "1 to 60 letters, digits, dots, underscores and hyphens, and a letter first"
+        raise SubmissionError([Problem("name", folder, "", folder.name, advice)])
+
+
+def results_of(result: Result) -> Results:
+    """Return the table of a run, with sums if it has kept its predictions."""
+    scores, fits = result.by_user, _fits_by_user(result)
+    counts = {name: np.array([each[name] for each in fits], np.int64) for name in FIT_COUNTS}
+    seconds = np.array([each["seconds"] for each in fits], np.float64)
+    return Results(scores, counts, seconds, _sums(result))
+
+
+def fingerprint_of(digests: Sequence[str]) -> str:
+    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer.
+
+    Parameters
+    ----------
+    digests : sequence of str
+        As of `digests_of`.
+    """
+    return digests[_FINGERPRINT] if len(digests) > _FINGERPRINT else ""
+
+
+def _sums(result: Result) -> dict[str, FloatArray]:
+    """Compute the sums of each user; none if the predictions of a user were not kept."""
+    scores = result.by_user
+    named = metrics_named(scores.names)
+    kept = kept_sums(named[name] for name in scores.names if name in named)
+    found: list[list[FloatArray] | None] = []
+    for user, rows in zip(scores.users, scores.rows, strict=True):
+        predictions = result.predicted.read(user, curves=False) if rows else None
+        if rows and predictions is None:
+            return {}
+        found.append(None if predictions is None else sums_of_user(kept, predictions))
+    first = next((each for each in found if each is not None), [])
+    empty = [np.zeros(len(sums)) for sums in first]
+    columns = zip(*(each or empty for each in found), strict=True)
+    return {name_of(sums): np.stack(of) for sums, of in zip(kept, columns, strict=True)}
+
+
+def _fits_by_user(result: Result) -> list[Mapping[str, float]]:
+    """Count the fits of each user by how they ended, and add up their seconds."""
+    counts: dict[Any, Counter[str]] = {user: Counter() for user in result.by_user.users}
+    for fit in result.fitted:
+        if fit.user in counts:
+            of_user = counts[fit.user]
+            of_user[fit.status] += 1
+            of_user["fits"] += 1
+            of_user["not_converged"] += fit.predicts and not fit.converged
+            of_user["seconds"] += fit.seconds  # type: ignore[assignment]
+    return [*counts.values()]
+
+
+def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything about a submission that a run knows, and gaps for the rest."""
+    facts, tags = result.facts, result.facts.tags
+    seconds = sum(fit.seconds for fit in result.fitted)
+    data, protocol = dict(config["data"]), dict(config["protocol"])
+    for place in _PLACES:
+        data.pop(place, None)
+    return {
+        "model": facts.label[:LONGEST_TITLE],
+        "description": None,
+        "authors": [],
+        "code": _own_code(config["algo"]),
+        "licence": None,
+        "algorithm": _without_folders(config["algo"]),
+        "parameters": _parameters(result.fitted),
+        "protocol": {
+            "name": facts.protocol,
+            "version": tags.get("protocol_version", "1"),
+            "options": protocol,
+        },
+        "when": facts.when,
+        "data": {
+            "name": facts.data,
+            "version": str(data.get("version", "1")),
+            "options": _without_folders(data),
+            "fingerprint": facts.data_fingerprint,
+            "users": len(result.complete),
+            "reviews": int(result.by_user.reviews.sum()),
+        },
+        "pretrained_on": _pretrained_on(config["algo"]) if facts.pretrained else None,
+        "sees_truth": facts.sees_truth,
+        "seed": facts.seed,
+        "hardware": {"cpu": tags.get("cpu", "unknown"), "cores": os.cpu_count() or 1},
+        "seconds_per_user": float(f"{seconds / max(len(result.by_user.users), 1):.4g}"),
+        "tuned_on": None,
+        "srs_eval": tags.get("version.srs-eval", version("srs-eval")),
+    }
+
+
+def _written_before(folder: Path) -> dict[str, Any]:
+    """Return what the author of a submission that is there already has written."""
+    file = folder / ABOUT
+    if not file.is_file():
+        return {}
+    read = read_yaml(file)
+    if isinstance(read, Problem):
+        raise SubmissionError([read])
+    return {key: read.content[key] for key in ("model", *GAPS, "code") if read.content.get(key)}
+
+
+def _config(run: Path) -> Mapping[str, Any]:
+    """Read the configuration of a run."""
+    if not (run / CONFIG).is_file():
+        raise ConfigError(f"{run}: there is no {CONFIG}, which has the options of the run")
+    try:
+        with reading(run / CONFIG):
+            content = yaml.safe_load((run / CONFIG).read_text("utf-8"))
+            return {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+    except yaml.YAMLError as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{run / CONFIG}: cannot be read (YAMLError: {reason})") from error
+
+
+def _parameters(fits: Sequence[Fit]) -> int | None:
+    """Return how many parameters most fits have, with those of their parts."""
+    sizes = Counter(
+        len(fit.parameters) + sum(len(part.parameters) for part in fit.parts)
+        for fit in fits
+        if fit.status == "ok"
+    )
+    return sizes.most_common(1)[0][0] if sizes else None
+
+
+def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the users an algorithm has learned from, as far as its weights say."""
+    algorithm = Builder().build(options, Algorithm, "algo")
+    seen = [user for weights in _weights_of(algorithm) for user in weights.seen]
+    reviews = sum(user.reviews for user in seen)
+    return {
+        "description": f"{len(seen):,} users with {reviews:,} reviews" if seen else None,
+        "users": [*dict.fromkeys(filter(None, map(fingerprint_of, (u.digests for u in seen))))],
+    }
+
+
+def _weights_of(algorithm: Any) -> Iterator[Weights]:
+    """Go through the weights that an algorithm, or one that it is made of, starts from."""
+    names = [field.name for field in fields(algorithm)] if is_dataclass(algorithm) else []
+    values = [getattr(algorithm, name) for name in names]
+    given = [value for value in values if isinstance(value, Weights)]
+    files = [value for value in values if isinstance(value, str | Path)]
+    yield from given or (
+        read_weights(Path(file).expanduser())
+        for file in files
+        if str(file).endswith(".safetensors")
+    )
+    for inner in getattr(algorithm, "combined", ()):
+        yield from _weights_of(inner)
+
+
+def _without_folders(options: Any) -> Any:
+    """Return options in which absolute paths are names of files."""
+    if isinstance(options, Mapping):
+        return {name: _without_folders(value) for name, value in options.items()}
+    if isinstance(options, list):
+        return [_without_folders(value) for value in options]
+    if isinstance(options, str) and PurePath(options).is_absolute():
+        return PurePath(options).name
+    return options
+
+
+def _own_code(options: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the address and commit of srs_eval, if the algorithm is a part of it."""
+    if not str(options.get(TARGET)).startswith("srs_eval."):
+        return None
+    return {"url": _URL, "commit": _commit() or f"v{version('srs-eval')}"}
+
+
+def _commit() -> str:
+    """Return the commit of a checkout of srs_eval; "" if it is none, or if files were changed."""
+    git = shutil.which("git")
+    folder = Path(srs_eval.__file__).parents[1]
+    if git is None or not (folder / ".git").exists():
+        return ""
+    options = ["--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    words = [git, "-C", str(folder), "describe", *options]
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = done.stdout.strip()
+    return "" if done.returncode or found.endswith("-dirty") else found

@@ -1,0 +1,111 @@
+"""YAML of strangers: plain values within limits of size and depth, with the line of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from srs_eval.results.files import whole_file
+from srs_eval.submit.problems import Problem
+
+LARGEST = 1_000_000
+_DEEPEST, _MOST_VALUES = 20, 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class YamlFile:
+    """The content of a file of key and value.
+
+    Attributes
+    ----------
+    content : mapping
+        Plain values.
+    lines : mapping of str to int
+        Line of each key, from 1; keys inside others are joined by dots.
+    """
+
+    content: Mapping[str, Any]
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_yaml(file: Path) -> YamlFile | Problem:
+    """Read a file that holds a mapping; return the problem if it cannot be used."""
+    size = file.stat().st_size
+    if size > LARGEST:
+        found, advice = f"{size:,} bytes", f"{LARGEST:,} at most"
+        return Problem("size", file, "", found, advice)
+    try:
+        loader = _Loader(file.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            advice = "write one KEY: VALUE a line"
+            return Problem("type", file, "", "no keys and values", advice)
+        content = loader.construct_document(node)
+        return YamlFile(content, dict(_lines(node, "")))
+    except _Repeated as error:
+        return Problem("repeated", file, str(error), "is there twice", "leave one of them out")
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        return Problem("unreadable", file, "", reason, "write plain YAML without & and *")
+
+
+def write_yaml(file: Path, content: Mapping[str, Any], *, compact: bool = False) -> None:
+    """Write plain values in the order of their keys; `compact` lists and mappings in one line."""
+    style = None if compact else False
+    text = yaml.safe_dump(
+        dict(content), sort_keys=False, allow_unicode=True, width=100, default_flow_style=style
+    )
+    with whole_file(file) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+class _Repeated(ValueError):
+    """A key that is there twice; the message is its place."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Builds plain values only, without aliases, which can stand for billions of values."""
+
+    depth = values = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
+        self.depth += 1
+        self.values += 1
+        if self.depth > _DEEPEST or self.values > _MOST_VALUES:
+            raise yaml.YAMLError(f"more than {_DEEPEST} levels, or {_MOST_VALUES:,} values")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(node, yaml.MappingNode):
+            _refuse_repeated(node)
+        return node
+
+
+# Dates stay text, as they are written.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _refuse_repeated(node: yaml.MappingNode) -> None:
+    known = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+            raise yaml.YAMLError(f"line {key.start_mark.line + 1} has a key that is no text")
+        if key.value in known:
+            raise _Repeated(f"line {key.start_mark.line + 1}: {key.value}")
+        known.add(key.value)
+
+
+def _lines(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[str, int]]:
+    for key, value in node.value:
+        place = f"{prefix}{key.value}"
+        yield place, key.start_mark.line + 1
+        if isinstance(value, yaml.MappingNode):
+            yield from _lines(value, f"{place}.")

@@ -1,0 +1,296 @@
+"""Submissions that are refused, each for its reason, and nothing of them is run."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cases import rest_slow
+from submissions import retable, rewrite
+
+from srs_eval.algorithms.recurrent.weights import digests_of
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.submit.checking import Asked, check
+from srs_eval.submit.command import command
+from srs_eval.submit.problems import SubmissionError
+from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.verifying import accept, verify
+from srs_eval.submit.writing import fingerprint_of
+
+ABOUT, RESULTS, PREDICTIONS = "submission.yaml", "results.parquet", "predictions.parquet"
+Change = Callable[[Path], object]
+
+
+def about(**values: Any) -> Change:
+    """Set values of ``submission.yaml``; ``data__users`` is one inside another."""
+
+    def change(content: dict[str, Any]) -> None:
+        for key, value in values.items():
+            *outer, last = key.split("__")
+            inside = content
+            for name in outer:
+                inside = inside[name]
+            inside[last] = value
+
+    return lambda folder: rewrite(folder, change)
+
+
+def cell(column: str, value: Any) -> Change:
+    """Set the value of the first user; a callable computes it from that of the run."""
+
+    def change(columns: dict[str, Any]) -> None:
+        old = columns[column][0]
+        columns[column][0] = value(old) if callable(value) else value
+
+    return lambda folder: retable(folder, change)
+
+
+def table(change: Callable[[dict[str, Any]], object]) -> Change:
+    return lambda folder: retable(folder, change)
+
+
+def text(file: str, content: str) -> Change:
+    return lambda folder: (folder / file).write_text(content, "utf-8")
+
+
+def added(content: str) -> Change:
+    def change(folder: Path) -> None:
+        file = folder / ABOUT
+        file.write_text(file.read_text("utf-8") + content, "utf-8")
+
+    return change
+
+
+def huge(file: str) -> Change:
+    """Make a sparse file of 2 GB."""
+    return lambda folder: os.truncate(folder / file, 2_000_000_000)
+
+
+def with_link(folder: Path) -> None:
+    file = folder / RESULTS
+    file.rename(folder.parent.parent / "elsewhere")
+    file.symlink_to(folder.parent.parent / "elsewhere")
+
+
+def without_a_user(folder: Path) -> None:
+    reviews = pq.read_table(folder / RESULTS).column("reviews").to_pylist()
+    retable(folder, lambda columns: [columns.update({k: v[1:]}) for k, v in columns.items()])
+    rewrite(folder, lambda a: a["data"].update(users=len(reviews) - 1, reviews=sum(reviews[1:])))
+
+
+def long_names(columns: dict[str, Any]) -> None:
+    """Names that are small in the file and large in memory."""
+    columns["user"] = pa.array(["x" * 1_000_000] * len(columns["user"]))
+
+
+def sums_changed(by: float) -> Change:
+    def change(columns: dict[str, Any]) -> None:
+        (name,) = (name for name in columns if name.startswith("sums.EqualBinSums"))
+        flat = columns[name].flatten().to_numpy().copy()
+        flat[1:40:2] += by
+        columns[name] = pa.FixedSizeListArray.from_arrays(flat, columns[name].type.list_size)
+
+    return table(change)
+
+
+def without_sums(columns: dict[str, Any]) -> None:
+    for name in [name for name in columns if name.startswith("sums.")]:
+        del columns[name]
+
+
+def improved(columns: dict[str, Any]) -> None:
+    """Lower every score of a metric that follows from predictions alone."""
+    columns["rmse_bins"] = [value * 0.99 for value in columns["rmse_bins"]]
+
+
+def other_predictions(folder: Path) -> None:
+    found = pq.read_table(folder / PREDICTIONS)
+    p = found.column("p").to_numpy() * 0.99
+    column = found.schema.get_field_index("p")
+    pq.write_table(found.set_column(column, "p", pa.array(p)), folder / PREDICTIONS)
+
+
+def learned_from_them(folder: Path) -> None:
+    source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
+    seen = [fingerprint_of(digests_of(source.read(user))) for user in (1, 2, 3)]
+    about(pretrained_on={"description": "a set", "users": [each for each in seen if each]})(folder)
+
+
+BAD: dict[str, tuple[str, str, Change]] = {
+    # name: kind of the problem, file, change of the submission `avg`
+    "a better loss": ("sums", RESULTS, cell("log_loss", lambda loss: loss * 0.99)),
+    "a script in the title": ("text", ABOUT, about(model="<script>alert(1)</script>")),
+    "a file of 2 GB": ("size", RESULTS, huge(RESULTS)),
+    "a user twice": ("repeated", RESULTS, cell("user", 2)),
+    "another version": ("version", ABOUT, about(protocol__version="2")),
+    "another version of the data": ("version", ABOUT, about(data__version="3")),
+    "options without a class": ("missing", ABOUT, about(data__options={"users": 3})),
+    "no options": ("missing", ABOUT, about(protocol__options={})),
+    "Inf": ("range", RESULTS, cell("auc", math.inf)),
+    "text for numbers": (
+        "type",
+        RESULTS,
+        table(lambda columns: columns.update(auc=["high"] * len(columns["auc"]))),
+    ),
+    "NaN in place of a bad score": ("range", RESULTS, cell("log_loss", math.nan)),
+    "NaN of a metric with bounds": ("range", RESULTS, cell("rmse_bins", math.nan)),
+    "out of bounds": ("range", RESULTS, cell("auc", 1.5)),
+    "a missing value": ("missing", RESULTS, cell("brier", None)),
+    "a user left out": ("users", RESULTS, without_a_user),
+    "rows of other reviews": ("rows", RESULTS, cell("rows", "0" * 16)),
+    "more reviews": ("reviews", ABOUT, cell("reviews", lambda n: n + 1)),
+    "no digest of rows": ("reviews", RESULTS, cell("rows", "")),
+    "a digest that is none": ("type", RESULTS, cell("rows", "../../etc/passwd")),
+    "impossible bins": ("sums", RESULTS, cell("rmse_bins", 0.99)),
+    "scores that do not follow from the predictions": ("predictions", RESULTS, table(improved)),
+    "predictions of another model": ("predictions", RESULTS, other_predictions),
+    "no sums": ("missing", RESULTS, table(without_sums)),
+    "sums that contradict each other": ("sums", RESULTS, sums_changed(1.0)),
+    "markup in a user": (
+        "text",
+        RESULTS,
+        table(lambda columns: columns.update(user=["<img>", "b", "c"][: len(columns["user"])])),
+    ),
+    "names of a megabyte": ("text", RESULTS, table(long_names)),
+    "a column that is no metric": (
+        "unknown",
+        RESULTS,
+        table(lambda columns: columns.update({"../x": columns["auc"]})),
+    ),
+    "too many columns": (
+        "size",
+        RESULTS,
+        table(lambda columns: columns.update({f"m{n}": columns["auc"] for n in range(600)})),
+    ),
+    "no parquet": ("unreadable", RESULTS, text(RESULTS, "PAR1")),
+    "more fits that failed than fits": ("range", RESULTS, cell("fit.failed", 99)),
+    "a misspelt key": ("unknown", ABOUT, added("licenc: MIT\n")),
+    "a key twice": ("repeated", ABOUT, added("licence: MIT\n")),
+    "an alias": ("unreadable", ABOUT, added("x: &a [1]\ny: [*a, *a]\n")),
+    "deep brackets": ("unreadable", ABOUT, added(f"x: {'[' * 500}{']' * 500}\n")),
+    "very many values": ("unreadable", ABOUT, added(f"x: [{'1,' * 40_000}]\n")),
+    "a tag of Python": ("unreadable", ABOUT, added("x: !!python/object/apply:os.abort []\n")),
+    "a large description": ("size", ABOUT, added("# " + "x" * 2_000_000)),
+    "no keys": ("type", ABOUT, text(ABOUT, "- 1\n")),
+    "no description": ("gap", ABOUT, about(description=None)),
+    "no authors": ("gap", ABOUT, about(authors=[])),
+    "control characters": ("text", ABOUT, about(model="fsrs\u202e6")),
+    "an address that is a program": (
+        "type",
+        ABOUT,
+        about(code={"url": "javascript:alert(1)", "commit": "a"}),
+    ),
+    "fewer users than there are": ("users", ABOUT, about(data__users=2)),
+    "NaN in the description": ("range", ABOUT, about(seconds_per_user=math.nan)),
+    "a number without end": ("range", ABOUT, about(seed=10**400)),
+    "markup in an option": ("text", ABOUT, about(data__options__x=[["<script>"]])),
+    "other logs": ("rows", ABOUT, about(data__fingerprint="0" * 16)),
+    "users who were learned from": ("overlap", ABOUT, learned_from_them),
+    "a protocol that cannot be built": ("code", ABOUT, about(protocol__options__x=1)),
+    "a link": ("link", RESULTS, with_link),
+    "a program": ("name", "run.sh", text("run.sh", "exit")),
+    "a missing file": ("missing", RESULTS, lambda folder: (folder / RESULTS).unlink()),
+}
+
+
+@pytest.mark.parametrize("name", rest_slow(BAD, quick=10))
+def test_a_bad_submission_is_refused_for_its_reason(board: Path, name: str) -> None:
+    kind, file, change = BAD[name]
+    change(board / "avg")
+    found = [(problem.kind, problem.file) for problem in check([board]).problems]
+    assert (kind, board / "avg" / file) in found
+    assert all(place.parent.name != "constant" for _, place in found)
+
+
+def test_every_problem_is_reported_at_once(board: Path) -> None:
+    for name in ("a script in the title", "Inf", "no authors", "out of bounds"):
+        BAD[name][2](board / "avg")
+    about(licence=3)(board / "constant")
+    with pytest.raises(SubmissionError) as error:
+        read_leaderboard(board)
+    kinds = [(problem.kind, problem.file.parent.name) for problem in error.value.found]
+    assert sorted(kinds) == [("range", "avg"), ("text", "avg"), ("type", "constant")]
+    assert len(error.value.problems) == 3
+
+
+@pytest.mark.parametrize("name", ["-rf", ".hidden", "a b", "x" * 61, "a\nb", "prereg"])
+def test_a_folder_has_a_plain_name(board: Path, name: str) -> None:
+    (board / "avg").rename(board / name)
+    assert "name" in [problem.kind for problem in check([board / name]).problems]
+
+
+def test_a_folder_is_no_link(board: Path) -> None:
+    (board / "again").symlink_to(board / "avg")
+    assert [problem.kind for problem in check([board]).problems] == ["link"]
+    assert [problem.kind for problem in check([board / "again"]).problems] == ["link"]
+
+
+def test_the_same_scores_under_two_names_are_found(board: Path) -> None:
+    (board / "avg").rename(board / "first")
+    (board / "second").mkdir()
+    for file in (ABOUT, RESULTS):
+        (board / "second" / file).write_bytes((board / "first" / file).read_bytes())
+    found = {(problem.kind, problem.file.parent.name) for problem in check([board]).problems}
+    assert found == {("duplicate", "second"), ("repeated", "second")}
+
+
+def test_an_accepted_submission_stays_as_it_is(board: Path) -> None:
+    accept(board / "avg", None, "")
+    cell("auc", 0.75)(board / "avg")
+    assert "changed" in [problem.kind for problem in check([board]).problems]
+    about(data__version="3")(board / "avg")
+    found = [(p.file.name, p.where) for p in check([board]).problems if p.kind == "changed"]
+    assert found == [(RESULTS, ""), (ABOUT, ""), (ABOUT, "protocol, data")]
+    for file in (board / "avg").iterdir():
+        file.unlink()
+    (board / "avg").rmdir()
+    assert [problem.kind for problem in check([board]).problems] == ["missing"]
+
+
+def test_a_board_is_what_its_first_accepted_submission_scored(board: Path) -> None:
+    accept(board / "avg", None, "")
+    without_a_user(board / "constant")
+    for folder in (board, board / "constant"):
+        kinds = [problem.kind for problem in check([folder], Asked(logs=False)).problems]
+        assert kinds == ["users"]
+    with pytest.raises(SubmissionError):
+        accept(board / "constant", None, "")
+
+
+@pytest.mark.parametrize("target", ["os.system", "submissions.rewrite", "srs_eval.new.command"])
+def test_code_of_others_is_not_run(board: Path, target: str) -> None:
+    about(algorithm={"_target_": target})(board / "avg")
+    assert check([board]).problems == []
+    with pytest.raises(SubmissionError) as error:
+        verify(board / "avg")
+    assert [problem.kind for problem in error.value.found] == ["code"]
+
+
+def test_the_record_is_not_written_by_hand(board: Path) -> None:
+    (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
+    assert command(["check", str(board)]) == 2
+
+
+def test_sums_are_of_finite_numbers(board: Path) -> None:
+    def change(columns: dict[str, Any]) -> None:
+        (name,) = (name for name in columns if name.startswith("sums.ScoreSums"))
+        flat = columns[name].flatten().to_numpy().copy()
+        flat[2] = np.inf
+        columns[name] = pa.FixedSizeListArray.from_arrays(flat, columns[name].type.list_size)
+
+    retable(board / "avg", change)
+    assert "range" in [problem.kind for problem in check([board]).problems]
+
+
+def test_a_folder_of_other_things_is_no_leaderboard(
+    board: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["check", str(board.parent)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2

@@ -1,0 +1,182 @@
+"""What is written is what is read: scores, sums, and the facts of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from submissions import WRITTEN, rewrite
+
+from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.errors import ConfigError
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.run import load_run
+from srs_eval.submit.checking import Asked, check
+from srs_eval.submit.command import command
+from srs_eval.submit.reading import read_leaderboard, read_submission
+from srs_eval.submit.record import read_record
+from srs_eval.submit.results_table import metrics_named, read_results
+from srs_eval.submit.submission import RESULTS
+from srs_eval.submit.sums import kept_sums, name_of, recomputed
+from srs_eval.submit.verifying import accept, verify
+from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
+
+
+def test_a_submission_is_read_as_the_run_it_was_written_from(
+    board: Path, runs: Mapping[str, Path]
+) -> None:
+    run, submission = load_run(runs["avg"]), read_submission(board / "avg")
+    read = submission.run
+    assert (read.rows, read.reviews) == (run.rows, run.reviews)
+    assert read.scores.keys() == run.scores.keys()
+    assert all(np.array_equal(read.scores[name], run.scores[name]) for name in run.scores)
+    for name in ("data", "protocol", "when", "sees_truth", "pretrained", "users", "reviews"):
+        assert read.summary[name] == run.summary[name]
+    assert read.fits == run.fits
+    assert submission.mark == "reported"
+    assert submission.about["algorithm"]["_target_"].endswith("Average")
+    assert read.predicted is not None
+    assert read.predicted.are_kept
+
+
+def test_metrics_recomputed_from_sums_are_those_of_the_run(board: Path) -> None:
+    results, problems = read_results(board / "constant" / RESULTS, sums=True)
+    assert problems == []
+    assert results is not None
+    metrics = metrics_named(results.scores.names)
+    metrics = {name: metrics[name] for name in results.scores.names}
+    totals = {each: results.sums[name_of(each)] for each in kept_sums(metrics.values())}
+    found = recomputed(metrics.values(), totals)
+    assert set(found) == {"log_loss", "brier", "mbe", "ece", "confusion_tpr_at_0_85"}
+    for name, scores in found.items():
+        given = results.scores.values[:, results.scores.names.index(name)]
+        np.testing.assert_array_equal(scores, given)
+
+
+def test_a_leaderboard_has_a_board_for_what_was_scored(board: Path) -> None:
+    (only,) = read_leaderboard(board)
+    assert [each.name for each in only.submissions] == ["avg", "constant"]
+    assert only.name == f"srs_benchmark-1_synthetic-2_{only.fingerprint[:8]}"
+    first, second = only.submissions
+    assert second.run.rows is first.run.rows
+
+
+def test_a_leaderboard_without_problems_passes(board: Path) -> None:
+    checked = check([board])
+    assert checked.problems == []
+    assert checked.done["avg"] == ["sums", "predictions", "review logs"]
+    assert command(["check", str(board)]) == 0
+
+
+@pytest.mark.slow
+def test_code_is_checked_where_that_is_asked_for(board: Path) -> None:
+    assert command(["check", str(board / "avg"), "code=true"]) == 0
+    rewrite(board / "avg", lambda about: about.update(when="at_review"))
+    assert [each.kind for each in check([board / "avg"], Asked(code=True)).problems] == ["honesty"]
+
+
+def test_what_an_author_wrote_stays_when_a_run_is_submitted_again(
+    board: Path, runs: Mapping[str, Path]
+) -> None:
+    submit_run(runs["avg"], board / "avg", {"licence": "Apache-2.0"})
+    about = read_submission(board / "avg").about
+    assert about["authors"] == WRITTEN["authors"]
+    assert about["licence"] == "Apache-2.0"
+    assert not (board / "avg/predictions.parquet").exists()
+
+
+def test_a_gap_is_no_error_before_the_check(board: Path) -> None:
+    rewrite(board / "avg", lambda about: about.update(licence=None))
+    assert read_submission(board / "avg").about["licence"] is None
+    assert [problem.kind for problem in check([board]).problems] == ["gap"]
+
+
+def test_accepted_versions_are_appended_and_their_board_is_frozen(
+    board: Path, runs: Mapping[str, Path]
+) -> None:
+    first = accept(board / "avg", None, "first")
+    record = read_record(board)
+    accept(board / "constant", None, "")
+    (frozen,) = record.boards.values()
+    assert frozen.users == len(load_run(runs["avg"]).rows)
+    assert read_record(board).boards == record.boards
+    assert accept(board / "avg", None, "again") == first
+    assert read_record(board).submissions["avg"] == (first,)
+    submit_run(runs["constant"], board / "avg", {"model": "another"})
+    assert {problem.kind for problem in check([board]).problems} == {"changed", "duplicate"}
+    accept(board / "avg", None, "second")
+    history = read_record(board).submissions["avg"]
+    assert history[0] == first
+    assert [entry.note for entry in history] == ["first", "second"]
+    assert read_submission(board / "avg").history == history
+
+
+def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
+    rerun = verify(board / "constant")
+    assert (rerun.problems, rerun.largest) == ((), 0.0)
+    assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
+    assert read_submission(board / "constant").mark == "verified"
+    rewrite(board / "constant", lambda about: about.update(when="at_review"))
+    rewrite(board / "constant", lambda about: about["algorithm"].update(p=0.7))
+    found = verify(board / "constant").problems
+    assert {problem.kind for problem in found} == {"rerun"}
+    assert found[0].where == "when"
+    assert command(["verify", str(board / "constant")]) == 2
+
+
+def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
+    rows = {"model": ["gru"] * 2, "user": [1, 2], "size": [10, 20], "log_loss": [0.3, 0.4]}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    folder = tmp_path / "leaderboard/gru"
+    submit_published(tmp_path / "rows.parquet", "gru", folder, WRITTEN)
+    submission = read_submission(folder)
+    assert submission.mark == "published"
+    assert submission.run.reviews == {1: 10, 2: 20}
+    assert not submission.run.has_digests
+    assert check([folder.parent], Asked()).problems == []
+    with pytest.raises(ConfigError, match="mark"):
+        accept(folder, "reported", "")
+    assert accept(folder, None, "").mark == "published"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["run"],
+        ["check"],
+        ["check", "x", "cod=true"],
+        ["verify", "x", "tolerance=a"],
+        ["verifyy", "."],
+    ],
+)
+def test_mistakes_in_the_command_have_a_status(words: list[str]) -> None:
+    assert command(words) == 2
+
+
+def test_users_that_weights_were_learned_from_are_written_as_fingerprints() -> None:
+    target = "srs_eval.algorithms.recurrent.lstm.Lstm"
+    found = _pretrained_on({"_target_": target})
+    start = Lstm().start
+    assert start is not None
+    large = [user for user in start.seen if len(user.digests) > 8]
+    assert found["users"] == [user.digests[8] for user in large]
+    around = {"_target_": "srs_eval.algorithms.combined.per_group.PerGroup"}
+    assert _pretrained_on({**around, "base": {"_target_": target}, "pooling": "none"}) == found
+
+
+def test_accepted_submissions_stay_when_the_protocol_has_another_version(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(board / "avg", None, "")
+    monkeypatch.setattr(SrsBenchmark, "version", "2")
+    found = [(problem.kind, problem.file.parent.name) for problem in check([board]).problems]
+    assert found == [("version", "constant")]
+    rewrite(board / "constant", lambda about: about["protocol"].update(version="2"))
+    first, second = read_leaderboard(board)
+    assert (first.protocol_version, second.protocol_version) == ("1", "2")
+    assert check([board]).problems == []
