@@ -37,6 +37,7 @@ MAY_IMPORT_LATE = {
     "mlflow_plugins/dataset_source.py",
     "place.py",
     "results/result.py",
+    "site/command.py",
     "mlflow_plugins/evaluator.py",
     "tracking/mlflow_run.py",
     "tracking/mlflow_session.py",

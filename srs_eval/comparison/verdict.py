@@ -18,7 +18,7 @@ from srs_eval.comparison.strata import Strata, stratify
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED
-from srs_eval.nouns import Better, BoolArray, FloatArray, User
+from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
 from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
 
@@ -66,6 +66,11 @@ class Verdict:
         return self._scores[self._has_score]
 
     @property
+    def reviews(self) -> IntArray:
+        """Scored reviews of `users`."""
+        return self.paired.reviews[self._has_score]
+
+    @property
     def leaderboard(self) -> Leaderboard:
         """Leaderboard in which each user counts once."""
         return self.leaderboards[0]
@@ -73,17 +78,22 @@ class Verdict:
     @cached_property
     def leaderboards(self) -> tuple[Leaderboard, ...]:
         """Leaderboards by user, by review and by logarithm of reviews; one for a single user."""
-        known = next((bounds_of(m) for m in default_panel() if m.name == self.metric), UNBOUNDED)
         rules = Rules(
             eligible=tuple(run.is_eligible for run in self.runs),
             times=tuple(TIMES.index(run.when) for run in self.runs),
             sign=_SIGN[self.better],
             baseline=self.baseline,
-            bounds=(0.0, max(map(abs, known))) if self.better == "zero" else known,
+            bounds=self.bounds,
         )
         if len(self.paired.users) == 1:
             return (leaderboard_of_one(self.paired, self.metric, self._scores, rules),)
         return tuple(leaderboards(self._scores, self.paired.reviews, rules))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of `scores`."""
+        known = next((bounds_of(m) for m in default_panel() if m.name == self.metric), UNBOUNDED)
+        return (0.0, max(map(abs, known))) if self.better == "zero" else known
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -6,10 +6,15 @@ import base64
 import hashlib
 import html
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from srs_eval.text.plain import one_line
 
+# What pages share: a style in light, dark and print, and headings that sort their table.
+PAGE_STYLE = Path(__file__).with_name("page.css")
+SORT_SCRIPT = Path(__file__).with_name("sort.js")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -91,18 +96,34 @@ def _escaped_block(found: re.Match[str]) -> str:
     return f"{blank}\\{sign}" if sign else f"{blank}{number}\\{end}"
 
 
-def html_head(title: str, style: str, script: str = "") -> list[str]:
-    """Return the lines of a page until its body, which can fetch nothing and run only `script`."""
+def html_head(
+    title: str, style: str = "", script: str = "", *, files: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of a page until its body, which can fetch and run nothing else.
+
+    Parameters
+    ----------
+    style, script : str
+        Content of the page itself.
+    files : sequence of str
+        Addresses of style sheets and of scripts beside the page. Scripts run in their order once
+        the page is there.
+    """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    allowed = f"; script-src 'sha256-{digest}'" if script else ""
+    own = "'self'" if files else f"'sha256-{digest}'" if script else "'none'"
+    styles = "'self'" if files else "'unsafe-inline'"
     return [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src 'unsafe-inline'; img-src data:{allowed}\">",
+        f"style-src {styles}; img-src data:; script-src {own}; base-uri 'none'; "
+        "form-action 'none'\">",
         '<link rel="icon" href="data:,">',
         f"<title>{for_html(title)}</title>",
-        f"<style>{style}</style></head><body>",
+        *(f'<link rel="stylesheet" href="{for_html(f)}">' for f in files if f.endswith(".css")),
+        *(f'<script src="{for_html(f)}" defer></script>' for f in files if f.endswith(".js")),
+        *([f"<style>{style}</style>"] if style else []),
+        "</head><body>",
         *([f'<script type="module">{script}</script>'] if script else []),
     ]

@@ -17,7 +17,7 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.plots.style import annotate, house_style
 from srs_eval.plots.versus_plot import versus_figure
 from srs_eval.results.files import whole_file
-from srs_eval.text.escapes import for_html, html_head
+from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html, html_head
 
 HTML = "report.html"
 _SCATTERS = 12
@@ -29,87 +29,15 @@ _SECTIONS = (
     ("Where they differ", ("where_",)),
     ("Runs", ("runs",)),
 )
+# Beside the style that all pages share.
 _STYLE = """
-:root { color-scheme: light dark; --text: #1f2328; --page: #fff; --muted: #57606a;
-  --line: #d0d7de; --thin: #eaeef2; --bold: #f0f6fc; --link: #0969da; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --text: #e6edf3; --page: #0d1117; --muted: #9198a1;
-    --line: #3d444d; --thin: #262c36; --bold: #151f2e; --link: #4493f8; }
-}
-body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
-  color: var(--text); background: var(--page);
-  max-width: 1240px; margin: 0 auto; padding: 24px 24px 64px; }
-h1 { font-size: 26px; margin: 0 0 4px; }
-h2 { font-size: 20px; margin: 44px 0 8px; padding-bottom: 4px;
-  border-bottom: 1px solid var(--line); }
-h3 { font-size: 16px; margin: 26px 0 2px; }
-p.lead { font-size: 18px; margin: 12px 0; }
-p.caption, p.facts, ul.notes, footer { color: var(--muted); font-size: 13.5px; }
-p.caption { margin: 0 0 8px; max-width: 115ch; }
-nav a { margin-right: 18px; }
-a { color: var(--link); text-decoration: none; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 7px; text-align: right; vertical-align: top; white-space: nowrap; }
-th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
-td { border-bottom: 1px solid var(--thin); }
-td.text, th.text { text-align: left; }
-td.wide { white-space: normal; min-width: 16em; overflow-wrap: anywhere; }
-td small { display: block; color: var(--muted); font-size: 10.5px; }
-tr.bold td { font-weight: 650; background: var(--bold); }
-figure { margin: 16px 0; }
 img { max-width: 100%; height: auto; }
-th button { all: unset; cursor: pointer; }
-th button:hover { text-decoration: underline; }
-th button:focus-visible { outline: 2px solid var(--link); }
-th[aria-sort=ascending] button::after { content: " \\25b2"; }
-th[aria-sort=descending] button::after { content: " \\25bc"; }
 /* Figures are drawn on white: in the dark their brightness is turned over and their hues kept. */
 @media screen and (prefers-color-scheme: dark) {
   img { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
 }
 .scatters { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 12px; }
 .scatters figure { margin: 0; }
-footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px; }
-@media print {
-  body { max-width: none; padding: 0; font-size: 11px; }
-  nav { display: none; }
-  table { font-size: 9px; } th, td { padding: 2px 5px; }
-  .scroll { overflow: visible; }
-  figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
-  td, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-}
-"""
-# Headings sort their table: up, down, and as it was. Text without a number comes last.
-_SCRIPT = r"""
-const value = (row, n) => row.cells[n].firstChild?.textContent ?? "";
-// A name that begins with a digit, such as 7B, is no number.
-const number = text => /^\W*\d[\d.,]*(e[-+]?\d+)?(?![\w.-])/.test(text)
-  ? parseFloat(text.replace(/[,[<>]/g, "")) : NaN;
-function compare(a, b, sign) {
-  const [x, y] = [number(a), number(b)];
-  if (isNaN(x) && isNaN(y)) return sign * a.localeCompare(b);
-  return isNaN(x) - isNaN(y) || sign * (x - y);
-}
-for (const table of document.querySelectorAll("table.sortable")) {
-  const [heads, body] = [[...table.tHead.rows[0].cells], table.tBodies[0]];
-  const first = [...body.rows];
-  for (const [n, head] of heads.entries()) {
-    const button = document.createElement("button");
-    button.append(...head.childNodes);
-    head.append(button);
-    button.onclick = () => {
-      const next = { ascending: "descending", descending: "none" };
-      const order = next[head.ariaSort] ?? "ascending";
-      for (const other of heads) other.ariaSort = "none";
-      head.ariaSort = order;
-      const rows = [...first];
-      const sign = order == "ascending" ? 1 : -1;
-      if (order != "none") rows.sort((a, b) => compare(value(a, n), value(b, n), sign));
-      body.append(...rows);
-    };
-  }
-}
 """
 
 
@@ -129,6 +57,7 @@ def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
 
 def page(verdict: Verdict, *, command: str = "") -> str:
     """Format the page."""
+    style = PAGE_STYLE.read_text(encoding="utf-8") + _STYLE
     tables = list(grids(verdict))
     body: list[str] = []
     contents: list[str] = []
@@ -147,7 +76,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
     typed = f"<p><code>{for_html(command)}</code></p>" if command else ""
     return "\n".join(
         [
-            *html_head(_title(verdict), _STYLE, _SCRIPT),
+            *html_head(_title(verdict), style, SORT_SCRIPT.read_text(encoding="utf-8")),
             f"<h1>{for_html(_title(verdict))}</h1>",
             f'<p class="lead">{for_html(headline(verdict))}</p>',
             f'<p class="facts">{for_html(facts_of(verdict))}</p>',

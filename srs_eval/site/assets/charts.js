@@ -1,0 +1,187 @@
+"use strict";
+// Small charts as SVG, in the colours of the page.
+const charts = (() => {
+  const { shape } = ui;
+  const MARGIN = { left: 62, right: 16, top: 12, bottom: 42 };
+
+  function ticks(low, high, most = 6) {
+    const least = (high - low) / most;
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = power * [1, 2, 5, 10].find(size => power * size >= least * 0.999);
+    const found = [];
+    for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++)
+      found.push(Number((n * step).toPrecision(12)));
+    return found;
+  }
+
+  // Powers of ten, with 2 and 5 in between where there are few.
+  function powers(low, high) {
+    const factors = high / low < 1000 ? [1, 2, 5] : [1];
+    const found = [];
+    for (let n = Math.floor(Math.log10(low)); n <= Math.log10(high); n++)
+      found.push(...factors.map(factor => factor * 10 ** n));
+    return found.filter(tick => tick >= low && tick <= high);
+  }
+
+  const linear = (low, high, from, to) => value => from + ((value - low) / (high - low)) * (to - from);
+  const short = value => String(Number(value.toPrecision(6))).replace("-", "−");
+
+  // An empty chart with axes, as wide as the page at most; x and y are {low, high, label, log, flip}.
+  function frame(label, x, y, height) {
+    const width = Math.max(300, Math.min(560, document.querySelector("main").clientWidth));
+    const [left, right] = [MARGIN.left, width - MARGIN.right];
+    const [top, bottom] = [MARGIN.top, height - MARGIN.bottom];
+    const place = axis => (axis.log ? value => Math.log10(value) : value => value);
+    const along = (axis, from, to) => {
+      const of = place(axis);
+      const at = linear(of(axis.low), of(axis.high), from, to);
+      return value => Number(at(of(value)).toFixed(1));
+    };
+    const [atX, atY] = [along(x, left, right), y.flip ? along(y, top, bottom) : along(y, bottom, top)];
+    const chart = shape("svg", {
+      viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label,
+    });
+    for (const tick of x.log ? powers(x.low, x.high) : ticks(x.low, x.high))
+      chart.append(
+        shape("line", { class: "grid", x1: atX(tick), x2: atX(tick), y1: top, y2: bottom }),
+        shape("text", { class: "tick", x: atX(tick), y: bottom + 16, "text-anchor": "middle" }, short(tick)),
+      );
+    for (const tick of ticks(y.low, y.high))
+      chart.append(
+        shape("line", { class: "grid", x1: left, x2: right, y1: atY(tick), y2: atY(tick) }),
+        shape("text", { class: "tick", x: left - 7, y: atY(tick) + 4, "text-anchor": "end" }, short(tick)),
+      );
+    chart.append(
+      shape("text", { class: "label", x: (left + right) / 2, y: height - 7, "text-anchor": "middle" }, x.label),
+      shape("text", {
+        class: "label", "text-anchor": "middle",
+        transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)`,
+      }, y.label),
+    );
+    return { chart, atX, atY, left, right, top, bottom };
+  }
+
+  function extent(values) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  }
+
+  // The extent of values with a margin on each side.
+  function range(values, share) {
+    const [low, high] = extent(values);
+    const margin = (high - low) * share || Math.abs(high) * share || 1;
+    return [low - margin, high + margin];
+  }
+
+  const quantile = (sorted, share) => sorted[Math.round(share * (sorted.length - 1))];
+
+  // How many users have which value; those beyond the ends are in the last bars. By default, the
+  // ends leave out half a percent on each side.
+  function histogram(values, label, { zero = false, ends = null, bins = null } = {}) {
+    const sorted = Float64Array.from(values).sort();
+    let [low, high] = ends ?? range([quantile(sorted, 0.005), quantile(sorted, 0.995)], 0.02);
+    if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+    bins ??= Math.max(8, Math.min(48, Math.ceil(2 * Math.cbrt(values.length))));
+    const counts = Array(bins).fill(0);
+    for (const value of values) {
+      const at = Math.floor(((value - low) / (high - low)) * bins);
+      counts[Math.max(0, Math.min(bins - 1, at))] += 1;
+    }
+    const y = { low: 0, high: Math.max(...counts) * 1.05, label: "users" };
+    const { chart, atX, atY, top, bottom } = frame(label, { low, high, label }, y, 250);
+    for (const [n, number] of counts.entries()) {
+      const [from, to] = [n, n + 1].map(edge => atX(low + (edge / bins) * (high - low)));
+      const width = Math.max(to - from - 1, 0.5);
+      chart.append(
+        shape("rect", { class: "bar", x: from, y: atY(number), width, height: bottom - atY(number) }),
+      );
+    }
+    const middle = zero ? 0 : quantile(sorted, 0.5);
+    chart.append(shape("line", { class: "mark", x1: atX(middle), x2: atX(middle), y1: top, y2: bottom }));
+    return chart;
+  }
+
+  // One dot for each user, with the line of equal scores.
+  function scatter(xs, ys, xLabel, yLabel) {
+    const [low, high] = range([...extent(xs), ...extent(ys)], 0.03);
+    const [x, y] = [{ low, high, label: xLabel }, { low, high, label: yLabel }];
+    const { chart, atX, atY } = frame(`${yLabel} against ${xLabel}`, x, y, 480);
+    let dots = "";
+    for (let n = 0; n < xs.length; n++) dots += `M${atX(xs[n])} ${atY(ys[n])}h0`;
+    chart.append(
+      shape("line", { class: "mark", x1: atX(low), y1: atY(low), x2: atX(high), y2: atY(high) }),
+      shape("path", { class: `dots${xs.length > 2000 ? " many" : xs.length < 200 ? " few" : ""}`, d: dots }),
+    );
+    return chart;
+  }
+
+  // Accuracy against cost: points are {name, x, y, href, eligible}. The line joins the
+  // eligible models that no other one beats in both.
+  function pareto(points, xLabel, metric) {
+    const sign = metric.better === "higher" ? -1 : 1;
+    const positive = points.filter(point => point.x > 0).map(point => point.x);
+    const least = positive.length ? Math.min(...positive) / 3 : 0.1;
+    const most = positive.length ? Math.max(...positive) * 2 : 10;
+    const at = point => (point.x > 0 ? point.x : least);
+    const [low, high] = range(points.map(point => point.y), 0.08);
+    const xAxis = { low: least, high: most, log: true, label: xLabel };
+    const yAxis = { low, high, label: metric.name, flip: sign > 0 };
+    const { chart, atX, atY, right } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 360);
+    chart.setAttribute("role", "group");
+    const frontier = [];
+    for (const point of [...points].sort((a, b) => a.x - b.x || sign * (a.y - b.y)))
+      if (point.eligible && (!frontier.length || sign * (point.y - frontier.at(-1).y) < 0)) frontier.push(point);
+    const line = frontier.map((point, n) =>
+      n ? `H${atX(at(point))}V${atY(point.y)}` : `M${atX(at(point))} ${atY(point.y)}`,
+    );
+    if (line.length) chart.append(shape("path", { class: "frontier", d: `${line.join("")}H${right}` }));
+    let label = { x: -Infinity, y: -Infinity }; // the one before
+    for (const point of [...points].sort((a, b) => a.x - b.x)) {
+      const [x, y] = [atX(at(point)), atY(point.y)];
+      const isFirst = frontier.includes(point);
+      const toLeft = x > right - 130;
+      const isNear = x - label.x < 90 && Math.abs(y - label.y) < 13;
+      if (isFirst || !point.eligible) label = { x, y };
+      const said = `${point.name}: ${ui.number(point.y)}, ${ui.seconds(point.x)}`;
+      chart.append(
+        shape("a", { href: point.href, class: `point${isFirst ? " first" : ""}${point.eligible ? "" : " bound"}`, "aria-label": said },
+          shape("title", {}, said),
+          shape("circle", { cx: x, cy: y, r: isFirst ? 5 : 4 }),
+          isFirst || !point.eligible ? shape("text", {
+            x: toLeft ? x - 9 : x + 9, y: isNear ? y + 17 : y - 7, "text-anchor": toLeft ? "end" : "start",
+          }, clipped(point.name, 24)) : "",
+        ),
+      );
+    }
+    return chart;
+  }
+
+  const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+  // A difference with its interval, for a cell of a table; low <= 0 <= high are its ends.
+  function whisker({ mean, lo, hi }, [low, high], kind) {
+    const inside = value => Math.max(low, Math.min(high, value));
+    const at = value => Number((4 + (112 * (inside(value) - low)) / (high - low)).toFixed(1));
+    const chart = shape("svg", { viewBox: "0 0 120 16", class: `whisker ${kind}`, "aria-hidden": "true" },
+      shape("line", { class: "zero", x1: at(0), x2: at(0), y1: 0, y2: 16 }));
+    if (Number.isFinite(lo))
+      chart.append(shape("line", { class: "range", x1: at(lo), x2: at(hi), y1: 8, y2: 8 }));
+    if (Number.isFinite(mean)) chart.append(shape("circle", { cx: at(mean), cy: 8, r: 3.2 }));
+    return chart;
+  }
+
+  // The ends of whiskers in one table: a few hopeless models must not flatten the others.
+  function ends(rows) {
+    const known = rows.flatMap(({ lo, hi }) => [lo, hi]).filter(Number.isFinite);
+    const sizes = known.map(Math.abs).sort((a, b) => a - b);
+    const most = 4 * sizes[Math.floor(sizes.length / 2)] || 1;
+    const [low, high] = extent([0, ...known]);
+    return low < high ? [Math.max(low, -most), Math.min(high, most)] : [-1, 1];
+  }
+
+  return { ends, histogram, scatter, pareto, whisker };
+})();

@@ -1,0 +1,81 @@
+"""The command line ``python -m srs_eval.site``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
+from srs_eval.errors import ConfigError
+from srs_eval.text.console import facts, say
+
+PROGRAM = "python -m srs_eval.site"
+KEYS = {
+    "out": "the folder to write (by default site); a site of srs_eval that is there is replaced, "
+    "and any other folder is refused",
+    "title": "heading of the first page (by default Leaderboards)",
+}
+_HELP = f"""A static site of a leaderboard: tables, models, and comparisons in the browser.
+
+  {PROGRAM} leaderboard/ out=site
+
+Open site/index.html, from the folder or from any server. Options, KEY=VALUE:
+
+"""
+
+
+def command(words: Sequence[str]) -> int:
+    """Run the command line `words` and return the exit status."""
+    return carry_out(
+        lambda: _build(understood(words)),
+        words,
+        program=PROGRAM,
+        help_page=_HELP + explained(KEYS),
+        unwritten="the site",
+    )
+
+
+def understood(words: Sequence[str]) -> Words:
+    """Parse a command line.
+
+    Raises
+    ------
+    ConfigError
+        With all errors in it, and suggestions.
+    """
+    found = sort_words(words, KEYS, choices={})
+    problems = list(found.problems)
+    if not problems and len(found.paths) != 1:
+        problems.append("name one leaderboard" + f", not {len(found.paths)}" * bool(found.paths))
+    if problems:
+        raise ConfigError(*problems)
+    return found
+
+
+def _build(asked: Words) -> int:
+    # Heavy: not for --help and for mistakes.
+    from tqdm import tqdm
+
+    from srs_eval.site.pages import write_site
+    from srs_eval.submit.reading import read_leaderboard
+
+    leaderboard, out = asked.paths[0], asked.path("out") or Path("site")
+    if out.resolve().is_relative_to(leaderboard.resolve()):
+        raise ConfigError(f"out={out}: is in the leaderboard itself; name a folder elsewhere")
+    boards = read_leaderboard(leaderboard)
+    with tqdm(
+        total=sum(len(board.submissions) for board in boards),
+        desc="site",
+        unit="submission",
+        leave=False,
+        disable=None,
+    ) as bar:
+        write_site(
+            boards,
+            out,
+            title=asked.options.get("title", "Leaderboards"),
+            progress=lambda: bar.update(),
+        )
+    counts = {board.name: f"{len(board.submissions):,} submissions" for board in boards}
+    say(facts({**counts, "site": str(out / "index.html")}))
+    return 0

@@ -1,0 +1,62 @@
+"""Boards with everything that pages must cope with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from leaderboard_site import made_up
+
+from srs_eval.results.run import Run
+from srs_eval.submit.submission import Accepted, Board
+
+HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"> ' \u202e =cmd|'/C'!A0"
+TITLES = {1: "fsrs <b>6</b> & co", 2: HOSTILE}
+
+
+def _with_bias(run: Run) -> Run:
+    """Add a metric that is best at 0."""
+    return replace(run, scores={**run.scores, "mbe": run.scores["log_loss"] - 0.33})
+
+
+@pytest.fixture(scope="session")
+def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
+    """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row."""
+    folder = tmp_path_factory.mktemp("leaderboard")
+    first = made_up(folder / "1", 9, 60)
+    odd = [replace(one, run=_with_bias(one.run)) for one in first.submissions]
+    for number, title in TITLES.items():
+        texts = {
+            "description": HOSTILE,
+            "licence": HOSTILE,
+            "authors": [HOSTILE],
+            "prereg": HOSTILE,
+        }
+        about = {
+            **odd[number].about,
+            **texts,
+            "code": {"url": "javascript:alert(1)", "commit": "x"},
+        }
+        note = Accepted("2026-02-01", "1" * 64, "verified", HOSTILE)
+        run = replace(odd[number].run, name=title)
+        odd[number] = replace(odd[number], about=about, run=run, history=(note,))
+    odd[3] = replace(odd[3], run=replace(odd[0].run, name="again", place=odd[3].folder))
+    scores = {name: values.copy() for name, values in odd[4].run.scores.items()}
+    scores["auc"][5] = scores["smece"][:] = math.nan
+    odd[4] = replace(odd[4], run=replace(odd[4].run, scores=scores))
+    published = replace(odd[5].run, rows=dict.fromkeys(odd[5].run.rows, ""))
+    mark = Accepted("2026-02-01", "2" * 64, "published")
+    odd[5] = replace(odd[5], run=published, history=(mark,))
+    few = dict(list(published.reviews.items())[:30])
+    odd[6] = replace(
+        odd[6],
+        run=replace(
+            published,
+            name="of few users",
+            rows=dict.fromkeys(few, ""),
+            reviews=few,
+            scores={name: values[:30] for name, values in published.scores.items()},
+        ),
+    )
+    return [replace(first, submissions=tuple(odd)), made_up(folder / "2", 4, 50, version="10")]

@@ -1,0 +1,337 @@
+"""The site in a real browser: numbers, sorted, filtered, compared, restored from an address."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import json
+import math
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.standing import Standing
+from srs_eval.site.pages import write_site
+from srs_eval.site.view import view
+from srs_eval.stats.significance import ALPHA, holm
+from srs_eval.submit.submission import Board
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
+]
+SCRIPT = Path(__file__).parents[2] / "docs" / "make_screenshots.py"
+
+
+class Page:
+    """A browser at one page at a time, with the complaints it makes."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+        self.complaints: list[Any] = []
+        listen = browser._next_message
+
+        def heard() -> Any:
+            message = listen()
+            if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
+                self.complaints.append(message["params"])
+            return message
+
+        browser._next_message = heard
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier="1")
+        browser.call("Log.enable")
+        browser.call("Runtime.enable")
+
+    def open(self, address: str) -> None:
+        """Open an address, and wait until its script has drawn it."""
+        self.browser.call("Page.navigate", url="about:blank")
+        self.browser.call("Page.navigate", url=address)
+        self.wait("document.documentElement.dataset.ready === 'true'")
+
+    def wait(self, condition: str) -> None:
+        """Wait until a condition holds."""
+        end = time.monotonic() + 30
+        while not self.browser.evaluate(condition):
+            assert time.monotonic() < end, (condition, self.complaints)
+            time.sleep(0.05)
+
+    def result(self, expression: str) -> Any:
+        """Evaluate an expression, or what it promises; NaN comes back as None."""
+        text = f"(async () => JSON.stringify(await ({expression})))()"
+        found = self.browser.call(
+            "Runtime.evaluate", expression=text, awaitPromise=True, returnByValue=True
+        )
+        return json.loads(found["result"]["value"])
+
+    def column(self, key: str) -> list[str]:
+        """Return the cells of a column of the first table, hidden rows left out."""
+        return self.result(
+            "[...document.querySelectorAll('#tables table')[0].tBodies[0].rows]"
+            ".filter(row => !row.hidden).map(row => row.cells[[...row.closest('table').tHead"
+            f".rows[0].cells].findIndex(head => head.dataset.key === '{key}')]"
+            f"{'.dataset.value' if key != 'model' else '.firstChild.textContent'})"
+        )
+
+    def choose(self, control: str, value: str) -> None:
+        """Set a control, as a visitor does."""
+        self.result(
+            f"(() => {{ const control = document.querySelector('[data-state={control}]');"
+            f"control.value = {json.dumps(value)}; control.dispatchEvent(new Event('input')); }})()"
+            " ?? null"
+        )
+        time.sleep(0.5)
+
+    def click(self, selector: str) -> None:
+        """Click."""
+        self.result(f"document.querySelector({json.dumps(selector)}).click() ?? null")
+
+
+@pytest.fixture(scope="module")
+def site(boards: list[Board], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site") / "out"
+    write_site(boards, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    specification = importlib.util.spec_from_file_location("make_screenshots", SCRIPT)
+    assert specification is not None
+    assert specification.loader is not None
+    screenshots = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(screenshots)
+    with screenshots.Browser(width=1300) as browser:
+        yield Page(browser)
+
+
+@pytest.fixture
+def board(page: Page, site: Path, boards: list[Board]) -> Iterator[str]:
+    """Open the first board; the page must not complain."""
+    address = (site / boards[0].name / "index.html").as_uri()
+    page.open(address)
+    yield address
+    assert page.complaints == []
+
+
+def test_distributions_are_those_of_scipy(page: Page, board: str) -> None:
+    from scipy import special
+
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        df, t = float(np.exp(random.uniform(0, 12))), float(-np.exp(random.uniform(-5, 2.3)))
+        p = float(np.exp(random.uniform(-14, -1)))
+        n = int(np.exp(random.uniform(0, 10)))
+        k = int(random.integers(0, n // 2 + 1))
+        a, b = int(random.integers(1, n + 1)), int(random.integers(1, n + 1))
+        found = page.result(
+            f"[special.stdtr({df}, {t}), special.stdtrit({df}, {p}),"
+            f" special.bdtr({k}, {n}), special.betaincinv({a}, {b}, {p})]"
+        )
+        expected = [
+            float(special.stdtr(df, t)),
+            float(special.stdtrit(df, p)),
+            float(special.bdtr(k, n, 0.5)),
+            float(special.betaincinv(a, b, p)),
+        ]
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-290)
+
+
+def numbers_of(standing: Standing) -> list[float]:
+    average, users, counts = standing.average, standing.users, standing.counts
+    return [
+        *(standing.difference.mean, average.p_value, average.factor, average.lo, average.hi),
+        *(counts.better, counts.worse, counts.tied, users.p_value, users.lo, users.hi),
+    ]
+
+
+_NUMBERS = """standings.map(one => [one.average.verdict, one.users.verdict, [
+  one.difference.mean, one.average.p, one.average.factor, one.average.lo, one.average.hi,
+  one.counts.better, one.counts.worse, one.counts.tied,
+  one.users.p, one.users.lo, one.users.hi]])"""
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "auc", "smece", "mbe"])
+@pytest.mark.parametrize("weighting", ["users", "reviews"])
+def test_differences_are_those_of_compare(
+    page: Page, board: str, boards: list[Board], metric: str, weighting: str
+) -> None:
+    runs = view(boards[0]).paired.runs
+    for baseline in (0, 4):
+        verdict = compare(runs, metric=metric, baseline=runs[baseline].name)
+        expected = next(one for one in verdict.leaderboards if one.weighting == weighting)
+        order, leaders, best, against = page.result(
+            "(async () => { const board = await data.board();"
+            f" const metric = board.metrics.find(each => each.name === '{metric}');"
+            f" const {{ table }} = await parts.compared(board, metric, '{weighting}');"
+            f" const numbers = standings => {_NUMBERS};"
+            " return [table.order, table.leaders, numbers(table.toBest()),"
+            f" numbers(table.toBaseline({baseline}))]; }})()"
+        )
+        assert tuple(order) == expected.order
+        assert tuple(leaders) == expected.leaders
+        for found, standings in ((best, expected.to_best), (against, expected.to_baseline)):
+            for (average, users, numbers), standing in zip(found, standings, strict=True):
+                assert average == standing.average.verdict
+                assert users == standing.users.verdict
+                numbers = [math.nan if value is None else value for value in numbers]
+                assert numbers == pytest.approx(
+                    numbers_of(standing), rel=1e-10, abs=1e-13, nan_ok=True
+                )
+
+
+def test_groups_are_neighbours_without_a_significant_difference(
+    page: Page, board: str, boards: list[Board]
+) -> None:
+    shown = view(boards[0])
+    table = compare(shown.paired.runs).leaderboard
+    sizes = []
+    for number, when in enumerate(shown.times):
+        order = [n for n in table.order if shown.paired.runs[n].when == when]
+        pairs = list(combinations(range(len(order)), 2))
+        adjusted = holm([table.pairs[order[b]][order[a]].p_value for a, b in pairs]).p_value
+        differ = {pair for pair, p in zip(pairs, adjusted, strict=True) if p < ALPHA}
+        spans = [(a, b) for a, b in pairs if differ.isdisjoint(combinations(range(a, b + 1), 2))]
+        widest = [
+            (a, b)
+            for a, b in spans
+            if not any(c <= a and b <= d for c, d in spans if (a, b) != (c, d))
+        ]
+        found = page.result(
+            "(async () => { const board = await data.board();"
+            " const { table } = await parts.compared(board, board.metrics[0], 'users');"
+            f" return table.cliques({number}); }})()"
+        )
+        assert found == [order[a : b + 1] for a, b in widest]
+        sizes += map(len, found)
+    assert sizes
+
+
+def test_a_heading_sorts_and_the_address_keeps_it(page: Page, board: str) -> None:
+    ranked = page.column("mean")
+    assert ranked == sorted(ranked, key=float)
+    page.click("th[data-key=seconds] button")
+    up = page.column("seconds")
+    assert up == sorted(up, key=float)
+    page.click("th[data-key=seconds] button")
+    assert page.column("seconds") == up[::-1]
+    assert (
+        len(page.result("document.querySelectorAll('th[aria-sort=descending]').length") * [0]) == 2
+    )
+    names = page.column("model")
+    address = page.result("location.href")
+    page.open(address)
+    assert page.column("model") == names
+
+
+def test_filters_hide_rows_and_leave_numbers(page: Page, board: str) -> None:
+    every = dict(zip(page.column("model"), page.column("difference"), strict=True))
+    page.choose("mark", "verified")
+    verified = dict(zip(page.column("model"), page.column("difference"), strict=True))
+    assert 0 < len(verified) < len(every)
+    assert verified.items() <= every.items()
+    page.choose("mark", "")
+    page.choose("q", "AGAIN")
+    assert page.column("model") == ["again"]
+    page.choose("q", "")
+    page.choose("pretrained", "only")
+    assert page.column("model") == ["model04"]
+
+
+def test_an_address_restores_metric_weighting_baseline_and_filter(page: Page, board: str) -> None:
+    page.choose("metric", "auc")
+    page.choose("weighting", "reviews")
+    page.choose("baseline", "model01")
+    page.choose("q", "model")
+    before = page.result("document.getElementById('tables').innerText")
+    assert "to fsrs <b>6</b> & co" in before
+    page.open(page.result("location.href"))
+    assert page.result("document.getElementById('tables').innerText") == before
+    page.open(f"{board}#metric=nonsense&baseline=../../x&sort=__proto__&weighting=%3Cb%3E")
+    assert page.result("ui.metricOf({ metrics: [{ name: 'first' }] }).name") == "first"
+
+
+def test_two_models_are_compared_as_compare_does(
+    page: Page, board: str, boards: list[Board]
+) -> None:
+    runs = {one.name: one.run for one in boards[0].submissions}
+    verdict = compare([runs["model07"], runs["model00"]], baseline=runs["model07"].name)
+    difference = verdict.leaderboard.pairs[1][0]
+    lo, hi = difference.interval()
+    page.open(board.replace("index.html", "compare.html#a=model00&b=model07"))
+    text = page.result("document.getElementById('comparison').innerText").replace("−", "-")
+    assert f"{difference.mean:+.4f}" in text
+    assert f"{lo:.4f} … {hi:.4f}" in text
+    page.click("#swap")
+    page.wait("location.hash.includes('a=model07')")
+    page.wait(f"document.body.innerText.replace('−', '-').includes('{-difference.mean:+.4f}')")
+    page.open(board.replace("index.html", "compare.html#a=model05&b=model07"))
+    notes = page.result("[...document.querySelectorAll('.note')].map(each => each.innerText)")
+    assert len(notes) == 2  # of another time, and published
+
+
+def test_hostile_texts_stay_text(page: Page, board: str, site: Path, boards: list[Board]) -> None:
+    for number in (1, 2):
+        model = site / boards[0].name / "models" / f"model{number:02}.html"
+        page.open(f"{model.as_uri()}#baseline=model02")
+        assert page.result("document.images.length") == 0
+        assert page.result("document.title") != "owned"
+    page.open(f"{board.replace('index', 'compare')}#a=model01&b=model02")
+    assert "</script><img" in page.result("document.body.innerText")
+    assert page.result("document.images.length") == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "models/model03.html",  # a duplicate
+        "models/model04.html#metric=smece",  # which has none
+        "models/model08.html#metric=mbe&weighting=reviews",  # the oracle
+        "compare.html#a=model04&b=model00&metric=smece",
+        "compare.html#a=model00&b=model03",
+    ],
+)
+def test_pages_of_odd_models_are_drawn(page: Page, board: str, path: str) -> None:
+    page.open(board.replace("index.html", path))
+    shown = page.result("document.querySelector('main').innerText")
+    assert "NaN" not in shown
+    assert "undefined" not in shown
+
+
+@pytest.mark.parametrize("path", ["index.html", "models/model00.html", "compare.html"])
+def test_a_phone_needs_no_sideways_scrolling(page: Page, board: str, path: str) -> None:
+    size = {"height": 800, "deviceScaleFactor": 1}
+    page.browser.call("Emulation.setDeviceMetricsOverride", width=390, mobile=True, **size)
+    page.open(board.replace("index.html", path))
+    width = page.result("document.documentElement.scrollWidth")
+    page.browser.call("Emulation.clearDeviceMetricsOverride")
+    assert width <= 390
+
+
+def test_a_server_serves_it_too_and_nothing_else_is_fetched(
+    page: Page, board: str, site: Path, boards: list[Board]
+) -> None:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=site)
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        page.open(f"{address}/{boards[0].name}/index.html")
+        names = page.result("performance.getEntriesByType('resource').map(each => each.name)")
+        assert all(name.startswith(address) for name in names)
+        assert page.column("model")
+        server.shutdown()

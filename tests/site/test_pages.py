@@ -1,0 +1,159 @@
+"""The files of a site: what they hold, how they are escaped, and where they may be written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+from srs_eval.comparison.compare import compare
+from srs_eval.errors import ConfigError
+from srs_eval.site.command import command
+from srs_eval.site.frame import by_version, web_link
+from srs_eval.site.pages import write_site
+from srs_eval.site.view import view
+from srs_eval.submit.submission import Board
+
+
+@pytest.fixture(scope="module")
+def site(boards: list[Board], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site") / "out"
+    write_site(boards, out)
+    return out
+
+
+class Tags(HTMLParser):
+    """All tags of a page with their attributes."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_no_text_of_a_submission_is_markup_or_script(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 15
+    for page in pages:
+        for tag, attributes in Tags(page).found:
+            assert tag not in ("img", "b", "style", "iframe")
+            assert not [name for name in attributes if name.startswith("on") or name == "style"]
+            address = attributes.get("href") or attributes.get("src") or ""
+            assert not re.match(r"(?!https://example\.org|data:,)[a-z]+:", address)
+    for script in site.glob("made_up-*/*.js"):
+        assert "<" not in script.read_text(encoding="ascii")
+
+
+def test_every_address_of_the_site_leads_to_a_file(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for _, attributes in Tags(page).found:
+            address = attributes.get("href") or attributes.get("src") or "#"
+            if not address.startswith(("#", "https:", "data:")):
+                assert (page.parent / address).is_file(), (page, address)
+
+
+def test_means_are_those_of_compare(boards: list[Board]) -> None:
+    shown = view(boards[0])
+    for metric, means in shown.means.items():
+        verdict = compare(shown.paired.runs, metric=metric, intersect=True)
+        for board, values in zip(verdict.leaderboards, means.values.values(), strict=False):
+            assert values[:, 0].tolist() == pytest.approx(
+                board.mean.tolist(), rel=1e-15, nan_ok=True
+            )
+            assert values[:, 1].tolist() == pytest.approx(board.lo.tolist(), rel=1e-15, nan_ok=True)
+
+
+def test_who_is_ranked(boards: list[Board]) -> None:
+    shown = view(boards[0])
+    twin = next(model for model in shown.models if model.title == "again")
+    assert twin.twin == "model00"
+    assert "of few users" not in [model.title for model in shown.models]
+    assert any("of few users" in note for note in shown.notes)
+    assert any("by name and number" in note for note in shown.notes)
+
+
+def test_the_newest_version_comes_first(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert text.index("made_up-10_") < text.index("made_up-1_")
+    assert sorted(["1.10", "1.9", "2", "1.9b"], key=by_version) == ["1.9", "1.9b", "1.10", "2"]
+
+
+def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:
+    for one in boards[1].submissions:
+        raw = site / boards[1].name / "raw"
+        written = pc.read_csv(raw / f"{one.name}.csv")
+        for metric, values in one.run.scores.items():
+            assert written[metric].to_pylist() == values.tolist()
+        assert pq.read_table(raw / f"{one.name}.parquet")["log_loss"].to_pylist() == (
+            one.run.scores["log_loss"].tolist()
+        )
+
+
+def test_the_same_boards_give_the_same_bytes(
+    site: Path, boards: list[Board], tmp_path: Path
+) -> None:
+    write_site(boards, tmp_path / "again")
+    files = [path.relative_to(site) for path in site.rglob("*") if path.is_file()]
+    assert len(files) > 50
+    assert [
+        f for f in files if (site / f).read_bytes() != (tmp_path / "again" / f).read_bytes()
+    ] == []
+
+
+def test_a_site_is_replaced_whole_and_other_folders_are_left_alone(
+    boards: list[Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError):
+        write_site(boards[1:], mine)
+    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+    out = tmp_path / "out"
+    write_site(boards[1:], out)
+    (out / "old.html").touch()
+    write_site(boards[1:], out)
+    assert not (out / "old.html").exists()
+    before = sorted(out.rglob("*"))
+    monkeypatch.setattr("srs_eval.site.pages.model_page", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_site(boards[1:], out)
+    assert sorted(out.rglob("*")) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out"]
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", " JaVaScript:x", "data:text/html,x", "//x.org", "http:x"]
+)
+def test_addresses_of_strangers_lead_to_the_web_alone(address: str) -> None:
+    assert "<a" not in web_link(address)
+    assert 'href="https://[&quot;onclick' in web_link('https://["onclick=x')
+
+
+def test_a_board_of_published_rows_ranks_by_name_and_number(boards: list[Board]) -> None:
+    given = [
+        replace(one, run=replace(one.run, rows=dict.fromkeys(one.run.rows, "")))
+        for one in boards[1].submissions
+    ]
+    shown = view(replace(boards[1], submissions=tuple(given)))
+    assert len(shown.models) == len(given)
+    assert any("by name and number" in note for note in shown.notes)
+
+
+def test_mistakes_on_the_command_line_are_said_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command([]) == 2
+    assert command([str(tmp_path / "nowhere"), f"out={tmp_path / 'out'}"]) == 2
+    assert not (tmp_path / "out").exists()
+    assert command([str(tmp_path), f"out={tmp_path / 'site'}"]) == 2
+    assert command(["--help"]) == 0
+    assert "nowhere" in capsys.readouterr().err
