@@ -86,17 +86,22 @@ def write_small(name: str, found: Findings) -> None:
 
 
 def write_index() -> None:
-    """Write the page of all studies: thumbnail, question, answer."""
-    rows = []
+    """Write the page of all studies: question, thumbnail, answer, and CPU time."""
+    parts, total = [], 0
     for name in names():
-        text = (HERE / name / "README.md").read_text(encoding="utf-8")
+        page = f"{name}/README.md"
+        text = (HERE / page).read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ")
-        question = " ".join(text.partition("**Question.**\n")[2].partition("\n\n")[0].split())
-        answer = " ".join(found_between(text, "answer").split())
-        picture = f"[![{name}]({name}/{THUMBNAIL}.png)]({name}/README.md)"
-        rows.append(f"| {picture} | [**{title}**]({name}/README.md)<br>{question} | {answer} |")
-    table = "\n".join(["| | question | answer |", "|---|---|---|", *rows])
-    INDEX.write_text(between(INDEX.read_text(encoding="utf-8"), "index", table), encoding="utf-8")
+        question = text.partition("**Question.**\n")[2].partition("\n\n")[0]
+        cost = re.search(r"about (\d+) s", found_between(text, "cost"))
+        seconds = 0 if cost is None else int(cost[1])
+        total += seconds
+        picture = f"[![{name}]({name}/{THUMBNAIL}.png)]({page})"
+        answer = f"**Answer.**\n{found_between(text, 'answer')}\n({seconds} s of CPU time)"
+        parts += [f"## [{title}]({page})", picture, question, answer]
+    parts.append(f"All studies together take {total / 60:.0f} minutes of CPU time.")
+    text = between(INDEX.read_text(encoding="utf-8"), "index", "\n\n".join(parts))
+    INDEX.write_text(text, encoding="utf-8")
 
 
 def main() -> None:

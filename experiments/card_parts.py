@@ -1,7 +1,8 @@
-"""Small logs from a large one: disjoint parts of its cards."""
+"""Small logs from large ones: their first reviews, or disjoint parts of their cards."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,3 +44,21 @@ class CardParts:
         cards = np.random.default_rng(self.seed).permutation(np.unique(log.card))
         own = np.isin(log.card, cards[int(number) - 1 :: self.parts])
         return replace(log.take(own), user=user)
+
+
+@dataclass(frozen=True)
+class FirstReviews:
+    """The first reviews of the users who have so many, kept in memory."""
+
+    logs: Mapping[User, Reviews]
+    size: int
+    name: str = "first reviews"
+    location: str = "memory"
+
+    def users(self) -> Sequence[User]:
+        """Return the users who have so many reviews."""
+        return [user for user, log in self.logs.items() if len(log) >= self.size]
+
+    def read(self, user: User) -> Reviews:
+        """Return the beginning of one log."""
+        return self.logs[user].take(np.arange(self.size))

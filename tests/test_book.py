@@ -75,7 +75,7 @@ def test_the_page_of_a_study_has_the_form_of_the_book(name: str) -> None:
 
 def test_the_index_shows_every_study() -> None:
     index = (BOOK / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\((\w+)/README\.md\)<br>", index)) == set(NAMES)
+    assert set(re.findall(r"^## \[.+\]\((\w+)/README\.md\)$", index, re.M)) == set(NAMES)
 
 
 def test_without_the_folder_the_command_says_where_the_studies_are(tmp_path: Path) -> None:

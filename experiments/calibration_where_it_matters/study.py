@@ -210,7 +210,8 @@ def draw(found: Mapping[str, Scored], log: str) -> Figure:
             every[0].plot([], [], "o-", color=colour, markersize=4, label=name)
         every[0].legend(loc="best")
         every[0].set_ylabel("predicted - recalled, points")
-        title = f"Bias where a scheduler acts: {log} (lines are 99 % intervals)"
+        reviews = f"{log}, {len(base.rows):,} reviews"
+        title = f"Bias where a scheduler acts: {reviews} (lines are 99 % intervals)"
         figure.suptitle(title, x=0.01, ha="left")
     return figure
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from paired_losses import difference, scored, with_interval
+from paired_losses import difference, scored, settled, with_interval
 from real_logs import real_logs
 
 import srs_eval as se
@@ -24,7 +24,6 @@ from srs_eval.plots.style import BAND, BLUE, INK, house_style, new_figure, style
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.pauses import pause_table
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.stats.estimate import Estimate
 from srs_eval.stats.significance import wilson_interval
 
 WHOLE, PUBLISHED, QUESTION, ANSWER = "whole days", "with its answer", "question", "previous answer"
@@ -181,11 +180,6 @@ def leaks_table(log: str, found: Losses) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def settled(change: Estimate) -> bool:
-    """Return whether the 99 % interval of a difference excludes 0."""
-    return bool(not change.is_zero and change.p_value < 0.01)
-
-
 def pauses(log: str, source: Source) -> pd.DataFrame:
     """Return the lapses by the pause before the question, of all users of a source together."""
     tables = [pd.DataFrame(pause_table(source.read(user))) for user in source.users()]
@@ -225,6 +219,8 @@ def draw(found: pd.DataFrame) -> Figure:
             style_axes(axes)
             axes.tick_params(labelsize=9)
         figure.axes[0].set_ylabel("share of lapses\n(bars: expected; lines: 99 %)", fontsize=10)
+        title = "Does the pause before a question tell its outcome?"
+        figure.suptitle(title, x=0.01, ha="left")
         figure.supxlabel("pause before the question, and number of reviews", fontsize=10, color=INK)
     return figure
 
@@ -233,7 +229,7 @@ def run(options: SimpleNamespace) -> Findings:
     """Evaluate every model with every end of the intervals."""
     real, left_out = ({}, []) if options.small else real_logs(options)
     users, reviews = (2, 1200) if options.small else (3, 4000)
-    simulated = SyntheticUsers(users=users, max_reviews=reviews)
+    simulated = SyntheticUsers(users=users, max_reviews=reviews, version=3)
     sources: dict[str, Source] = {**real, "simulated": simulated}
     models = {name: MODELS[name] for name in QUICK} if options.small else MODELS
     parts: dict[str, list[pd.DataFrame]] = {"pauses": [], "leaks": [], "clocks": []}

@@ -204,7 +204,7 @@ def _panel(axes: Axes, log: str, changes: pd.DataFrame) -> None:
     axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], rotation=45)
     axes.minorticks_off()
     axes.set_ylim(-EDGE, EDGE)
-    axes.set_title(log)
+    axes.set_title(f"{log}\n{changes['logs'].max()} logs")
     if (changes["lapses"] < FEWEST).all():
         axes.text(0.97, 0.03, TOO_FEW, transform=axes.transAxes, ha="right")
     axes.set_xlabel("training reviews")
@@ -217,11 +217,13 @@ def draw(changes: Mapping[str, pd.DataFrame]) -> Figure:
     The band is the 99 % interval of FSRS-6 over logs; triangles are means beyond the frame.
     """
     with house_style():
-        figure = new_figure(1.4 + 2.6 * len(changes), 4.0)
+        figure = new_figure(1.4 + 2.6 * len(changes), 4.6)
         every = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]
         for axes, (log, own) in zip(every, changes.items(), strict=True):
             _panel(axes, log, own)
         every[0].set_ylabel("log loss - published FSRS-6")
+        title = "Models fitted to the first reviews, against published parameters of FSRS-6"
+        figure.suptitle(title, x=0.01, ha="left")
         figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 

@@ -24,7 +24,6 @@ from srs_eval.metrics.temporal_magnitude import TemporalMaxRise, falling_fit
 from srs_eval.nouns import Source
 from srs_eval.plots.style import (
     BLUE,
-    MUTED,
     VERMILION,
     house_style,
     new_figure,
@@ -157,7 +156,7 @@ def draw(results: Mapping[str, RunResult], log: str) -> Figure:
         for colour, text in ((VERMILION, "rises somewhere"), (BLUE, "never rises")):
             every[0].plot([], [], color=colour, label=text)
         every[0].legend(loc="lower left")
-        figure.suptitle(f"40 forgetting curves of {log}", x=0.01, ha="left", color=MUTED)
+        figure.suptitle(f"Which curves rise? 40 reviews of {log}", x=0.01, ha="left")
     return figure
 
 

@@ -166,7 +166,7 @@ def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Fi
         for place, name in zip(axes, (HONEST, TWO), strict=False):
             own = by_name.loc[name]
             _calibration(place, found[name])
-            place.set_title(f"FSRS-6, {log}" if name == HONEST else "cheating: two levels per user")
+            place.set_title("FSRS-6" if name == HONEST else "cheating: two levels per user")
             place.text(
                 0.97,
                 0.03,
@@ -176,6 +176,9 @@ def draw(found: Mapping[str, pd.DataFrame], table: pd.DataFrame, log: str) -> Fi
                 ha="right",
             )
         axes[0].set_ylabel("share recalled")
+        reviews, users = len(found[HONEST]), found[HONEST]["user"].nunique()
+        title = f"Calibration, honest and cheating: {users} {log}, {reviews:,} reviews"
+        figure.suptitle(title, x=0.01, ha="left")
         _gains(axes[2], by_name)
     return figure
 

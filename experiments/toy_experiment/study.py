@@ -245,6 +245,8 @@ def draw() -> Figure:
             found = [closed_form(name, int(n)) for n in SIZES]
             _draw_scores(axes[0, column], name, found)
             _draw_ratios(axes[1, column], found)
+        title = "Base rate (M0), and models that know 20 %, 50 % or 100 % of hard reviews (M1-M3)"
+        figure.suptitle(title, x=0.01, ha="left")
         axes[0, 0].set_ylabel("score, ± 1 sd over datasets")
         axes[1, 0].set_ylabel("signal to noise, against M0")
         axes[1, 0].legend(loc="upper left", handlelength=1.6)

@@ -307,7 +307,7 @@ def draw(order: pd.DataFrame, pairs: pd.DataFrame, cohort: Cohort) -> Figure:
         right_axes.set_ylabel("users")
         right_axes.set_xticks([0.001, 0.01, 0.1], ["0.001", "0.01", "0.1"])
         right_axes.set_yticks([10, 100, 1e3, 1e4, 1e5], ["10", "100", "1,000", "10,000", "100,000"])
-        right_axes.set_title("Users for 80 % power at 1 %")
+        right_axes.set_title(f"Users for 80 % power at 1 %, {len(own)} pairs")
         right_axes.legend()
         for axes in (left, right_axes):
             axes.minorticks_off()

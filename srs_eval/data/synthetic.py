@@ -9,12 +9,13 @@ import numpy as np
 
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
-from srs_eval.data.simulated.log import simulate_log
+from srs_eval.data.simulated.log import Answers, simulate_log
 from srs_eval.data.simulated.population import POPULATIONS
 from srs_eval.errors import ConfigError, ReviewLogError
-from srs_eval.nouns import Reviews, User
+from srs_eval.nouns import FloatArray, Reviews, User
 
 _MOST_USERS = 1_000_000_000
+_TO_THE_ANSWER = 3  # first version whose seconds run to the answer
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -38,7 +39,8 @@ class SyntheticUsers:
         Rows of a log at most: it ends there. None for no bound, which the published sizes
         need.
     version : int
-        2, or 1 for the users of earlier releases, who have no sessions, cohorts and decks.
+        2, or 1 for the users of earlier releases, who have no sessions, cohorts and decks, or 3
+        for the users of version 2 with `elapsed_seconds` up to the answer, as in published logs.
 
     Attributes
     ----------
@@ -124,12 +126,20 @@ class SyntheticUsers:
             rating=answers.rating[kept],
             day=answers.day[kept],
             elapsed_days=answers.elapsed_days[kept],
-            elapsed_seconds=answers.elapsed_seconds[kept],
+            elapsed_seconds=self._seconds(answers)[kept],
             duration_ms=answers.duration_ms[kept],
             state=answers.state[kept],
             truth=answers.truth[kept],
             deck=answers.deck[kept] if self.version > 1 else None,
         )
+
+    def _seconds(self, answers: Answers) -> FloatArray:
+        """Return the seconds since the previous answer, to the question or to the answer."""
+        if self.version < _TO_THE_ANSWER:
+            return answers.elapsed_seconds
+        # Rounded so that a protocol that subtracts the answer time finds the question.
+        until_answer = np.rint(answers.elapsed_seconds + answers.duration_ms / 1000)
+        return np.where(answers.elapsed_seconds < 0, -1, until_answer)
 
     def _generator(self, user: int) -> np.random.Generator:
         """Random numbers of one user, unrelated to those of any other."""
@@ -150,7 +160,7 @@ def _out_of_range(
     if max_reviews is not None and (not _is_whole(max_reviews) or max_reviews < 1):
         wrong.append(f"data.max_reviews={max_reviews!r}: expected a whole number above 0, or null")
     if not _is_whole(version) or version not in POPULATIONS:
-        wrong.append(f"data.version={version!r}: expected 1 or 2")
+        wrong.append(f"data.version={version!r}: expected 1, 2 or 3")
     return wrong
 
 

@@ -26,9 +26,10 @@ from srs_eval.comparison.report.files import (
     terminal_text,
     write_files,
 )
-from srs_eval.comparison.report.html import _SCRIPT, page, write_html
+from srs_eval.comparison.report.html import page, write_html
 from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
 from srs_eval.results.run import load_run
+from srs_eval.text.escapes import SORT_SCRIPT
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -243,8 +244,10 @@ def test_the_page_opens_without_a_complaint_and_fits_its_window(pairwise, tmp_pa
         assert browser.evaluate("document.documentElement.scrollWidth") <= 1200
         names = browser.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
         assert [name for name in names if not name.startswith("data:")] == []
-        (number,) = re.findall(r"const number = .*?;", _SCRIPT.replace("\n", " "))
+        lines = re.findall(r"const (?:isNumber|number) = .*", SORT_SCRIPT.read_text("utf-8"))
         cells = "['7B', '1,234', '<0.0002', '[-0.5, 1]', '4.5-x', '1e-10']"
-        found = browser.evaluate(f"{{ {number} {cells}.map(cell => String(number(cell))) }}")
+        found = browser.evaluate(
+            f"{{ {' '.join(lines)} {cells}.map(cell => `${{number(cell)}}`) }}"
+        )
         assert found == ["NaN", "1234", "0.0002", "-0.5", "NaN", "1e-10"]
         assert complaints == []

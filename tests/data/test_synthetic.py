@@ -13,6 +13,7 @@ from srs_eval.data.simulated.population import POPULATIONS
 from srs_eval.data.simulated.sessions import hashed_normal, hashed_uniform, session_walks
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 PUBLISHED = {1: 785, 5: 1635, 10: 2350, 25: 4780, 50: 12500, 75: 35995, 90: 89750, 95: 147010}
 COLUMNS = (
@@ -93,6 +94,22 @@ def test_the_whole_numbers_of_a_log_are_pinned(version, seed, size, digest, trut
     assert hashlib.sha256(whole.astype("<i8").tobytes()).hexdigest()[:16] == digest
     assert log.truth[:2] == pytest.approx(truth, abs=1e-6)
     assert (log.deck is None) == (version == 1)
+
+
+def test_version_3_is_version_2_with_the_clock_of_published_logs():
+    two, three = (SyntheticUsers(version=v, max_reviews=1500).read(1) for v in (2, 3))
+    later = two.elapsed_days >= 0
+    for name in ("card", "day", "rating", "elapsed_days", "duration_ms", "state", "truth", "deck"):
+        np.testing.assert_array_equal(getattr(two, name), getattr(three, name))
+    np.testing.assert_array_equal(
+        three.elapsed_seconds[later], np.rint(two.elapsed_seconds + two.duration_ms / 1000)[later]
+    )
+    # The protocol subtracts the answer time: in version 3 the question is left, without a trace
+    # of the time that its answer took.
+    to_question = np.maximum(two.elapsed_seconds, 1)
+    for log, finds_it in ((two, False), (three, True)):
+        elapsed = 86_400 * SrsBenchmarkSecs()(log, same_day=True).reviews.elapsed
+        assert np.allclose(elapsed[later], to_question[later]) == finds_it
 
 
 def test_a_session_is_an_autoregressive_process_of_its_own():
@@ -332,7 +349,7 @@ def test_forgetting_is_a_stretched_exponential_and_learning_goes_the_right_way()
         ({"size_scale": 0}, r"data\.size_scale=0: expected a number above 0"),
         ({"size_scale": float("nan")}, r"data\.size_scale=nan"),
         ({"size_scale": "big"}, r"data\.size_scale='big'"),
-        ({"version": 3}, r"data\.version=3: expected 1 or 2"),
+        ({"version": 4}, r"data\.version=4: expected 1, 2 or 3"),
         ({"version": "2"}, r"data\.version='2'"),
         ({"max_reviews": 0}, r"data\.max_reviews=0: expected a whole number above 0"),
     ],

@@ -170,3 +170,4 @@ POPULATIONS = {
         session_time=0.42,
     ),
 }
+POPULATIONS[3] = POPULATIONS[2]
