@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +24,16 @@ GAPS = {
     "tuned_on": "name the data by which constants were chosen, or write none",
 }
 # What a submission need not have.
-_OPTIONAL = ("prereg",)
+_OPTIONAL = ("prereg", "curves_per_user")
 # A digest of the first reviews of a user, see `fingerprint_of`.
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
 _TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
 LONGEST_TITLE = _TITLE
-_MOST_AUTHORS, _MOST_USERS, _LARGEST = 50, 25_000, 1e15
+_MOST_AUTHORS, _MOST_USERS, _MOST_CURVES, _LARGEST = 50, 25_000, 10_000, 1e15
 # The beginning of an HTML tag, as browsers see it.
-_TAG = re.compile(r"<[a-zA-Z/!?]")
+TAG = re.compile(r"<[a-zA-Z/!?]")
 
 Found = tuple[Kind, str, object, str]  # kind, key, value, advice
 Check = Callable[[str, Any], Iterator[Found]]
@@ -50,6 +51,11 @@ def about_problems(file: Path, about: YamlFile) -> Iterator[Problem]:
         yield Problem(kind, file, where, str(value), advice)
 
 
+def visible(text: str) -> str:
+    """Return a text without zero-width characters and marks of the direction of text."""
+    return "".join(character for character in text if unicodedata.category(character) != "Cf")
+
+
 class _Words(str):
     """A message in place of a value."""
 
@@ -59,15 +65,16 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
         if not isinstance(value, str):
             empty = value is None and bool(gap)
             found = _Words("is empty") if empty else value
-            yield "gap" if empty else "type", key, found, gap or "write text, in quotes if need be"
+            advice = gap or "write text"
+            yield "gap" if empty else "type", key, found, advice + ", in quotes" * (not empty)
         elif not value.strip():
             yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
         elif value != (printable(value) if lines else cleaned(value)):
             yield "text", key, value, "remove line breaks and control characters"
-        elif _TAG.search(value):
-            yield "text", key, value, "remove HTML"
+        elif TAG.search(value):
+            yield "text", key, value, "remove HTML; a space after < makes it a sign"
 
     return check
 
@@ -148,8 +155,11 @@ def _plain(key: str, value: Any) -> Iterator[Found]:
             yield from _plain(key, item)
     elif isinstance(value, str) and value:
         yield from _text(_LINE)(key, value)
-    elif isinstance(value, int | float) and not abs(value) <= _LARGEST:
-        yield "range", key, value, f"write a number up to {_LARGEST:g}, or null"
+    elif isinstance(value, int | float):
+        if not abs(value) <= _LARGEST:
+            yield "range", key, value, f"write a number up to {_LARGEST:g}, or null"
+    elif value is not None and not isinstance(value, str):
+        yield "type", key, value, "write text, numbers, true, false, null, lists and mappings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +192,23 @@ def _inside(key: str, name: object) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-_NAMED = {"name": _text(_TITLE), "version": _text(_TITLE), "options": _options}
+def _title(key: str, value: Any) -> Iterator[Found]:
+    yield from _text(_TITLE)(key, value)
+    if isinstance(value, str) and value != visible(value):
+        yield "text", key, value, "remove characters that are not visible"
+
+
+_NAMED = {"name": _title, "version": _text(_TITLE), "options": _options}
 _ABOUT = _Keys(
     {
-        "model": _text(_TITLE),
+        "model": _title,
         "description": _text(_PARAGRAPH, lines=True, gap=GAPS["description"]),
         "authors": _listed(_text(_LINE), _MOST_AUTHORS, GAPS["authors"]),
         "code": _optional(
             _Keys(
                 {
                     "url": _matching(_URL, "write an address that begins with https://"),
-                    "commit": _matching(_COMMIT, "write a commit, or a version"),
+                    "commit": _matching(_COMMIT, "write a commit, or a version, in quotes"),
                 }
             )
         ),
@@ -224,6 +240,7 @@ _ABOUT = _Keys(
         ),
         "sees_truth": _boolean,
         "seed": _optional(_number(int, -_LARGEST)),
+        "curves_per_user": _number(int, 0, _MOST_CURVES),
         "hardware": _optional(_Keys({"cpu": _text(_LINE), "cores": _number(int, 1)})),
         "seconds_per_user": _optional(_number(float)),
         "tuned_on": _text(_PARAGRAPH, lines=True, gap=GAPS["tuned_on"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,24 +13,25 @@ from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.judging import stated_verdict_problem
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm
+from srs_eval.nouns import Algorithm, User
+from srs_eval.submit.about import visible
 from srs_eval.submit.logs_check import (
-    ScoredRows,
+    ReadLogs,
     build_problem,
+    logs_of,
     logs_problems,
     protocol_of,
     rows_problems,
-    scored_rows,
     source_of,
     version_problems,
 )
-from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, caught, shown
 from srs_eval.submit.reading import (
     Read,
+    board_name,
     boards_of,
     is_submission,
     opened,
-    record_beside,
     submissions_in,
 )
 from srs_eval.submit.record import Record, digest_of_file, frozen_board, read_record
@@ -49,14 +51,23 @@ class Asked:
         Whether logs that are at hand are read.
     code : bool
         Whether the algorithm is built and put through the honesty checks.
+    trust : bool
+        Whether to build data of which a submission names more than how files are read.
     accepting : bool
         Whether new versions of accepted submissions are expected.
+    read : dict
+        Logs that were read, for further submissions with the same data.
+    beside : dict
+        Submissions that were read to be compared with others, by their folders.
     """
 
     path: Path | None = None
     logs: bool = True
     code: bool = False
+    trust: bool = False
     accepting: bool = False
+    read: ReadLogs = field(default_factory=dict)
+    beside: dict[Path, Submission | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -77,10 +88,7 @@ class Checked:
     done: dict[str, list[str]] = field(default_factory=dict)
 
 
-_USUAL = Asked()
-
-
-def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
+def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
     """Check submissions, or all submissions of leaderboards.
 
     Parameters
@@ -93,15 +101,19 @@ def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
     ConfigError
         If a folder is neither.
     """
+    asked = asked or Asked()
     checked = Checked()
-    logs: dict[str, ScoredRows] = {}
     for folder in folders:
-        if is_submission(folder):
-            record, each, is_whole = record_beside(folder), [folder], False
-        else:
-            record, is_whole = read_record(folder), True
-            each, problems = submissions_in(folder)
-            checked.problems += problems
+        is_whole = not is_submission(folder)
+        leaderboard = folder if is_whole else folder.resolve().parent
+        each, problems = submissions_in(folder) if is_whole else ([folder], [])
+        checked.problems += problems
+        try:
+            record = read_record(leaderboard)
+        except SubmissionError as error:
+            checked.problems += error.found
+            record = Record()
+        if is_whole:
             checked.problems += _withdrawn(folder, record, each)
         submissions = []
         for path in each:
@@ -109,11 +121,15 @@ def check(folders: Iterable[Path], asked: Asked = _USUAL) -> Checked:
             checked.problems += read.problems
             if read.submission is not None:
                 done = checked.done.setdefault(read.submission.name, [])
-                checked.problems += _of_one(read, asked, logs, done)
+                checked.problems += caught(path, _of_one(read, asked, done))
                 submissions.append(read.submission)
         for board in boards_of(submissions):
             places = {problem.file.parent for problem in checked.problems}
-            checked.problems += _of_board(board, record, places, is_whole=is_whole)
+            checked.problems += caught(leaderboard, _of_board(board, record, places))
+        checked.problems += caught(
+            leaderboard,
+            _compared(submissions, record) if is_whole else _beside(submissions, record, asked),
+        )
         checked.submissions += submissions
     return checked
 
@@ -132,13 +148,8 @@ def checked_submission(folder: Path, asked: Asked) -> Submission:
     return checked.submissions[0]
 
 
-def _of_one(
-    read: Read, asked: Asked, logs: dict[str, ScoredRows], done: list[str]
-) -> Iterator[Problem]:
-    """Yield the problems of a submission whose files can be read.
-
-    `logs` has the rows of logs that were read before, for other submissions of a board.
-    """
+def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
+    """Yield the problems of a submission whose files can be read."""
     submission, results = read.submission, read.results
     if submission is None or results is None:
         return
@@ -149,22 +160,24 @@ def _of_one(
     if (submission.folder / PREDICTIONS).exists():
         yield from prediction_problems(submission.folder, results)
         done.append("predictions")
-    yield from _changed(submission, asked)
+    changed = [*_changed(submission)]
+    if not asked.accepting:
+        yield from changed
     try:
         protocol = protocol_of(submission)
-        source = source_of(submission, asked.path) if asked.logs else None
-        others = [] if protocol is None else [*version_problems(submission, protocol)]
-        if not submission.history:  # archives stay as they are
+        others = [*version_problems(submission, protocol)]
+        if not submission.history or changed:  # archives stay as they are
             yield from others
+        source = source_of(submission, asked.path, trust=asked.trust) if asked.logs else None
         if protocol is not None and source is not None and not others:
-            key = str([submission.about[group]["options"] for group in ("protocol", "data")])
-            if key not in logs:
-                logs[key] = scored_rows(source, protocol)
-            yield from logs_problems(submission, logs[key])
+            logs = logs_of(submission, source, protocol, asked.read)
+            yield from logs_problems(submission, results, logs)
             done.append("review logs")
         if asked.code:
             yield from _honesty(submission)
             done.append("code")
+    except SubmissionError:
+        raise
     except ConfigError as error:
         yield build_problem(submission, error)
 
@@ -190,9 +203,9 @@ def _honesty(submission: Submission) -> Iterator[Problem]:
         )
 
 
-def _changed(submission: Submission, asked: Asked) -> Iterator[Problem]:
+def _changed(submission: Submission) -> Iterator[Problem]:
     """Yield the difference from the version that was accepted last."""
-    if not submission.history or asked.accepting:
+    if not submission.history:
         return
     accepted = submission.history[-1]
     for name, expected in ((RESULTS, accepted.digest), (ABOUT, accepted.about)):
@@ -215,16 +228,14 @@ def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[
             yield Problem("missing", folder / ACCEPTED, shown(name), "no such folder", advice)
 
 
-def _of_board(
-    board: Board, record: Record, bad: Collection[Path], *, is_whole: bool
-) -> Iterator[Problem]:
-    """Yield submissions that scored other reviews than their board, and the same ones twice.
+def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[Problem]:
+    """Yield submissions on another board than was accepted, or with other reviews than theirs.
 
     Before a submission is accepted, the board is what the first one scored that is not `bad`.
     """
     for submission in board.submissions:
-        if submission.history and board.name not in record.boards:
-            advice = "an accepted submission stays on its board; submit under another name"
+        if submission.history and board.name != submission.history[-1].board:
+            advice = f"it stays on {submission.history[-1].board}; submit under another name"
             file = submission.folder / ABOUT
             yield Problem("changed", file, "protocol, data", shown(board.name), advice)
     with_rows = [each for each in board.submissions if each.run.has_digests]
@@ -248,39 +259,69 @@ def _of_board(
         kind: Kind = "reviews" if reviews != frozen.reviews else "rows"
         kind = "users" if users != frozen.users else kind
         yield Problem(kind, file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
-    if is_whole:
-        yield from _duplicates(board)
-        yield from _verdicts(board)
 
 
-def _verdicts(board: Board) -> Iterator[Problem]:
+def _verdicts(submissions: Sequence[Submission]) -> Iterator[Problem]:
     """Yield verdicts on pre-registered hypotheses that do not follow from the scores."""
-    runs = [each.run for each in board.submissions]
-    for each in board.submissions:
+    runs = [each.run for each in submissions]
+    for each in submissions:
         stated = each.about.get("prereg")
         if stated and stated["decision"] and (wrong := stated_verdict_problem(stated, runs)):
             file = each.folder / ABOUT
             yield Problem("prereg", file, "prereg", shown(stated["decision"]), wrong)
 
 
-def _duplicates(board: Board) -> Iterator[Problem]:
-    """Yield submissions with the title or the scores of another."""
+def _beside(submissions: Sequence[Submission], record: Record, asked: Asked) -> Iterator[Problem]:
+    """Yield where one submission has the name, title or scores of others of its leaderboard."""
+    for submission in submissions:
+        folder = submission.folder.resolve()
+        others, problems = submissions_in(folder.parent)
+        yield from (problem for problem in problems if problem.file == folder)
+        for path in others:
+            if path != folder and path not in asked.beside and is_submission(path):
+                asked.beside[path] = opened(path, record).submission
+        known = [asked.beside.get(path) for path in others if path != folder]
+        for problem in _compared([submission, *filter(None, known)], record):
+            if problem.file.parent == submission.folder:
+                yield problem
+
+
+def _compared(submissions: Sequence[Submission], record: Record) -> Iterator[Problem]:
+    """Yield submissions with the title or the scores of another, and verdicts that are wrong.
+
+    Of two, the one that was accepted stays.
+    """
+    first = sorted(submissions, key=lambda each: (each.name not in record.submissions, each.name))
+    of_boards: dict[str, list[Submission]] = {}
+    for submission in first:
+        of_boards.setdefault(board_name(submission.about), []).append(submission)
+    for of_board in of_boards.values():
+        yield from _duplicates(of_board)
+        yield from _verdicts(of_board)
+
+
+def _duplicates(submissions: Sequence[Submission]) -> Iterator[Problem]:
+    """Yield submissions of a board with the title or the scores of an earlier one."""
     titles: dict[str, Submission] = {}
-    for submission in board.submissions:
-        first = titles.setdefault(submission.run.name, submission)
+    files: dict[str, Submission] = {}
+    users: dict[frozenset[User], list[Submission]] = {}
+    twins: dict[str, Submission] = {}
+    for submission in submissions:
+        title = unicodedata.normalize("NFKC", visible(submission.run.name))
+        first = titles.setdefault(" ".join(title.casefold().split()), submission)
         if first is not submission:
             advice = f"{first.name} has this title: write another"
             file = submission.folder / ABOUT
             yield Problem("repeated", file, "model", shown(submission.run.name), advice)
-    of_run = {id(each.run): each for each in board.submissions}
-    runs = [each.run for each in board.submissions]
-    users = [user for user in runs[0].rows if all(user in run.rows for run in runs)]
-    for duplicate in find_duplicates(runs, users):
-        submission, twin = of_run[id(duplicate.run)], of_run[id(duplicate.twin)]
-        yield Problem(
-            "duplicate",
-            submission.folder / RESULTS,
-            "",
-            f"the scores of {twin.name}",
-            "submit a model once",
-        )
+        twin = files.setdefault(digest_of_file(submission.folder / RESULTS), submission)
+        if twin is not submission:
+            twins[submission.name] = twin
+        users.setdefault(frozenset(submission.run.rows), []).append(submission)
+    for scored, alike in users.items():
+        of_run = {id(each.run): each for each in alike}
+        for found in find_duplicates([each.run for each in alike], [*scored]):
+            twins.setdefault(of_run[id(found.run)].name, of_run[id(found.twin)])
+    for submission in submissions:
+        if submission.name in twins:
+            value, advice = f"the scores of {twins[submission.name].name}", "submit a model once"
+            yield Problem("duplicate", submission.folder / RESULTS, "", value, advice)

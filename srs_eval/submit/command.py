@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import complain, say, shell
 
+if TYPE_CHECKING:
+    from srs_eval.submit.checking import Asked
+
 PROGRAM = "python -m srs_eval.submit"
 _PATH = "where the review logs are, if they are not simulated"
-_TRUST = "true: also run algorithms that are not part of srs_eval"
+_TRUST = "true: run what a submission names besides srs_eval, its queries and its code: read them"
 _TOLERANCE = "difference of a score that is allowed (by default 1e-6)"
 # Options of each command; "" writes submissions.
 KEYS: Mapping[str, Mapping[str, str]] = {
@@ -34,6 +37,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "data.path": _PATH,
         "logs": "false: do not read logs that are at hand",
         "code": "true: build the algorithm and put it through the honesty checks; this runs it",
+        "trust": "true: build data of which a submission names more than how files are read",
     },
     "verify": {
         "data.path": _PATH,
@@ -64,7 +68,7 @@ _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown 
 _TITLES = {"": "Options, KEY=VALUE:", **{name: f"Options of {name}:" for name in KEYS if name}}
 _HELP_END = """
 
-Nothing of a submission is run by check, but for code=true.
+Nothing of a submission is run by check, but for code=true and trust=true.
 Flags: --help, --version. Exit status: 0, or 2 if there are problems."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
 
@@ -167,17 +171,9 @@ def _write(asked: Words) -> int:
 
 def _check(asked: Words) -> int:
     """Check submissions, and print their problems."""
-    from srs_eval.submit.checking import Asked, check
+    from srs_eval.submit.checking import check
 
-    options = asked.options
-    checked = check(
-        asked.paths,
-        Asked(
-            path=asked.path("data.path"),
-            logs=options.get("logs") != "false",
-            code=options.get("code") == "true",
-        ),
-    )
+    checked = check(asked.paths, _asked(asked))
     for submission in checked.submissions:
         if not any(submission.folder in problem.file.parents for problem in checked.problems):
             done = ", ".join(["files", *checked.done[submission.name]])
@@ -189,20 +185,26 @@ def _check(asked: Words) -> int:
 
 def _verify(asked: Words) -> int:
     """Run submissions again, and print how their scores differ."""
-    from srs_eval.submit.verifying import verify
+    from srs_eval.submit.problems import SubmissionError
+    from srs_eval.submit.verifying import NOT_VERIFIED, verify
 
-    status = 0
+    status, wanted = 0, _asked(asked)
     for folder in _submissions(asked.paths):
-        rerun = verify(folder, **_rerunning(asked))
-        for problem in rerun.problems:
+        try:
+            rerun = verify(folder, wanted, tolerance=_tolerance(asked))
+            problems = rerun.problems
+        except SubmissionError as error:
+            problems = error.found
+        for problem in problems:
             complain(str(problem))
-        if rerun.problems:
+        if problems:
             status = 2
             continue
         say(
             f"equal     {rerun.submission.name}: {rerun.metrics} metrics of "
             f"{len(rerun.submission.run.rows):,} users, to within {rerun.largest:.1g}"
         )
+    say(f"not verified: {', '.join(NOT_VERIFIED)}")
     return status
 
 
@@ -212,21 +214,40 @@ def _accept(asked: Words) -> int:
     from srs_eval.submit.verifying import accept, verify
 
     mark: Any = asked.options.get("mark")
-    path, note = asked.path("data.path"), asked.options.get("note", "")
+    status, wanted, note = 0, _asked(asked), asked.options.get("note", "")
     for folder in _submissions(asked.paths):
-        if mark == "verified" and (different := verify(folder, **_rerunning(asked)).problems):
-            raise SubmissionError(different)
-        entry = accept(folder, mark, note, path=path)
+        try:
+            if mark == "verified":
+                rerun = verify(folder, wanted, tolerance=_tolerance(asked))
+                if rerun.problems:
+                    raise SubmissionError(rerun.problems)
+            entry = accept(folder, mark, note, wanted)
+        except SubmissionError as error:
+            status = 2
+            for problem in error.found:
+                complain(str(problem))
+            continue
         say(f"{entry.mark:<10}{folder}: {entry.digest[:16]}… on {entry.date}")
-    return 0
+    return status
 
 
-def _rerunning(asked: Words) -> dict[str, Any]:
-    """Return the arguments of `verify`."""
-    given: dict[str, Any] = {"path": asked.path("data.path")}
-    if "tolerance" in asked.options:
-        given["tolerance"] = float(asked.options["tolerance"])
-    return {**given, "trust": asked.options.get("trust") == "true"}
+def _asked(asked: Words) -> Asked:
+    """Return what is checked, by the options of a command."""
+    from srs_eval.submit.checking import Asked
+
+    options = asked.options
+    return Asked(
+        path=asked.path("data.path"),
+        logs=options.get("logs") != "false",
+        code=options.get("code") == "true",
+        trust=options.get("trust") == "true",
+    )
+
+
+def _tolerance(asked: Words) -> float:
+    from srs_eval.submit.verifying import TOLERANCE
+
+    return float(asked.options.get("tolerance", TOLERANCE))
 
 
 def _submissions(paths: Sequence[Path]) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,14 +14,39 @@ from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
+from srs_eval.metrics.proper import SCORES
 from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
 from srs_eval.results.run import Run
-from srs_eval.submit.problems import Kind, Problem, shown, some
+from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown, some
+from srs_eval.submit.results_table import SUMS, Results
 from srs_eval.submit.submission import ABOUT, RESULTS, Submission
-from srs_eval.submit.writing import fingerprint_of
+from srs_eval.submit.sums import name_of
+from srs_eval.submit.writing import PLACES, fingerprint_of
 
 _OWN = "srs_eval"
+# Protocols of srs_eval, whose options are parts of their names.
+_PROTOCOLS = ("srs_benchmark", "validation", "prequential")
+_SIMULATED = f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"
+# Readers of files, and their options that name no place and no code.
+_READERS = (
+    "srs_eval.data.anki.collection.AnkiCollection",
+    "srs_eval.data.partitioned.PartitionedLogs",
+    "srs_eval.data.revlogs_10k.RevlogsFolder",
+    "srs_eval.data.table.ReviewTable",
+)
+_COLUMNS = "srs_eval.data.table_options.Columns"
+_OPTIONS = frozenset(
+    (
+        *("columns", "users", "sample", "first", "user"),
+        *("time_unit", "time_zone", "day_start_hour", "rollover_hour", "utc_offset_minutes"),
+        *("duplicates", "ratings", "invalid_rows", "scheduler", "decks", "presets"),
+    )
+)
+# Users that differ from a submission before no more logs are read.
+_MOST_UNLIKE = 100
+# Of an option of a protocol, such as fits per user.
+_LARGEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +57,22 @@ class ScoredRows:
     ----------
     rows : mapping of user to (int, str)
         Number and digest of the scored reviews of each user who has any.
+    recalled : mapping of user to int
+        Number of the scored reviews that were recalled.
     people : mapping of user to str
         What users are recognised by, see `fingerprint_of`.
     fingerprint : str
-        Digest of the logs.
+        Digest of the logs; "" if not all were read.
     """
 
-    rows: Mapping[User, tuple[int, str]]
-    people: Mapping[User, str]
-    fingerprint: str
+    rows: dict[User, tuple[int, str]]
+    recalled: dict[User, int]
+    people: dict[User, str]
+    fingerprint: str = ""
+
+
+# Of the submissions of one command, by the options of protocol and data.
+ReadLogs = dict[str, ScoredRows]
 
 
 def protocol_of(submission: Submission) -> EvaluationProtocol | None:
@@ -48,23 +80,62 @@ def protocol_of(submission: Submission) -> EvaluationProtocol | None:
     options = submission.about["protocol"]["options"]
     if not is_own(options, "protocol"):
         return None
+    large = [f"{name}={value}" for name, value in options.items() if _is_large(value)]
+    if large:
+        raise ConfigError(f"{', '.join(large)}: {_LARGEST:,} at most")
     return cast(EvaluationProtocol, own_builder().build(options, EvaluationProtocol, "protocol"))
 
 
-def source_of(submission: Submission, path: Path | None) -> Source | None:
+def _is_large(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) > _LARGEST
+
+
+def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Source | None:
     """Return the review logs of a submission, if they are at hand.
 
-    Simulated users can be read again; other logs need their path.
+    Simulated users can be read again. Files are read by the classes of `_READERS`, at the path
+    that was given and with options that only say how. Everything else that a submission names,
+    such as queries and classes of others, is code: it needs `trust`.
+
+    Raises
+    ------
+    SubmissionError
+        If it would take trust.
+    ConfigError
+        If the options are wrong.
     """
-    options = dict(submission.about["data"]["options"])
-    if not is_own(options, "data"):
+    options = {
+        name: value
+        for name, value in submission.about["data"]["options"].items()
+        if name not in PLACES
+    }
+    if not options:
         return None
-    kind = f"{SyntheticUsers.__module__}.{SyntheticUsers.__qualname__}"
-    if options[TARGET] != kind:
-        if path is None:
+    if not _is_simulated(options):
+        if path is None and (is_own(options) or not trust):
             return None
-        options["path"] = str(path)
-    return cast(Source, own_builder().build(options, Source, "data"))
+        if not trust and not _is_plain(options):
+            file, advice = submission.folder / ABOUT, "read them, and give trust=true"
+            found = some([f"{name}: {value}" for name, value in options.items()])
+            raise SubmissionError([Problem("code", file, "data.options", found, advice)])
+        if path is not None:
+            options["path"] = str(path)
+    builder = Builder() if trust else own_builder()
+    return cast(Source, builder.build(options, Source, "data"))
+
+
+def _is_simulated(options: Mapping[str, Any]) -> bool:
+    return [*targets_in(options)] == [_SIMULATED]
+
+
+def _is_plain(options: Mapping[str, Any]) -> bool:
+    """Whether options are those of a reader of files, and only say how files are read."""
+    inner = [*targets_in({name: value for name, value in options.items() if name != TARGET})]
+    return (
+        options[TARGET] in _READERS
+        and options.keys() <= {TARGET, *_OPTIONS}
+        and all(target == _COLUMNS for target in inner)
+    )
 
 
 def is_own(options: Any, part: str = "") -> bool:
@@ -91,23 +162,66 @@ def own_builder() -> Builder:
     return Builder(lambda module: module.partition(".")[0] == _OWN)
 
 
-def scored_rows(source: Source, protocol: EvaluationProtocol) -> ScoredRows:
-    """Read the logs of all users, and find what the protocol scores."""
-    rows: dict[User, tuple[int, str]] = {}
-    people: dict[User, str] = {}
+def scored_rows(
+    source: Source, protocol: EvaluationProtocol, expected: Mapping[User, int]
+) -> ScoredRows:
+    """Read the logs of all users, and find what the protocol scores.
+
+    Parameters
+    ----------
+    expected : mapping of user to int
+        Numbers of reviews in a submission. Reading stops when too many users differ, so that
+        nobody can make others read more logs than they have read themselves.
+    """
+    found = ScoredRows({}, {}, {})
     logs = hashlib.sha256()
+    unlike = 0
     for user in source.users():
+        if unlike == _MOST_UNLIKE:
+            return found
         try:
             log = source.read(user)
             logs.update(reviews_fingerprint(log).encode())
             task = protocol(log, same_day=False)
         except (FitSkipped, SrsEvalError):
+            unlike += user in expected
             continue
-        rows[user], people[user] = _rows_of(task), fingerprint_of(digests_of(log))
-    return ScoredRows(rows, people, logs.hexdigest()[:16])
+        tested = np.concatenate([fold.test for fold in task.folds])
+        digest = rows_fingerprint(_outcomes(task.reviews, task, tested))
+        found.rows[user] = (len(tested), digest)
+        found.recalled[user] = int(task.reviews.recalled[tested].sum())
+        found.people[user] = fingerprint_of(digests_of(log))
+        unlike += expected.get(user) != len(tested)
+    return replace(found, fingerprint=logs.hexdigest()[:16])
 
 
-def logs_problems(submission: Submission, logs: ScoredRows) -> Iterator[Problem]:
+def logs_of(
+    submission: Submission, source: Source, protocol: EvaluationProtocol, read: ReadLogs
+) -> ScoredRows:
+    """Return the rows of the logs, from memory if another submission has the same data.
+
+    Raises
+    ------
+    SubmissionError
+        If there are many more users than have scores, before any is read; or if many differ.
+    """
+    key = str([submission.about[group]["options"] for group in ("protocol", "data")])
+    if key in read:
+        return read[key]
+    scored, users = submission.run.reviews, len(source.users())
+    if users > 2 * len(scored) + _MOST_UNLIKE:
+        place, found = submission.folder / ABOUT, f"{users:,} users"
+        advice = f"{RESULTS} has {len(scored):,}"
+        raise SubmissionError([Problem("users", place, "data.options", found, advice)])
+    logs = scored_rows(source, protocol, scored)
+    if not logs.fingerprint:
+        place, advice = submission.folder / RESULTS, "submit a run on these logs"
+        found = f"{_MOST_UNLIKE} of the first {len(logs.rows):,} users differ from the logs"
+        raise SubmissionError([Problem("rows", place, "", found, advice)])
+    return read.setdefault(key, logs)
+
+
+def logs_problems(submission: Submission, results: Results, logs: ScoredRows) -> Iterator[Problem]:
     """Yield where a submission differs from the logs, and scored users who were learned from."""
     about, run = submission.folder / ABOUT, submission.run
     fingerprint = submission.about["data"]["fingerprint"]
@@ -115,6 +229,7 @@ def logs_problems(submission: Submission, logs: ScoredRows) -> Iterator[Problem]
         advice = f"these logs have {logs.fingerprint}; submit a run on them, or name the others"
         yield Problem("rows", about, "data.fingerprint", fingerprint, advice)
     yield from rows_problems(submission.folder / RESULTS, run, logs.rows, "the protocol scores")
+    yield from _recalled_problems(submission.folder / RESULTS, results, logs)
     learned = submission.about["pretrained_on"]
     if learned is None:
         return
@@ -124,6 +239,21 @@ def logs_problems(submission: Submission, logs: ScoredRows) -> Iterator[Problem]
         advice = "learn from other users than are scored"
         found = f"{len(both):,} of {len(run.rows):,} scored users were learned from: {some(both)}"
         yield Problem("overlap", about, "pretrained_on.users", found, advice)
+
+
+def _recalled_problems(file: Path, results: Results, logs: ScoredRows) -> Iterator[Problem]:
+    """Yield sums that count other recalled reviews than there are."""
+    name = name_of(SCORES)
+    if name not in results.sums:
+        return
+    given = dict(zip(results.scores.users, results.sums[name][:, 1].tolist(), strict=True))
+    wrong = [
+        user for user, recalled in logs.recalled.items() if given.get(user, recalled) != recalled
+    ]
+    if wrong:
+        where = f"column {SUMS}{name}, user{'s' * (len(wrong) > 1)} {some(wrong)}"
+        advice = f"the logs have {logs.recalled[wrong[0]]:,} recalled reviews"
+        yield Problem("sums", file, where, f"{given[wrong[0]]:g}", advice)
 
 
 def rows_problems(
@@ -158,15 +288,28 @@ def rows_problems(
             break
 
 
-def version_problems(submission: Submission, protocol: EvaluationProtocol) -> Iterator[Problem]:
-    """Yield the differences from the protocol as it is now, and from the options of the data."""
-    about = submission.about
-    for group, key, found in (
-        ("protocol", "name", protocol.name),
-        ("protocol", "version", protocol.version),
-        ("data", "version", str(about["data"]["options"].get("version", "1"))),
-    ):
-        stated, place = about[group][key], submission.folder / ABOUT
+def version_problems(
+    submission: Submission, protocol: EvaluationProtocol | None
+) -> Iterator[Problem]:
+    """Yield names and versions that are not those of the protocol, as it is now, and the data."""
+    about, place = submission.about, submission.folder / ABOUT
+    options = about["data"]["options"]
+    if not options:  # rows of other projects
+        return
+    facts = [("data", "version", str(options.get("version", "1")))]
+    if protocol is not None:
+        facts += [("protocol", "name", protocol.name), ("protocol", "version", protocol.version)]
+    elif about["protocol"]["name"].startswith(_PROTOCOLS):
+        advice = f"{', '.join(_PROTOCOLS)} are protocols of srs_eval: write another"
+        yield Problem("version", place, "protocol.name", shown(about["protocol"]["name"]), advice)
+    simulated = SyntheticUsers(users=1).name
+    if _is_simulated(options):
+        facts.append(("data", "name", simulated))
+    elif about["data"]["name"] == simulated:
+        advice = "these users are not simulated: write another"
+        yield Problem("version", place, "data.name", simulated, advice)
+    for group, key, found in facts:
+        stated = about[group][key]
         if stated != found:
             advice = f"it is {found} in this srs_eval: run it again"
             yield Problem("version", place, f"{group}.{key}", shown(stated), advice)
@@ -177,11 +320,6 @@ def build_problem(submission: Submission, error: ConfigError) -> Problem:
     return Problem(
         "code", submission.folder / ABOUT, "", str(error), "write the options as the run has them"
     )
-
-
-def _rows_of(task: Task) -> tuple[int, str]:
-    tested = np.concatenate([fold.test for fold in task.folds])
-    return len(tested), rows_fingerprint(_outcomes(task.reviews, task, tested))
 
 
 def _outcomes(reviews: Reviews, task: Task, rows: np.ndarray[Any, Any]) -> Predictions:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.plain import one_line
 
 Kind = Literal[
@@ -27,7 +27,7 @@ Kind = Literal[
     "rows",  # other reviews
     "sums",  # scores that do not follow from the sums, or sums that contradict each other
     "predictions",  # scores or sums that do not follow from the predictions
-    "version",  # another version of the protocol or of the data
+    "version",  # another name or version of the protocol or of the data
     "changed",  # other files than were accepted
     "duplicate",  # the scores of another submission
     "overlap",  # scored users that were learned from
@@ -68,6 +68,18 @@ class Problem:
         return one_line(f"{where}: {self.value}; {self.advice}")
 
 
+# What reading a file of strangers can raise.
+ERRORS = (
+    SrsEvalError,
+    OSError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+
 class SubmissionError(ConfigError):
     """Submissions that cannot be used; it has every problem.
 
@@ -80,6 +92,17 @@ class SubmissionError(ConfigError):
     def __init__(self, found: Iterable[Problem]) -> None:
         self.found = tuple(found)
         super().__init__(*map(str, self.found))
+
+
+def caught(file: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield problems; an error is one more, and does not stop the check of other submissions."""
+    try:
+        yield from problems
+    except SubmissionError as error:
+        yield from error.found
+    except ERRORS as error:
+        found = f"{type(error).__name__}: {shown(str(error))}"
+        yield Problem("unreadable", file, "", found, "write it again with srs_eval.submit")
 
 
 def shown(value: object) -> str:

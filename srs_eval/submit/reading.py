@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from srs_eval.nouns import User
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
 from srs_eval.submit.about import GAPS, about_problems
-from srs_eval.submit.problems import Kind, Problem, SubmissionError, shown
+from srs_eval.submit.problems import ERRORS, Kind, Problem, SubmissionError, caught, shown
 from srs_eval.submit.record import Record, read_record
 from srs_eval.submit.results_table import LARGEST, Results, read_results
 from srs_eval.submit.submission import (
@@ -109,6 +110,11 @@ def submissions_in(folder: Path) -> tuple[list[Path], list[Problem]]:
             problems.append(_is_link(path))
         elif path.is_dir() and path.name != PREREGISTRATIONS and not path.name.startswith("."):
             folders.append(path)
+    alike = Counter(path.name.casefold() for path in folders)
+    for path in folders:
+        if alike[path.name.casefold()] > 1:
+            found = "the name of another folder, but for upper and lower case"
+            problems.append(Problem("name", path, "", found, "rename it"))
     if not any(map(is_submission, folders)):
         raise ConfigError(f"{folder}: no submissions; each is a folder with {ABOUT} and {RESULTS}")
     return folders, problems
@@ -131,14 +137,24 @@ def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool 
     sums : bool
         Whether to read the sums.
     """
-    problems = [*_file_problems(folder)]
+    problems = [*caught(folder, _file_problems(folder))]
     if problems:
         return Read(folder, None, None, tuple(problems))
+    try:
+        return _read(folder, record, like, sums=sums)
+    except ERRORS as error:
+        found, advice = f"{type(error).__name__}: {shown(str(error))}", "write it again"
+        return Read(folder, None, None, (Problem("unreadable", folder, "", found, advice),))
+
+
+def _read(folder: Path, record: Record, like: Run | None, *, sums: bool) -> Read:
+    """Read a submission that has its files."""
     about = read_yaml(folder / ABOUT)
     problems = [about] if isinstance(about, Problem) else [*about_problems(folder / ABOUT, about)]
     results = None
+    published = not problems and not about.content["data"]["fingerprint"]
     try:
-        results, further = read_results(folder / RESULTS, sums=sums)
+        results, further = read_results(folder / RESULTS, sums=sums, published=published)
         problems += further
     except ConfigError as error:
         found = str(error).removeprefix(f"{folder / RESULTS}: ")

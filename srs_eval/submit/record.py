@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
-from srs_eval.submit.problems import Problem, SubmissionError, shown
+from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.submission import ACCEPTED, Accepted, Mark
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.plain import one_line
@@ -77,18 +77,23 @@ def read_record(folder: Path) -> Record:
         raise SubmissionError([Problem("link", file, "", "a symbolic link", "copy the file")])
     if not file.exists():
         return Record()
+    if not file.is_file():
+        raise SubmissionError([Problem("type", file, "", "no file", "restore the last version")])
     read = read_yaml(file)
     if isinstance(read, Problem):
         raise SubmissionError([read])
+    content = read.content
     try:
-        boards = {
-            name: FrozenBoard(_count(of["users"]), _count(of["reviews"]), _match(_DIGEST, of))
-            for name, of in _mapping(read.content.get("boards", {})).items()
-        }
+        if further := content.keys() - {"boards", "submissions"}:
+            raise ValueError(f"unknown: {some(sorted(further))}")
+        boards = {name: _frozen(of) for name, of in _mapping(content.get("boards", {})).items()}
         submissions = {
             name: tuple(_entry(each) for each in entries)
-            for name, entries in _mapping(read.content.get("submissions", {})).items()
+            for name, entries in _mapping(content.get("submissions", {})).items()
         }
+        for entry in (entry for entries in submissions.values() for entry in entries):
+            if entry.board not in boards:
+                raise ValueError(f"no board {shown(entry.board)}")
     except (KeyError, TypeError, ValueError) as error:
         found = f"{type(error).__name__}: {error}"
         advice = "restore the last version: only submit accept writes this file"
@@ -115,8 +120,11 @@ def frozen_board(run: Run) -> FrozenBoard:
 
 
 def digest_of_rows(users: Iterable[tuple[User, int, str]]) -> str:
-    """Return the SHA-256 of users with their numbers of reviews and digests of rows, sorted."""
-    lines = sorted(f"{user}\t{reviews}\t{rows}" for user, reviews, rows in users)
+    """Return the SHA-256 of users with their numbers of reviews and digests of rows, sorted.
+
+    The number 1 and the text "1" are different users.
+    """
+    lines = sorted(f"{user!r}\t{reviews}\t{rows}" for user, reviews, rows in users)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -126,7 +134,19 @@ def digest_of_file(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def _require_keys(of: Any, kind: type[FrozenBoard | Accepted]) -> None:
+    expected = [field.name for field in fields(kind)]
+    if {*_mapping(of)} != {*expected}:
+        raise ValueError(f"keys {some(of)}, expected {', '.join(expected)}")
+
+
+def _frozen(of: Mapping[str, Any]) -> FrozenBoard:
+    _require_keys(of, FrozenBoard)
+    return FrozenBoard(_count(of["users"]), _count(of["reviews"]), _match(_DIGEST, of))
+
+
 def _entry(of: Mapping[str, Any]) -> Accepted:
+    _require_keys(of, Accepted)
     if of["mark"] not in get_args(Mark):
         raise ValueError(f"mark: {shown(of['mark'])}")
     return Accepted(
@@ -135,6 +155,7 @@ def _entry(of: Mapping[str, Any]) -> Accepted:
         of["mark"],
         one_line(str(of["note"])),
         _match(_DIGEST, of, "about"),
+        str(of["board"]),
     )
 
 

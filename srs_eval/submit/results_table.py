@@ -22,12 +22,15 @@ from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric
 from srs_eval.results.files import reading, write_table
 from srs_eval.results.tables import read_scores, scores_table
+from srs_eval.submit.about import TAG
 from srs_eval.submit.problems import Kind, Problem, shown, some
+from srs_eval.submit.sums import kept_sums, name_of, width
 from srs_eval.text.plain import cleaned
 from srs_eval.text.suggestion import suggestion
 
 LARGEST = 64_000_000
-MOST_USERS, MOST_COLUMNS, MOST_VALUES = 200_000, 500, 50_000_000
+MOST_USERS, MOST_COLUMNS, MOST_VALUES = 200_000, 500, 20_000_000
+_MOST_BYTES = 400_000_000
 FIT_COUNTS = ("fits", "fallback", "failed", "skipped", "not_converged")
 _SECONDS = "seconds"
 # Names of metrics have no dots.
@@ -35,7 +38,7 @@ FIT, SUMS = "fit.", "sums."
 _ABOUT_USER = {"user": (pa.int64(), pa.string()), "reviews": (pa.int64(),), "rows": (pa.string(),)}
 _ROWS = re.compile(r"[0-9a-f]{16}")
 _THRESHOLD = re.compile(r"(?:confusion_[a-z]+|threshold_bias)_at_(0(?:_\d{1,6})?|1)")
-_LONGEST_USER, _LONGEST_LIST, _MOST_REVIEWS = 100, 100, 10**9
+_LONGEST_USER, _MOST_REVIEWS = 100, 10**9
 # Rounding of scores at their bounds.
 _CLOSE = 1e-9
 
@@ -83,8 +86,17 @@ def write_results(file: Path, results: Results) -> None:
     write_table(file, table)
 
 
-def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, list[Problem]]:
+def read_results(
+    file: Path, *, sums: bool = False, published: bool = False
+) -> tuple[Results | None, list[Problem]]:
     """Read and check the table.
+
+    Parameters
+    ----------
+    sums : bool
+        Whether to read the sums.
+    published : bool
+        Whether it is of another project, which may have metrics of its own, and no sums.
 
     Returns
     -------
@@ -93,11 +105,10 @@ def read_results(file: Path, *, sums: bool = False) -> tuple[Results | None, lis
     problems : list of Problem
     """
     with reading(file), pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        problems = [*_size_problems(file, opened.metadata)]
-        if problems:
-            return None, problems
-        schema = opened.schema_arrow
-        problems = [*_column_problems(file, schema)]
+        schema, metadata = opened.schema_arrow, opened.metadata
+        problems = [*_size_problems(file, metadata, schema)]
+        problems = problems or [*_column_problems(file, schema, published=published)]
+        problems = problems or [*bytes_problems(file, metadata, _MOST_BYTES)]
         if problems:
             return None, problems
     names = [name for name in schema.names if sums or not name.startswith(SUMS)]
@@ -189,13 +200,15 @@ def _wide(column: pa.ChunkedArray) -> FloatArray:
     return wide
 
 
-def _size_problems(file: Path, metadata: pq.FileMetaData) -> Iterator[Problem]:
+def _size_problems(file: Path, metadata: pq.FileMetaData, schema: pa.Schema) -> Iterator[Problem]:
     """Yield what is too large to be read, by the metadata alone."""
     rows, columns = metadata.num_rows, metadata.num_columns
+    lists = [column.type for column in schema if pa.types.is_fixed_size_list(column.type)]
+    numbers = columns + sum(kind.list_size for kind in lists)
     for what, found, most in (
         ("users", rows, MOST_USERS),
         ("columns", columns, MOST_COLUMNS),
-        ("values", rows * columns, MOST_VALUES),
+        ("values", rows * numbers, MOST_VALUES),
     ):
         if found > most:
             yield Problem("size", file, "", f"{found:,} {what}", f"{most:,} at most")
@@ -203,7 +216,23 @@ def _size_problems(file: Path, metadata: pq.FileMetaData) -> Iterator[Problem]:
         yield Problem("missing", file, "", "no users", "submit a run that scored users")
 
 
-def _column_problems(file: Path, schema: pa.Schema) -> Iterator[Problem]:
+def bytes_problems(file: Path, metadata: pq.FileMetaData, most: int) -> Iterator[Problem]:
+    """Yield columns that are small in a file and large in memory."""
+    text = metadata.num_rows * 4 * (_LONGEST_USER + 1) + 1_000_000
+    sizes: Counter[str] = Counter()
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            sizes[column.path_in_schema] += column.total_uncompressed_size
+    for name, found, largest in (
+        *((name, sizes[name], text) for name in ("user", "rows") if name in sizes),
+        ("", sum(sizes.values()), most),
+    ):
+        if found > largest:
+            where, advice = f"column {name}" * bool(name), f"{largest:,} at most"
+            yield Problem("size", file, where, f"{found:,} bytes in memory", advice)
+
+
+def _column_problems(file: Path, schema: pa.Schema, *, published: bool) -> Iterator[Problem]:
     def of(kind: Kind, name: str, found: str, advice: str) -> Problem:
         return Problem(kind, file, f"column {shown(name)}", found, advice)
 
@@ -215,34 +244,32 @@ def _column_problems(file: Path, schema: pa.Schema) -> Iterator[Problem]:
         elif schema.field(name).type not in types:
             expected = " or ".join(map(str, types))
             yield of("type", name, str(schema.field(name).type), f"expected {expected}")
+    named = metrics_named(schema.names)
+    metrics = [named[name] for name in schema.names if name in named]
+    widths = {} if published else {SUMS + name_of(each): width(each) for each in kept_sums(metrics)}
     known = [FIT + name for name in (*FIT_COUNTS, _SECONDS)]
-    metrics = 0
-    lists = [column.type for column in schema if pa.types.is_fixed_size_list(column.type)]
-    if any(not 0 < kind.list_size <= _LONGEST_LIST for kind in lists):
-        advice = f"lists of 1 to {_LONGEST_LIST} numbers"
-        yield Problem("size", file, "columns sums.*", "longer lists", advice)
+    for name in ("log_loss", *widths):
+        if name not in schema.names and not published:
+            yield of("missing", name, "is missing", "submit a run that has kept its predictions")
     for column in schema:
         name, kind = column.name, column.type
         if name in _ABOUT_USER:
             continue
         if name in known:
             expected = pa.float64() if name == FIT + _SECONDS else pa.int64()
-        elif name.startswith(SUMS):
-            size = kind.list_size if pa.types.is_fixed_size_list(kind) else 1
-            expected = pa.list_(pa.float64(), size)
-            kind = pa.list_(kind.value_type, size) if pa.types.is_fixed_size_list(kind) else kind
-        elif SAFE_NAME.fullmatch(name):
-            expected, metrics = pa.float64(), metrics + 1
+        elif name in widths:
+            expected = pa.list_(pa.float64(), widths[name])
+            if pa.types.is_fixed_size_list(kind):  # whatever the name of its values
+                kind = pa.list_(kind.value_type, kind.list_size)
+        elif name in named or (published and SAFE_NAME.fullmatch(name)):
+            expected = pa.float64()
         else:
-            listed = "; names of metrics have letters, digits and underscores"
-            yield of(
-                "unknown", name, "no such column", suggestion(name, known, otherwise=listed)[2:]
-            )
+            listed = "; keep metrics of srs_eval and their sums"
+            meant = suggestion(name, [*known, *named], otherwise=listed)
+            yield of("unknown", name, "no such column", meant[2:])
             continue
         if kind != expected:
             yield of("type", name, str(kind), f"expected {expected}")
-    if not metrics:
-        yield Problem("missing", file, "", "no metric", "submit a run with scores")
 
 
 def _text_problems(file: Path, table: pa.Table) -> Iterator[Problem]:
@@ -284,4 +311,4 @@ def _distinct(column: pa.DictionaryArray) -> Iterator[str]:
 
 
 def _is_name(text: str) -> bool:
-    return 0 < len(text) <= _LONGEST_USER and "<" not in text and text == cleaned(text)
+    return 0 < len(text) <= _LONGEST_USER and not TAG.search(text) and text == cleaned(text)

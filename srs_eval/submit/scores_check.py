@@ -13,16 +13,17 @@ from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.proper import SCORES
-from srs_eval.metrics.sketch import SketchMetric, bare_predictions
+from srs_eval.metrics.proper import SCORES, TrainRateSums
+from srs_eval.metrics.sketch import SketchMetric
 from srs_eval.metrics.sums import ResidualSums, Sums
+from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, FloatArray, Metric, Predictions
 from srs_eval.nouns.predictions import rows_fingerprint
 from srs_eval.results.files import PREDICTIONS, reading
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.tables import NEEDED
 from srs_eval.submit.problems import Kind, Problem, shown, some
-from srs_eval.submit.results_table import SUMS, Results, are_names, metrics_named
+from srs_eval.submit.results_table import SUMS, Results, are_names, bytes_problems, metrics_named
 from srs_eval.submit.submission import RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed, sums_of_user
 
@@ -31,6 +32,8 @@ RELATIVE, ABSOLUTE = 1e-9, 1e-12
 # Sums of the same predictions in another order, per review.
 _PER_REVIEW = 1e-7
 _MOST_ROWS_TOGETHER = 2_000_000
+# Of the predictions in memory: of each, and of names of users and the rest.
+_BYTES_EACH, _MOST_BYTES = 256, 10_000_000
 _WIDE_TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.bool_())
 
 
@@ -41,22 +44,15 @@ def sums_problems(file: Path, results: Results) -> Iterator[Problem]:
     metrics = [named[name] for name in results.scores.names if name in named]
     sums = {name_of(each): each for each in kept_sums(metrics)}
     usable: dict[Sums, FloatArray] = {}
-    for name in results.sums.keys() - sums.keys():
-        advice = "keep the sums of the submitted metrics alone"
-        yield Problem("unknown", file, f"column {shown(SUMS + name)}", "not needed", advice)
     for name, each in sums.items():
-        width = len(sums_of_user([each], bare_predictions(np.array([0.5]), np.array([True])))[0])
-        column = f"column {SUMS}{name}"
-        if name not in results.sums:
-            advice = "submit a run that has kept its predictions"
-            yield Problem("missing", file, column, "is missing", advice)
-        elif results.sums[name].shape[1] != width:
-            found = f"{results.sums[name].shape[1]} numbers a user"
-            yield Problem("sums", file, column, found, f"expected {width}")
-        elif each == SCORES and not np.isfinite(results.sums[name][check.scored]).all():
+        values = results.sums[name][check.scored]
+        # the rate of recall in the training rows is not known to every protocol
+        known = values[:, :1] if isinstance(each, TrainRateSums) else values
+        if np.isinf(values).any() or np.isnan(known).any():
+            column = f"column {SUMS}{name}"
             yield Problem("range", file, column, "NaN or infinite", "write finite sums")
         else:
-            usable[each] = results.sums[name][check.scored]
+            usable[each] = values
     if SCORES in usable:
         yield from _contradictions(check, usable)
         yield from _bound_problems(check, metrics, usable)
@@ -120,16 +116,29 @@ def _contradictions(check: _OfScores, sums: Mapping[Sums, FloatArray]) -> Iterat
     advice = "log loss is at least the squared error"
     yield from check.of("sums", name, log_loss < squares - close, log_loss, advice)
     for each, values in sums.items():
-        if not isinstance(each, ResidualSums):
-            continue
         name = SUMS + name_of(each)
-        count, bias = values.reshape(len(values), -1, 2).sum(axis=1).T
-        counts = values.reshape(len(values), -1, 2)[:, :, 0]
-        wrong = (count != n) | (counts < 0).any(axis=1)
-        yield from check.of("sums", name, wrong, count, "expected the number of reviews in all")
-        wrong = np.abs(bias - residual) > close
-        advice = f"the residuals of {name_of(SCORES)} add up to {{}}"
-        yield from check.of("sums", name, wrong, bias, advice, residual)
+        if isinstance(each, ResidualSums):
+            count, bias = values.reshape(len(values), -1, 2).sum(axis=1).T
+            counts = values.reshape(len(values), -1, 2)[:, :, 0]
+            wrong = (count != n) | ((counts < 0) | (counts != np.rint(counts))).any(axis=1)
+            yield from check.of("sums", name, wrong, count, "expected the number of reviews in all")
+            wrong = np.abs(bias - residual) > close
+            advice = f"the residuals of {name_of(SCORES)} add up to {{}}"
+            yield from check.of("sums", name, wrong, bias, advice, residual)
+        elif isinstance(each, ThresholdSums):
+            predicted, hit, of_recalled, of_n, near_bias, near = values.T
+            counts = values[:, [0, 1, 5]]
+            wrong = (
+                (of_n != n) | (of_recalled != recalled) | (counts != np.rint(counts)).any(axis=1)
+            )
+            wrong |= (hit > np.minimum(predicted, recalled)) | (predicted > n) | (near > n)
+            wrong |= (hit < np.maximum(0, predicted + recalled - n)) | (np.abs(near_bias) > near)
+            advice = f"no predictions have such counts beside {name_of(SCORES)}"
+            yield from check.of("sums", name, wrong, hit, advice)
+        elif isinstance(each, TrainRateSums):
+            wrong = np.abs(values[:, 0] - log_loss) > close
+            advice = f"the log loss of {name_of(SCORES)} is {{}}"
+            yield from check.of("sums", name, wrong, values[:, 0], advice, log_loss)
 
 
 def _bound_problems(
@@ -185,7 +194,10 @@ def _file_problems(file: Path, reviews: int) -> Iterator[Problem]:
             elif column.name != "user" and column.type not in _WIDE_TYPES:
                 advice = f"expected one of {some(_WIDE_TYPES)}"
                 yield Problem("type", file, f"column {column.name}", str(column.type), advice)
-        if metadata.num_rows < reviews:
+        for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
+            yield Problem("repeated", file, f"column {shown(name)}", "is there twice", "keep one")
+        yield from bytes_problems(file, metadata, _MOST_BYTES + _BYTES_EACH * reviews)
+        if metadata.num_rows != reviews:
             advice = f"{RESULTS} has {reviews:,} scored reviews"
             yield Problem("reviews", file, "", f"{metadata.num_rows:,} predictions", advice)
         for group in range(metadata.num_row_groups):

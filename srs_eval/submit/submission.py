@@ -41,6 +41,8 @@ class Accepted:
         One line by the maintainer, or "".
     about : str
         SHA-256 of the description, ``submission.yaml``.
+    board : str
+        Name of the board it is on.
     """
 
     date: str
@@ -48,6 +50,7 @@ class Accepted:
     mark: Mark
     note: str = ""
     about: str = ""
+    board: str = ""
 
 
 @dataclass(frozen=True, slots=True)

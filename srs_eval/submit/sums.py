@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from srs_eval.metrics.panel import finite
-from srs_eval.metrics.sketch import Sketch, SketchMetric, sums_of
+from srs_eval.metrics.sketch import Sketch, SketchMetric, bare_predictions, sums_of
 from srs_eval.metrics.sums import Sums, add_up
 from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, Metric, Predictions
@@ -38,6 +38,11 @@ def name_of(sums: Sums) -> str:
     'EqualBinSums(cells=10)'
     """
     return repr(sums)
+
+
+def width(sums: Sums) -> int:
+    """Return how many numbers a user has."""
+    return len(sums_of_user([sums], bare_predictions(np.array([0.5]), np.array([True])))[0])
 
 
 def sums_of_user(sums: Sequence[Sums], predictions: Predictions) -> list[FloatArray]:

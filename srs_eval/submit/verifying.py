@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -13,9 +13,10 @@ import numpy as np
 from srs_eval.config.targets import Builder
 from srs_eval.errors import ConfigError
 from srs_eval.experiment.evaluate import evaluate
-from srs_eval.experiment.experiment import Experiment
+from srs_eval.experiment.experiment import CURVES_PER_USER, Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm
+from srs_eval.results.result import Result
 from srs_eval.results.run import Run, run_of
 from srs_eval.submit.checking import Asked, checked_submission
 from srs_eval.submit.logs_check import (
@@ -30,10 +31,15 @@ from srs_eval.submit.logs_check import (
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
 from srs_eval.submit.record import digest_of_file, frozen_board, read_record, write_record
-from srs_eval.submit.results_table import metrics_named
+from srs_eval.submit.results_table import FIT, FIT_COUNTS, metrics_named
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
+from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of
 
 TOLERANCE = 1e-6
+# Whether an optimiser converges depends on the last digits, which differ between machines.
+COMPARED_FITS = tuple(name for name in FIT_COUNTS if name != "not_converged")
+# What a rerun cannot show.
+NOT_VERIFIED = ("authors", "licence", "code", "tuned_on", "hardware", "seconds", "convergence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +63,13 @@ class Rerun:
     problems: tuple[Problem, ...]
 
 
-def verify(
-    folder: Path, *, path: Path | None = None, trust: bool = False, tolerance: float = TOLERANCE
-) -> Rerun:
+def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLERANCE) -> Rerun:
     """Check a submission, run it again by its ``submission.yaml``, and compare the scores.
 
     Parameters
     ----------
-    path : Path, optional
-        Path of the review logs, if they are not simulated.
-    trust : bool
-        Whether to run an algorithm that is not part of srs_eval.
+    asked : Asked, optional
+        Where the review logs are, and whether to run what is not part of srs_eval.
     tolerance : float
         Difference of a score that is allowed, absolute, and relative to the score.
 
@@ -76,10 +78,15 @@ def verify(
     SubmissionError
         If the submission has problems, or cannot be run here.
     """
-    submission = checked_submission(folder, Asked(path=path, logs=False, accepting=True))
-    experiment = _experiment(submission, path, trust=trust)
-    again = run_of(evaluate(experiment))
-    problems = [*_differences(submission, again, tolerance)]
+    asked = asked or Asked()
+    submission = checked_submission(folder, replace(asked, accepting=True))
+    experiment = _experiment(submission, asked)
+    result = evaluate(experiment)
+    again = run_of(result)
+    problems = [
+        *_claims(submission, again, result, experiment.algorithm),
+        *_differences(submission, again, tolerance),
+    ]
     users = [user for user in submission.run.rows if user in again.rows]
     gaps = [
         np.abs(submission.run.values(name, users) - again.values(name, users))
@@ -89,7 +96,7 @@ def verify(
     return Rerun(submission, len(again.scores), largest, tuple(problems))
 
 
-def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = None) -> Accepted:
+def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = None) -> Accepted:
     """Check a submission, and append it to the record of the leaderboard it is in.
 
     Parameters
@@ -110,7 +117,7 @@ def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = No
     ConfigError
         If it cannot have the mark.
     """
-    submission = checked_submission(folder, Asked(path=path, accepting=True))
+    submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
     digest, about = digest_of_file(folder / RESULTS), digest_of_file(folder / ABOUT)
     for last in submission.history[-1:]:
@@ -121,8 +128,8 @@ def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = No
         raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
     leaderboard = folder.resolve().parent
     record = read_record(leaderboard)
-    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about)
     board = board_name(submission.about)
+    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about, board)
     record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
     write_record(leaderboard, record)
     return entry
@@ -131,7 +138,7 @@ def accept(folder: Path, mark: Mark | None, note: str, *, path: Path | None = No
 _WITH = {"reported": "with", "published": "without"}
 
 
-def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Experiment:
+def _experiment(submission: Submission, asked: Asked) -> Experiment:
     """Build what a submission was made with."""
     about, file = submission.about, submission.folder / ABOUT
     options = about["algorithm"]
@@ -141,12 +148,13 @@ def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Ex
         raise SubmissionError([_not_run(file, "algorithm", "null", advice)])
     if about["seed"] is None:
         problems.append(_not_run(file, "seed", "null", "write the seed of the run"))
-    if not trust and not is_own(options):
+    if not asked.trust and not is_own(options):
         advice = "read the code, install it, and give trust=true"
         problems.append(_not_run(file, "algorithm", some(options.values()), advice))
     try:
-        protocol, source = protocol_of(submission), source_of(submission, path)
-        builder = Builder() if trust else own_builder()
+        protocol = protocol_of(submission)
+        source = source_of(submission, asked.path, trust=asked.trust)
+        builder = Builder() if asked.trust else own_builder()
         if protocol is not None:
             problems += version_problems(submission, protocol)
         else:
@@ -164,22 +172,49 @@ def _experiment(submission: Submission, path: Path | None, *, trust: bool) -> Ex
         raise SubmissionError([build_problem(submission, error)]) from error
     known = metrics_named(submission.run.scores)
     panel = Panel([known[name] for name in submission.run.scores if name in known], pooled=False)
-    return Experiment(algorithm, source, protocol, panel, seed=about["seed"])
+    curves = about.get("curves_per_user", CURVES_PER_USER)
+    return Experiment(algorithm, source, protocol, panel, about["seed"], curves)
 
 
 def _not_run(file: Path, where: str, value: str, advice: str) -> Problem:
     return Problem("code", file, where, value, advice)
 
 
+def _claims(
+    submission: Submission, again: Run, result: Result, algorithm: Algorithm
+) -> Iterator[Problem]:
+    """Yield facts of the algorithm and of its fits that differ in a rerun."""
+    about, run = submission.about, submission.run
+    learned = about["pretrained_on"]
+    facts: list[tuple[str, object, object]] = [
+        (key, about[key], again.summary[key]) for key in ("when", "sees_truth")
+    ]
+    facts += [
+        ("pretrained_on", run.summary["pretrained"], again.summary["pretrained"]),
+        ("parameters", about["parameters"], parameters_of(result.fitted)),
+    ]
+    file = submission.folder / ABOUT
+    if learned and sorted(learned["users"]) != sorted(known := learned_from(algorithm)):
+        found = f"{len(learned['users']):,} users"
+        advice = f"the weights were learned from {len(known):,} others"
+        yield Problem("rerun", file, "pretrained_on.users", found, advice)
+    for where, stated, found in facts:
+        if stated != found:
+            advice = f"run again, it is {found}"
+            yield Problem("rerun", file, where, shown(stated), advice)
+    by_user = fits_by_user(result)
+    for name in COMPARED_FITS:
+        stated, found = run.summary.get(name), sum(int(fits[name]) for fits in by_user)
+        if stated != found:
+            place, advice = submission.folder / RESULTS, f"run again, they are {found:,}"
+            yield Problem("rerun", place, f"column {FIT}{name}", shown(stated), advice)
+
+
 def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:
-    """Yield facts of the algorithm, users and rows that differ, and the metrics whose scores do."""
+    """Yield users and rows that differ, and the metrics whose scores do."""
     run, file = submission.run, submission.folder / RESULTS
-    for key in ("when", "sees_truth", "pretrained"):
-        if run.summary[key] != again.summary[key]:
-            where = "pretrained_on" if key == "pretrained" else key
-            advice = f"run again, {key} is {again.summary[key]}"
-            stated = shown(submission.about[where])
-            yield Problem("rerun", submission.folder / ABOUT, where, stated, advice)
+    for name in run.scores.keys() - again.scores.keys():
+        yield Problem("rerun", file, f"column {name}", "is not computed again", "leave it out")
     rows = {user: (again.reviews[user], digest) for user, digest in again.rows.items()}
     yield from rows_problems(file, run, rows, "the rerun scores")
     users = [user for user in run.rows if user in again.rows]

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import Any
@@ -21,6 +21,7 @@ from srs_eval.comparison.published import read_published
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
+from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, FloatArray
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.folder import is_run, load
@@ -38,8 +39,8 @@ from srs_eval.text.suggestion import suggestion
 _FINGERPRINT = 8
 _GIT_SECONDS = 10
 _URL = "https://github.com/srs-eval/srs_eval"
-# Arguments of data that are different on every machine.
-_PLACES = ("path", "url")
+# Arguments of data that are different on every machine; those of a submission are never used.
+PLACES = ("path", "url", "download", "repo_id")
 
 
 def submit_run(
@@ -143,11 +144,11 @@ def require_name(folder: Path) -> None:
 
 
 def results_of(result: Result) -> Results:
-    """Return the table of a run, with sums if it has kept its predictions."""
-    scores, fits = result.by_user, _fits_by_user(result)
+    """Return the metrics of srs_eval in a run, with sums if it has kept its predictions."""
+    scores, fits = _of_srs_eval(result.by_user), fits_by_user(result)
     counts = {name: np.array([each[name] for each in fits], np.int64) for name in FIT_COUNTS}
     seconds = np.array([each["seconds"] for each in fits], np.float64)
-    return Results(scores, counts, seconds, _sums(result))
+    return Results(scores, counts, seconds, _sums(result, scores))
 
 
 def fingerprint_of(digests: Sequence[str]) -> str:
@@ -161,11 +162,18 @@ def fingerprint_of(digests: Sequence[str]) -> str:
     return digests[_FINGERPRINT] if len(digests) > _FINGERPRINT else ""
 
 
-def _sums(result: Result) -> dict[str, FloatArray]:
-    """Compute the sums of each user; none if the predictions of a user were not kept."""
-    scores = result.by_user
+def _of_srs_eval(scores: Scores) -> Scores:
+    """Leave out metrics of other packages, which nobody else can compute."""
     named = metrics_named(scores.names)
-    kept = kept_sums(named[name] for name in scores.names if name in named)
+    known = [number for number, name in enumerate(scores.names) if name in named]
+    names = tuple(scores.names[number] for number in known)
+    return replace(scores, names=names, values=scores.values[:, known])
+
+
+def _sums(result: Result, scores: Scores) -> dict[str, FloatArray]:
+    """Compute the sums of each user; none if the predictions of a user were not kept."""
+    named = metrics_named(scores.names)
+    kept = kept_sums(named[name] for name in scores.names)
     found: list[list[FloatArray] | None] = []
     for user, rows in zip(scores.users, scores.rows, strict=True):
         predictions = result.predicted.read(user, curves=False) if rows else None
@@ -178,7 +186,7 @@ def _sums(result: Result) -> dict[str, FloatArray]:
     return {name_of(sums): np.stack(of) for sums, of in zip(kept, columns, strict=True)}
 
 
-def _fits_by_user(result: Result) -> list[Mapping[str, float]]:
+def fits_by_user(result: Result) -> list[Mapping[str, float]]:
     """Count the fits of each user by how they ended, and add up their seconds."""
     counts: dict[Any, Counter[str]] = {user: Counter() for user in result.by_user.users}
     for fit in result.fitted:
@@ -196,7 +204,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
     facts, tags = result.facts, result.facts.tags
     seconds = sum(fit.seconds for fit in result.fitted)
     data, protocol = dict(config["data"]), dict(config["protocol"])
-    for place in _PLACES:
+    for place in PLACES:
         data.pop(place, None)
     return {
         "model": facts.label[:LONGEST_TITLE],
@@ -205,7 +213,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
         "code": _own_code(config["algo"]),
         "licence": None,
         "algorithm": _without_folders(config["algo"]),
-        "parameters": _parameters(result.fitted),
+        "parameters": parameters_of(result.fitted),
         "protocol": {
             "name": facts.protocol,
             "version": tags.get("protocol_version", "1"),
@@ -223,6 +231,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
         "pretrained_on": _pretrained_on(config["algo"]) if facts.pretrained else None,
         "sees_truth": facts.sees_truth,
         "seed": facts.seed,
+        "curves_per_user": config["curves_per_user"],
         "hardware": {"cpu": tags.get("cpu", "unknown"), "cores": os.cpu_count() or 1},
         "seconds_per_user": float(f"{seconds / max(len(result.by_user.users), 1):.4g}"),
         "tuned_on": None,
@@ -248,13 +257,15 @@ def _config(run: Path) -> Mapping[str, Any]:
     try:
         with reading(run / CONFIG):
             content = yaml.safe_load((run / CONFIG).read_text("utf-8"))
-            return {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+            groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+            curves = content.get("curves_per_user", CURVES_PER_USER)
+            return {**groups, "curves_per_user": curves}
     except yaml.YAMLError as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{run / CONFIG}: cannot be read (YAMLError: {reason})") from error
 
 
-def _parameters(fits: Sequence[Fit]) -> int | None:
+def parameters_of(fits: Sequence[Fit]) -> int | None:
     """Return how many parameters most fits have, with those of their parts."""
     sizes = Counter(
         len(fit.parameters) + sum(len(part.parameters) for part in fit.parts)
@@ -271,8 +282,14 @@ def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
     reviews = sum(user.reviews for user in seen)
     return {
         "description": f"{len(seen):,} users with {reviews:,} reviews" if seen else None,
-        "users": [*dict.fromkeys(filter(None, map(fingerprint_of, (u.digests for u in seen))))],
+        "users": learned_from(algorithm),
     }
+
+
+def learned_from(algorithm: Algorithm) -> list[str]:
+    """Return the fingerprints of the users an algorithm has learned from, see `fingerprint_of`."""
+    seen = [user for weights in _weights_of(algorithm) for user in weights.seen]
+    return [*dict.fromkeys(filter(None, (fingerprint_of(user.digests) for user in seen)))]
 
 
 def _weights_of(algorithm: Any) -> Iterator[Weights]:

@@ -13,7 +13,8 @@ from srs_eval.results.files import whole_file
 from srs_eval.submit.problems import Problem
 
 LARGEST = 1_000_000
-_DEEPEST, _MOST_VALUES = 20, 30_000
+_DEEPEST, _MOST_VALUES, _LONGEST_NUMBER = 20, 30_000, 1_000
+_TEXT = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ def read_yaml(file: Path) -> YamlFile | Problem:
         return Problem("repeated", file, str(error), "is there twice", "leave one of them out")
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        return Problem("unreadable", file, "", reason, "write plain YAML without & and *")
+        return Problem(
+            "unreadable", file, "", reason, "write plain YAML in UTF-8, without &, * and !"
+        )
 
 
 def write_yaml(file: Path, content: Mapping[str, Any], *, compact: bool = False) -> None:
@@ -68,13 +71,18 @@ class _Repeated(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Builds plain values only, without aliases, which can stand for billions of values."""
+    """Builds plain values only.
+
+    Aliases can stand for billions of values, and tags for values of other types.
+    """
 
     depth = values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
+        if self.peek_event().tag is not None:
+            raise yaml.YAMLError(f"line {self.get_mark().line + 1} has a tag")
         self.depth += 1
         self.values += 1
         if self.depth > _DEEPEST or self.values > _MOST_VALUES:
@@ -83,6 +91,10 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated(node)
+        is_text = not isinstance(node, yaml.ScalarNode) or node.tag == _TEXT
+        if not is_text and len(node.value) > _LONGEST_NUMBER:
+            line = node.start_mark.line + 1
+            raise yaml.YAMLError(f"line {line} has a number of {len(node.value):,} characters")
         return node
 
 
@@ -96,7 +108,7 @@ _Loader.yaml_implicit_resolvers = {
 def _refuse_repeated(node: yaml.MappingNode) -> None:
     known = set()
     for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+        if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
             raise yaml.YAMLError(f"line {key.start_mark.line + 1} has a key that is no text")
         if key.value in known:
             raise _Repeated(f"line {key.start_mark.line + 1}: {key.value}")
