@@ -35,7 +35,7 @@ from srs_eval.submit.reading import (
     submissions_in,
 )
 from srs_eval.submit.record import Record, digest_of_file, frozen_board, read_record
-from srs_eval.submit.scores_check import prediction_problems, sums_problems
+from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
 
 
@@ -156,7 +156,8 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
     file = submission.folder / RESULTS
     if submission.run.has_digests:
         yield from sums_problems(file, results)
-        done.append("sums")
+        metrics = len(results.scores.names)
+        done.append(f"{len(follow_from_sums(results))} of {metrics} metrics by sums")
     if (submission.folder / PREDICTIONS).exists():
         yield from prediction_problems(submission.folder, results)
         done.append("predictions")

@@ -204,7 +204,7 @@ def _verify(asked: Words) -> int:
             f"equal     {rerun.submission.name}: {rerun.metrics} metrics of "
             f"{len(rerun.submission.run.rows):,} users, to within {rerun.largest:.1g}"
         )
-    say(f"not verified: {', '.join(NOT_VERIFIED)}")
+        say(f"{'':<10}not verified: {', '.join(NOT_VERIFIED)}")
     return status
 
 

@@ -37,6 +37,14 @@ _BYTES_EACH, _MOST_BYTES = 256, 10_000_000
 _WIDE_TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.bool_())
 
 
+def follow_from_sums(results: Results) -> list[str]:
+    """Return the metrics that are recomputed from sums; the others are only bounded."""
+    named = metrics_named(results.scores.names)
+    metrics = [named[name] for name in results.scores.names]
+    first = {each: results.sums[name_of(each)][:1] for each in kept_sums(metrics)}
+    return [*recomputed(metrics, first)]
+
+
 def sums_problems(file: Path, results: Results) -> Iterator[Problem]:
     """Yield sums that are missing or contradict each other, and scores that contradict them."""
     check = _OfScores(file, results)

@@ -198,16 +198,16 @@ def _claims(
         found = f"{len(learned['users']):,} users"
         advice = f"the weights were learned from {len(known):,} others"
         yield Problem("rerun", file, "pretrained_on.users", found, advice)
-    for where, stated, found in facts:
-        if stated != found:
-            advice = f"run again, it is {found}"
+    for where, stated, computed in facts:
+        if stated != computed:
+            advice = f"run again, it is {computed}"
             yield Problem("rerun", file, where, shown(stated), advice)
     by_user = fits_by_user(result)
     for name in COMPARED_FITS:
-        stated, found = run.summary.get(name), sum(int(fits[name]) for fits in by_user)
-        if stated != found:
-            place, advice = submission.folder / RESULTS, f"run again, they are {found:,}"
-            yield Problem("rerun", place, f"column {FIT}{name}", shown(stated), advice)
+        given, number = run.summary.get(name), sum(int(fits[name]) for fits in by_user)
+        if given != number:
+            place, advice = submission.folder / RESULTS, f"run again, they are {number:,}"
+            yield Problem("rerun", place, f"column {FIT}{name}", shown(given), advice)
 
 
 def _differences(submission: Submission, again: Run, tolerance: float) -> Iterator[Problem]:

@@ -81,7 +81,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError(f"line {self.get_mark().line + 1} has an alias")
-        if self.peek_event().tag is not None:
+        if getattr(self.peek_event(), "tag", None) is not None:  # type: ignore[no-untyped-call]
             raise yaml.YAMLError(f"line {self.get_mark().line + 1} has a tag")
         self.depth += 1
         self.values += 1
@@ -91,10 +91,9 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated(node)
-        is_text = not isinstance(node, yaml.ScalarNode) or node.tag == _TEXT
-        if not is_text and len(node.value) > _LONGEST_NUMBER:
-            line = node.start_mark.line + 1
-            raise yaml.YAMLError(f"line {line} has a number of {len(node.value):,} characters")
+        is_number = isinstance(node, yaml.ScalarNode) and node.tag != _TEXT
+        if is_number and len(node.value) > _LONGEST_NUMBER:
+            raise yaml.YAMLError(f"line {node.start_mark.line + 1} has a very long number")
         return node
 
 
