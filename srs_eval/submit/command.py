@@ -175,7 +175,8 @@ def _check(asked: Words) -> int:
 
     checked = check(asked.paths, _asked(asked))
     for submission in checked.submissions:
-        if not any(submission.folder in problem.file.parents for problem in checked.problems):
+        places = {place for each in checked.problems for place in (each.file, *each.file.parents)}
+        if submission.folder not in places:
             done = ", ".join(["files", *checked.done[submission.name]])
             say(f"{submission.mark:<10}{submission.name}: no problems ({done})")
     for problem in checked.problems:

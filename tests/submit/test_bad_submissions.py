@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,13 @@ from submissions import retable, rewrite
 
 from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
+from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
 from srs_eval.submit.reading import read_leaderboard
+from srs_eval.submit.results_table import _size_problems
 from srs_eval.submit.verifying import accept, verify
 from srs_eval.submit.writing import fingerprint_of
 
@@ -117,6 +122,48 @@ def other_predictions(folder: Path) -> None:
     pq.write_table(found.set_column(column, "p", pa.array(p)), folder / PREDICTIONS)
 
 
+def of_sums(begin: str, change: Callable[[Any], object]) -> Change:
+    """Change sums [users, numbers] of which the name begins so."""
+
+    def changed(columns: dict[str, Any]) -> None:
+        (name,) = (name for name in columns if name.startswith(f"sums.{begin}"))
+        size = columns[name].type.list_size
+        wide = columns[name].flatten().to_numpy().copy().reshape(-1, size)
+        change(wide)
+        columns[name] = pa.FixedSizeListArray.from_arrays(wide.ravel(), size)
+
+    return table(changed)
+
+
+def only_auc(columns: dict[str, Any]) -> None:
+    for name in columns.keys() - {"user", "reviews", "rows", "auc"}:
+        del columns[name]
+    columns["auc"] = [1.0] * len(columns["auc"])
+
+
+def predictions_changed(change: Callable[[pa.Table], pa.Table]) -> Change:
+    def changed(folder: Path) -> None:
+        pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
+
+    return changed
+
+
+def further_user(found: pa.Table) -> pa.Table:
+    """Predictions of a user without scores."""
+    other = found.set_column(0, "user", pa.array([99] * len(found)))
+    return pa.concat_tables([found, other.cast(found.schema)])
+
+
+def text_users(columns: dict[str, Any]) -> None:
+    columns["user"] = [str(user) for user in columns["user"]]
+
+
+SECRET = {
+    "_target_": "srs_eval.data.sql.SqlQuery",
+    "query": "SELECT CAST(content AS INT) AS card FROM read_text('/etc/hostname')",
+}
+
+
 def learned_from_them(folder: Path) -> None:
     source = SyntheticUsers(users=3, seed=5, size_scale=0.02, max_reviews=900)
     seen = [fingerprint_of(digests_of(source.read(user))) for user in (1, 2, 3)]
@@ -194,6 +241,47 @@ BAD: dict[str, tuple[str, str, Change]] = {
     "other logs": ("rows", ABOUT, about(data__fingerprint="0" * 16)),
     "users who were learned from": ("overlap", ABOUT, learned_from_them),
     "a protocol that cannot be built": ("code", ABOUT, about(protocol__options__x=1)),
+    "a tag of YAML": ("unreadable", ABOUT, added('x: !!int ""\n')),
+    "a tag in options": ("unreadable", ABOUT, added("x: !!omap [{a: <b>}]\n")),
+    "a number of 5,000 digits": ("unreadable", ABOUT, added(f"x: 0x{'F' * 5_000}\n")),
+    "a title with a space of no width": ("text", ABOUT, about(model="avg\u200b")),
+    "a billion users": ("users", ABOUT, about(data__options__users=10**9)),
+    "a billion fits": ("code", ABOUT, about(protocol__options__refits=10**9)),
+    "another name of the data": ("version", ABOUT, about(data__name="revlogs")),
+    "a protocol of others under its name": (
+        "version",
+        ABOUT,
+        about(protocol__options={"_target_": "evil.SrsBenchmark"}),
+    ),
+    "a digest of two megabytes": (
+        "size",
+        RESULTS,
+        table(lambda columns: columns.update(rows=["0" * 2_000_000] * len(columns["user"]))),
+    ),
+    "sums that nobody needs": (
+        "unknown",
+        RESULTS,
+        table(lambda columns: columns.update({"sums.x": columns["sums.ScoreSums()"]})),
+    ),
+    "an invented metric": (
+        "unknown",
+        RESULTS,
+        table(lambda columns: columns.update(log_loss_true=columns["auc"])),
+    ),
+    "no log loss": ("missing", RESULTS, table(only_auc)),
+    "counts that are NaN": ("range", RESULTS, of_sums("Threshold", lambda sums: sums.fill(np.nan))),
+    "counts of another model": (
+        "sums",
+        RESULTS,
+        of_sums("Threshold", lambda sums: sums.__setitem__((0, 2), 1)),
+    ),
+    "texts for users that are numbers": ("users", RESULTS, table(text_users)),
+    "a column of predictions twice": (
+        "repeated",
+        PREDICTIONS,
+        predictions_changed(lambda found: found.append_column("p", found.column("p"))),
+    ),
+    "predictions without scores": ("reviews", PREDICTIONS, predictions_changed(further_user)),
     "a link": ("link", RESULTS, with_link),
     "a program": ("name", "run.sh", text("run.sh", "exit")),
     "a missing file": ("missing", RESULTS, lambda folder: (folder / RESULTS).unlink()),
@@ -207,6 +295,70 @@ def test_a_bad_submission_is_refused_for_its_reason(board: Path, name: str) -> N
     found = [(problem.kind, problem.file) for problem in check([board]).problems]
     assert (kind, board / "avg" / file) in found
     assert all(place.parent.name != "constant" for _, place in found)
+
+
+def test_no_query_and_no_class_of_others_is_built_without_trust(
+    board: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "logs.duckdb"
+    path.touch()
+    for options in (SECRET, {"_target_": "submissions.Source", "path": "x"}):
+        about(data__options=options, data__name="x", data__version="1")(board / "avg")
+        found = check([board / "avg"], Asked(path=path)).problems
+        assert [(each.kind, each.where) for each in found] == [("code", "data.options")]
+        with pytest.raises(SubmissionError) as error:
+            verify(board / "avg", Asked(path=path))
+        assert [each.where for each in error.value.found] == ["data.options"]
+
+
+def test_only_options_that_say_how_to_read_are_taken(board: Path) -> None:
+    reader = {"_target_": "srs_eval.data.table.ReviewTable", "path": "/etc/passwd"}
+    columns = {"_target_": "srs_eval.data.table_options.Columns", "card": "c"}
+
+    def source(options: dict[str, Any]) -> Any:
+        about(data__options=options, data__name="x", data__version="1")(board / "avg")
+        (submission,) = check([board / "avg"], Asked(logs=False)).submissions
+        return source_of(submission, board / "mine.csv", trust=False)
+
+    assert source({**reader, "columns": columns}).path == str(board / "mine.csv")
+    for further in ({"query": "q"}, {"columns": {**columns, "_target_": "os.system"}}):
+        with pytest.raises(SubmissionError):
+            source({**reader, **further})
+
+
+def test_reading_stops_when_many_users_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srs_eval.submit.logs_check._MOST_UNLIKE", 2)
+    source = SyntheticUsers(users=10_000, seed=5, size_scale=0.02, max_reviews=900)
+    found = scored_rows(source, SrsBenchmark(), {1: 1})
+    assert (found.fingerprint, [*found.rows]) == ("", [1, 2])
+
+
+def test_lists_are_counted_as_numbers() -> None:
+    schema = pa.schema({"sums.x": pa.list_(pa.float64(), 10**7)})
+    metadata: Any = SimpleNamespace(num_rows=10, num_columns=1)
+    (problem,) = _size_problems(Path(RESULTS), metadata, schema)
+    assert problem.kind == "size"
+
+
+def test_recalled_reviews_are_those_of_the_logs(board: Path) -> None:
+    def forged(sums: Any) -> None:
+        sums[:, 1] -= 1
+
+    of_sums("ScoreSums", forged)(board / "constant")
+    found = check([board / "constant"]).problems
+    assert any("the logs have" in problem.advice for problem in found)
+
+
+def test_an_error_of_one_submission_hides_no_others(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(folder: Path, results: object) -> Any:
+        raise KeyError(folder)
+
+    monkeypatch.setattr("srs_eval.submit.checking.prediction_problems", fails)
+    cell("auc", math.inf)(board / "constant")
+    found = {(each.kind, each.file.name) for each in check([board]).problems}
+    assert found == {("unreadable", "avg"), ("range", RESULTS)}
 
 
 def test_every_problem_is_reported_at_once(board: Path) -> None:
@@ -239,6 +391,45 @@ def test_the_same_scores_under_two_names_are_found(board: Path) -> None:
         (board / "second" / file).write_bytes((board / "first" / file).read_bytes())
     found = {(problem.kind, problem.file.parent.name) for problem in check([board]).problems}
     assert found == {("duplicate", "second"), ("repeated", "second")}
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "kinds"),
+    [
+        ("AVG", "another", {"name", "duplicate"}),
+        ("copy", "\uff21VG", {"repeated", "duplicate"}),
+    ],
+)
+def test_a_copy_is_not_accepted(board: Path, name: str, title: str, kinds: set[str]) -> None:
+    accept(board / "avg", None, "")
+    shutil.copytree(board / "avg", board / name)
+    about(model=title)(board / name)
+    with pytest.raises(SubmissionError) as error:
+        accept(board / name, None, "")
+    assert {each.kind for each in error.value.found} == kinds
+    assert {each.file.parts[-2] for each in error.value.found} <= {name, board.name}
+
+
+def test_an_accepted_submission_stays_on_its_board(board: Path) -> None:
+    accept(board / "avg", None, "")
+    for name in ("constant", "avg"):
+        about(protocol={"name": "mine", "version": "1", "options": {"_target_": "a.B"}})(
+            board / name
+        )
+        if name == "constant":
+            accept(board / name, None, "")
+    with pytest.raises(SubmissionError) as error:
+        accept(board / "avg", None, "")
+    assert [(each.kind, each.where) for each in error.value.found] == [
+        ("changed", "protocol, data")
+    ]
+
+
+def test_a_new_version_is_one_of_the_protocol_as_it_is(board: Path) -> None:
+    accept(board / "avg", None, "")
+    about(protocol__version="99")(board / "avg")
+    kinds = [problem.kind for problem in check([board / "avg"], Asked(accepting=True)).problems]
+    assert "version" in kinds
 
 
 def test_an_accepted_submission_stays_as_it_is(board: Path) -> None:

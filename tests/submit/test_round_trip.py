@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from submissions import WRITTEN, rewrite
+from submissions import WRITTEN, retable, rewrite
 
 from srs_eval.algorithms.recurrent.lstm import Lstm
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import load_run
@@ -22,7 +23,7 @@ from srs_eval.submit.record import read_record
 from srs_eval.submit.results_table import metrics_named, read_results
 from srs_eval.submit.submission import RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed
-from srs_eval.submit.verifying import accept, verify
+from srs_eval.submit.verifying import _experiment, accept, verify
 from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
 
 
@@ -68,7 +69,7 @@ def test_a_leaderboard_has_a_board_for_what_was_scored(board: Path) -> None:
 def test_a_leaderboard_without_problems_passes(board: Path) -> None:
     checked = check([board])
     assert checked.problems == []
-    assert checked.done["avg"] == ["sums", "predictions", "review logs"]
+    assert checked.done["avg"] == ["5 of 7 metrics by sums", "predictions", "review logs"]
     assert command(["check", str(board)]) == 0
 
 
@@ -126,6 +127,35 @@ def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
     assert {problem.kind for problem in found} == {"rerun"}
     assert found[0].where == "when"
     assert command(["verify", str(board / "constant")]) == 2
+
+
+def test_a_rerun_compares_what_a_submission_says_of_its_fits(board: Path) -> None:
+    rewrite(board / "constant", lambda about: about.update(parameters=7))
+    retable(
+        board / "constant",
+        lambda columns: columns.update({"fit.fits": [1] * len(columns["user"])}),
+    )
+    found = [problem.where for problem in verify(board / "constant").problems]
+    assert found == ["parameters", "column fit.fits"]
+
+
+def test_a_rerun_samples_as_many_curves_as_the_run(board: Path) -> None:
+    assert read_submission(board / "constant").about["curves_per_user"] == 200
+    rewrite(board / "constant", lambda about: about.update(curves_per_user=0))
+    submission = read_submission(board / "constant")
+    assert _experiment(submission, Asked()).curves_per_user == 0
+
+
+def test_logs_are_read_once_for_all_submissions_of_a_command(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = []
+    read = SyntheticUsers.read
+    monkeypatch.setattr(
+        SyntheticUsers, "read", lambda self, user: users.append(user) or read(self, user)
+    )
+    assert command(["accept", str(board)]) == 0
+    assert users == [1, 2, 3]
 
 
 def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
