@@ -47,7 +47,7 @@ def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicat
 
     Scores are compared first, exactly and in every metric that both runs have; predictions only
     where these are equal and both runs saved them. Runs without predictions need at least two
-    metrics in common.
+    metrics in common that are defined for some user.
 
     Parameters
     ----------
@@ -84,20 +84,22 @@ def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplica
         return None
     if not all(_equal(ours.scores[name], theirs.scores[name]) for name in metrics):
         return None
+    defined = [name for name in metrics if not np.isnan(ours.scores[name]).all()]
+    if not defined:
+        return None
     if has_predictions(run) and has_predictions(twin):
         return (
             Duplicate(run, twin, by_predictions=True)
             if _equal_predictions(run, twin, users)
             else None
         )
-    return Duplicate(run, twin, by_predictions=False) if len(metrics) >= _FEWEST_METRICS else None
+    return Duplicate(run, twin, by_predictions=False) if len(defined) >= _FEWEST_METRICS else None
 
 
 def _equal(scores: FloatArray, others: FloatArray) -> bool:
     # most runs differ for the first user
     begin = np.array_equal(scores[:1], others[:1], equal_nan=True)
-    same = begin and np.array_equal(scores, others, equal_nan=True)
-    return bool(same and not np.isnan(scores).all())
+    return bool(begin and np.array_equal(scores, others, equal_nan=True))
 
 
 def _equal_predictions(run: Run, twin: Run, users: Sequence[User]) -> bool:

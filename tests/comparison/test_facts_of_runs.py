@@ -163,6 +163,11 @@ def test_published_scores_are_identical_only_in_several_metrics(tmp_path):
     assert find_duplicates([first, published("b", log_loss=losses)], users) == []
     others = published("b", log_loss=losses, auc=[0.7, np.nan, 0.61])
     assert find_duplicates([first, others], users) == []
+    nowhere = [np.nan] * 3
+    first, second = (published(n, log_loss=losses, auc=areas, mbe=nowhere) for n in "ab")
+    assert [each.run.name for each in find_duplicates([first, second], users)] == ["b"]
+    first, second = (published(n, log_loss=losses, mbe=nowhere) for n in "ab")
+    assert find_duplicates([first, second], users) == []
 
 
 def test_one_user_without_predictions_is_told_of_no_intervals(tmp_path):
