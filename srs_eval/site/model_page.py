@@ -44,8 +44,6 @@ def _body(model: Model, shown: View) -> Iterator[str]:
     options = {key: about[key] for key in ("algorithm", "protocol", "data") if about.get(key)}
     if options:
         yield f"<section><h2>Options</h2><pre>{_block(options)}</pre></section>"
-    if about.get("prereg"):
-        yield f"<section><h2>Pre-registration</h2><pre>{_block(about['prereg'])}</pre></section>"
     yield f"<section><h2>History</h2>{_history(model)}</section>"
     raw = f"../raw/{path_of(one.name)}"
     links = ", ".join(link(kind, f"{raw}.{kind}") for kind in ("csv", "parquet", "yaml"))

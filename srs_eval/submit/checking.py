@@ -156,8 +156,8 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
     file = submission.folder / RESULTS
     if submission.run.has_digests:
         yield from sums_problems(file, results)
-        metrics = len(results.scores.names)
-        done.append(f"{len(follow_from_sums(results))} of {metrics} metrics by sums")
+        metrics = results.scores.names
+        done.append(f"{len(follow_from_sums(metrics))} of {len(metrics)} metrics by sums")
     if (submission.folder / PREDICTIONS).exists():
         yield from prediction_problems(submission.folder, results)
         done.append("predictions")
