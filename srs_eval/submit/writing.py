@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 import srs_eval
-from srs_eval.algorithms.recurrent.weights import Weights, read_weights
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
 from srs_eval.comparison.published import read_published
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
@@ -163,7 +163,7 @@ def fingerprint_of(digests: Sequence[str]) -> str:
 
 
 def _of_srs_eval(scores: Scores) -> Scores:
-    """Leave out metrics of other packages, which nobody else can compute."""
+    """Leave out metrics of other packages, which cannot be recomputed."""
     named = metrics_named(scores.names)
     known = [number for number, name in enumerate(scores.names) if name in named]
     names = tuple(scores.names[number] for number in known)
@@ -278,7 +278,7 @@ def parameters_of(fits: Sequence[Fit]) -> int | None:
 def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the users an algorithm has learned from, as far as its weights say."""
     algorithm = Builder().build(options, Algorithm, "algo")
-    seen = [user for weights in _weights_of(algorithm) for user in weights.seen]
+    seen = _seen(algorithm)
     reviews = sum(user.reviews for user in seen)
     return {
         "description": f"{len(seen):,} users with {reviews:,} reviews" if seen else None,
@@ -288,8 +288,12 @@ def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def learned_from(algorithm: Algorithm) -> list[str]:
     """Return the fingerprints of the users an algorithm has learned from, see `fingerprint_of`."""
-    seen = [user for weights in _weights_of(algorithm) for user in weights.seen]
-    return [*dict.fromkeys(filter(None, (fingerprint_of(user.digests) for user in seen)))]
+    found = (fingerprint_of(user.digests) for user in _seen(algorithm))
+    return [*dict.fromkeys(filter(None, found))]
+
+
+def _seen(algorithm: Algorithm) -> list[SeenUser]:
+    return [user for weights in _weights_of(algorithm) for user in weights.seen]
 
 
 def _weights_of(algorithm: Any) -> Iterator[Weights]:

@@ -91,9 +91,8 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated(node)
-        is_number = isinstance(node, yaml.ScalarNode) and node.tag != _TEXT
-        if is_number and len(node.value) > _LONGEST_NUMBER:
-            raise yaml.YAMLError(f"line {node.start_mark.line + 1} has a very long number")
+        if isinstance(node, yaml.ScalarNode) and node.tag != _TEXT:
+            _refuse_odd(node)
         return node
 
 
@@ -102,6 +101,12 @@ _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+def _refuse_odd(node: yaml.ScalarNode) -> None:
+    """Refuse numbers without end, and 1:30, which is 90 in YAML."""
+    if len(node.value) > _LONGEST_NUMBER or ":" in node.value:
+        raise yaml.YAMLError(f"line {node.start_mark.line + 1} has no decimal number")
 
 
 def _refuse_repeated(node: yaml.MappingNode) -> None:

@@ -244,9 +244,10 @@ BAD: dict[str, tuple[str, str, Change]] = {
     "a tag of YAML": ("unreadable", ABOUT, added('x: !!int ""\n')),
     "a tag in options": ("unreadable", ABOUT, added("x: !!omap [{a: <b>}]\n")),
     "a number of 5,000 digits": ("unreadable", ABOUT, added(f"x: 0x{'F' * 5_000}\n")),
+    "a number to the base of 60": ("unreadable", ABOUT, added("x: 1:30\n")),
     "a title with a space of no width": ("text", ABOUT, about(model="avg\u200b")),
     "a billion users": ("users", ABOUT, about(data__options__users=10**9)),
-    "a billion fits": ("code", ABOUT, about(protocol__options__refits=10**9)),
+    "a billion fits": ("code", ABOUT, about(protocol__options__base={"refits": 10**9})),
     "another name of the data": ("version", ABOUT, about(data__name="revlogs")),
     "a protocol of others under its name": (
         "version",
@@ -258,7 +259,7 @@ BAD: dict[str, tuple[str, str, Change]] = {
         RESULTS,
         table(lambda columns: columns.update(rows=["0" * 2_000_000] * len(columns["user"]))),
     ),
-    "sums that nobody needs": (
+    "sums of no metric": (
         "unknown",
         RESULTS,
         table(lambda columns: columns.update({"sums.x": columns["sums.ScoreSums()"]})),
