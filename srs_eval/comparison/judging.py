@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from srs_eval.comparison.compare import compare, find_run
+import yaml
+
+from srs_eval.comparison.compare import compare
 from srs_eval.comparison.matching import shared_users
-from srs_eval.comparison.prereg import REGIONS, TAG, Prereg, prereg_of, read_prereg
+from srs_eval.comparison.prereg import REGIONS, TAG, Prereg, read_prereg
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import PREREG, SUMMARY
-from srs_eval.results.run import Run, with_own_names
+from srs_eval.results.files import CONFIG, PREREG, SUMMARY, reading
+from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
 from srs_eval.text.console import interval
 from srs_eval.text.plain import one_line
+from srs_eval.text.suggestion import suggestion
 
-Decision = Literal["kept", "refuted", "undecided"]
+# no verdict: the runs are not those that were registered.
+Decision = Literal["kept", "refuted", "undecided", "no verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +33,16 @@ class Judgement:
     prereg : Prereg
         The hypothesis.
     decision : str
-        ``kept``, ``refuted`` or ``undecided``.
+        ``kept``, ``refuted`` or ``undecided``; ``no verdict`` with fewer users than registered,
+        other data, another protocol, or a file that has changed since the run.
     advantage : Estimate
         Difference of the means by the metric, positive where the model is better.
     lo, hi : float
         Its interval at the registered level.
     users : int
-        Users that both runs scored on the same reviews.
+        Users with scored reviews, the same in both runs.
     deviations : tuple of str
-        How the runs differ from what was registered.
+        How the runs differ from what was registered; those that prevent a verdict first.
     """
 
     prereg: Prereg
@@ -49,13 +54,17 @@ class Judgement:
     deviations: tuple[str, ...]
 
     @property
+    def in_short(self) -> str:
+        """The decision and the number of deviations, such as ``kept, 1 deviation``."""
+        count = len(self.deviations)
+        return f"{self.decision}, {count} deviation{'s' * (count > 1)}" if count else self.decision
+
+    @property
     def sentence(self) -> str:
         """The verdict in words."""
         about = self.prereg
-        count = len(self.deviations)
-        but = f", with {count} deviation{'s' * (count > 1)}" if count else ""
         return (
-            f"Pre-registered hypothesis {self.decision}{but}: {about.hypothesis} "
+            f"Pre-registered hypothesis: {self.in_short}. {about.hypothesis} "
             f"Advantage of {about.model} over {about.baseline} in {about.metric}: "
             f"{self.advantage.mean:+.4f} {interval(self.lo, self.hi)} at {100 * about.level:g} %, "
             f"registered: {about.claim}; {self.users:,} of {about.users:,} users"
@@ -73,18 +82,14 @@ def judge(prereg: Prereg, runs: Sequence[Run]) -> Judgement:
     The hypothesis is a region of advantages: at least the smallest difference (``better``), and so
     on. It is kept if the interval of the advantage lies in the region, refuted if it lies outside,
     and undecided otherwise. One comparison was registered, so the interval is not adjusted for
-    several.
+    several. Runs that are not those that were registered have no verdict.
 
     Raises
     ------
     ConfigError
-        If no single run has the name of the model or of the baseline, or neither has the metric.
+        If no single run has the label of the model or of the baseline, or neither has the metric.
     """
-    named = with_own_names(runs)
-    model, baseline = (
-        runs[find_run(named, name, about)]
-        for about, name in (("model", prereg.model), ("baseline", prereg.baseline))
-    )
+    model, baseline = _labelled(prereg, runs, "model"), _labelled(prereg, runs, "baseline")
     shared = shared_users([baseline, model])
     if not shared:
         raise ConfigError(
@@ -96,13 +101,13 @@ def judge(prereg: Prereg, runs: Sequence[Run]) -> Judgement:
     difference = board.pairs[len(verdict.runs) - 1][0]
     advantage = difference if verdict.better == "higher" else difference.mirrored()
     lo, hi = advantage.interval(prereg.level)
-    deviations = [
-        *_other_rows(prereg, board.n_users, model),
-        *(line for run in (model, baseline) for line in _other_run(prereg, run)),
+    preventing = [
+        *_other_data(prereg, board.n_users, model),
+        *(line for run in (model, baseline) for line in _other_options(prereg, run)),
     ]
-    return Judgement(
-        prereg, _decided(prereg, lo, hi), advantage, lo, hi, board.n_users, tuple(deviations)
-    )
+    decision = "no verdict" if preventing else _decided(prereg, lo, hi)
+    deviations = (*preventing, *_deviations(prereg, board.n_users, model))
+    return Judgement(prereg, decision, advantage, lo, hi, board.n_users, deviations)
 
 
 def verdicts_of(runs: Sequence[Run]) -> list[str]:
@@ -133,40 +138,18 @@ def about_prereg(run: Run, runs: Sequence[Run]) -> dict[str, Any] | None:
     if not _digest(run):
         return None
     prereg, judged = _copy(run), None
+    if _label(run) != prereg.model:
+        return None
     try:
-        if runs[find_run(with_own_names(runs), prereg.model, "model")] is not run:
-            return None
         judged = judge(prereg, runs)
     except ConfigError:
-        if run.name != prereg.model:
-            return None
+        judged = None
     return {
         "digest": prereg.digest,
-        "decision": judged.decision if judged else None,
+        "decision": judged.in_short if judged else None,
         "verdict": judged.lines if judged else [],
         "content": prereg.content,
     }
-
-
-def stated_verdict_problem(stated: Mapping[str, Any], runs: Sequence[Run]) -> str:
-    """Return what is wrong with the verdict that a submission states.
-
-    Parameters
-    ----------
-    stated : mapping
-        As from `about_prereg`.
-    runs : sequence of Run
-        All runs on the same reviews; "" is returned if model or baseline are not among them.
-    """
-    try:
-        prereg = prereg_of(stated["content"], b"", "content: ")
-    except ConfigError as error:
-        return "; ".join(error.problems)
-    try:
-        found = judge(prereg, runs).decision
-    except ConfigError:
-        return ""
-    return "" if found == stated["decision"] else f"the scores say {found}"
 
 
 def _copy(run: Run) -> Prereg:
@@ -185,31 +168,74 @@ def _decided(prereg: Prereg, lo: float, hi: float) -> Decision:
     return "refuted" if hi < least or lo > most else "undecided"
 
 
-def _other_rows(prereg: Prereg, users: int, run: Run) -> Iterator[str]:
+def _other_data(prereg: Prereg, users: int, model: Run) -> Iterator[str]:
+    """Yield why the users, the data or the file are not those that were registered."""
     if users < prereg.users:
         yield f"only {users:,} of {prereg.users:,} users: the stopping rule is not met"
-    elif users > prereg.users:
-        yield f"{users:,} users, where {prereg.users:,} were registered"
-    fingerprint = str(run.summary.get("data_fingerprint", ""))
+    fingerprint = str(model.summary.get("data_fingerprint", ""))
     if prereg.fingerprint and not fingerprint.startswith(prereg.fingerprint):
         yield f"data with fingerprint {fingerprint or 'unknown'}, not {prereg.fingerprint}"
+    digest = _digest(model)
+    if digest and digest != prereg.digest:
+        yield f"the file has changed since the run of {model.name}, which has digest {digest[:12]}"
 
 
-def _other_run(prereg: Prereg, run: Run) -> Iterator[str]:
+def _other_options(prereg: Prereg, run: Run) -> Iterator[str]:
+    """Yield options of a run that are not those that were registered."""
     for key in ("data", "protocol"):
         is_, registered = getattr(run, key), getattr(prereg, key)
         if is_ != registered:
             yield f"{run.name} has {key} {is_ or 'unknown'}, not {registered}"
-    digest = _digest(run)
-    if not digest:
-        yield f"{run.name} was run without the pre-registration"
-    elif digest != prereg.digest:
-        yield f"the file has changed since the run of {run.name}, which has digest {digest[:12]}"
-    file = run.place / SUMMARY
+    if prereg.options:
+        for key, found, wanted in prereg.other_options(_options(run)):
+            yield f"{run.name} has {key}={found}, not {wanted}"
+
+
+def _deviations(prereg: Prereg, users: int, model: Run) -> Iterator[str]:
+    """Yield deviations that leave a verdict possible."""
+    if users > prereg.users:
+        yield f"{users:,} users, where {prereg.users:,} were registered"
+    if not (prereg.options or prereg.fingerprint):
+        yield "neither options nor a fingerprint were registered: the data could be chosen later"
+    if not _digest(model):
+        yield f"{model.name} was run without the pre-registration"
+    file = model.place / SUMMARY
     if prereg.date and file.is_file():
         day = f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%d}"
         if day < prereg.date:
-            yield f"{run.name} was run on {day}, before {prereg.date}"
+            yield f"{model.name} was run on {day}, before {prereg.date}"
+
+
+def _labelled(prereg: Prereg, runs: Sequence[Run], key: str) -> Run:
+    """Return the only run with a registered label; of several, that on the registered data."""
+    wanted = getattr(prereg, key)
+    labels = [_label(run) for run in runs]
+    found = [run for run, label in zip(runs, labels, strict=True) if label == wanted]
+    where = (prereg.data, prereg.protocol)
+    fitting = [run for run in found if (run.data, run.protocol) == where] or found
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise ConfigError(f"{key}={wanted}: {len(fitting)} runs have this label")
+    meant = suggestion(wanted, labels, otherwise=f"; there are {', '.join(sorted(set(labels)))}")
+    raise ConfigError(f"{key}={wanted}: no run has this label{meant}")
+
+
+def _label(run: Run) -> str:
+    return str(run.summary.get("label", run.name))
+
+
+def _options(run: Run) -> Mapping[str, Any]:
+    """Return the configuration of a run; an empty one if it is not known."""
+    given = run.summary.get("options")
+    file = run.place / CONFIG
+    if given is None and file.is_file():
+        try:
+            with reading(file):
+                given = yaml.safe_load(file.read_bytes())
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{file}: is not YAML: {one_line(str(error))}") from error
+    return given if isinstance(given, Mapping) else {}
 
 
 def _digest(run: Run) -> str:

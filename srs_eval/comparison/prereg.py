@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import date
 from functools import partial
@@ -26,6 +28,7 @@ from srs_eval.text.suggestion import suggestion
 # Tag of a run that has the digest of its pre-registration.
 TAG = "prereg"
 _LARGEST = 100_000  # bytes
+_OPTION = re.compile(r"(data|protocol)\.\w+")
 # Advantages for which the hypothesis is true, in units of the smallest difference.
 REGIONS = {
     "better": (1.0, math.inf),
@@ -44,20 +47,22 @@ class Prereg:
     hypothesis, stopping_rule : str
         Free text.
     model, baseline : str
-        Names of the runs as tables print them, such as ``fsrs6(fit=default)``.
+        Labels of the runs, such as ``fsrs6(fit=default)``.
     metric : str
         The metric by which the hypothesis is judged.
     smallest_difference : float
         The smallest difference of the means that matters, above 0.
     users : int
-        Number of users at which the stopping rule ends the study.
+        Number of users with scored reviews at which the stopping rule ends the study.
     data, protocol : str
         Names of the options.
     direction : str
         ``better``: the advantage is at least the smallest difference; ``not_worse``: the model is
         worse by less than that; ``equivalent``: neither is better by that much.
     level : float
-        Level of the interval.
+        Level of the interval, at least 0.9.
+    options : mapping of str to text, number or None
+        Options of the runs, such as ``data.seed``: of the data and the protocol, and ``seed``.
     fingerprint : str
         Beginning of the ``data_fingerprint`` of the runs, if known beforehand.
     date : str
@@ -80,6 +85,7 @@ class Prereg:
     stopping_rule: str
     direction: str = "better"
     level: float = LEVEL
+    options: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     date: str = ""
     authors: tuple[str, ...] = ()
@@ -112,7 +118,17 @@ class Prereg:
         """The values that are not empty, for YAML and JSON."""
         found = {key: getattr(self, key) for key in _KEYS}
         found["authors"] = list(self.authors)
-        return {key: value for key, value in found.items() if value not in ("", [])}
+        return {key: value for key, value in found.items() if value not in ("", [], {})}
+
+    def other_options(self, content: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Yield options that a configuration has not as registered: name, found, registered."""
+        for key, registered in self.options.items():
+            group, _, name = key.partition(".")
+            found = content.get(group)
+            if name:
+                found = found.get(name) if isinstance(found, Mapping) else None
+            if found != registered:
+                yield key, found, registered
 
 
 def read_prereg(file: Path) -> Prereg:
@@ -185,7 +201,7 @@ def _number(value: object, low: float, high: float, expected: str) -> float:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):  # YAML reads 1e-3 as text
         found = math.nan
-    if not low < found < high:
+    if not low <= found < high:
         raise ValueError(expected)
     return found
 
@@ -209,6 +225,16 @@ def _day(value: object) -> str:
         raise ValueError("a day such as 2026-01-31") from error
 
 
+def _options(value: object) -> dict[str, Any]:
+    expected = "names of options with values, such as {data.seed: 2026, seed: 1}"
+    if not isinstance(value, Mapping) or not all(
+        (key == "seed" or _OPTION.fullmatch(str(key))) and isinstance(of, str | int | float | None)
+        for key, of in value.items()
+    ):
+        raise ValueError(expected)
+    return dict(value)
+
+
 def _names(value: object) -> tuple[str, ...]:
     try:
         return tuple(_text(name) for name in (value if isinstance(value, list) else [value]))
@@ -219,12 +245,17 @@ def _names(value: object) -> tuple[str, ...]:
 _KEYS: Mapping[str, Callable[[Any], Any]] = {
     **{each.name: _text for each in fields(Prereg) if each.name != "raw"},
     "smallest_difference": partial(
-        _number, low=0, high=math.inf, expected="a finite number above 0"
+        _number, low=sys.float_info.min, high=math.inf, expected="a finite number above 0"
     ),
     "users": _count,
     "direction": _direction,
-    "level": partial(_number, low=0.5, high=1, expected="a number between 0.5 and 1"),
+    "level": partial(_number, low=0.9, high=1, expected="a number from 0.9 to below 1"),
+    "options": _options,
     "date": _day,
     "authors": _names,
 }
-_REQUIRED = [each.name for each in fields(Prereg) if each.default is MISSING]
+_REQUIRED = [
+    each.name
+    for each in fields(Prereg)
+    if each.default is MISSING and each.default_factory is MISSING
+]

@@ -281,6 +281,10 @@ def _registered(content: Mapping[str, Any], panel: Panel, folders: Sequence[Path
     if prereg.metric not in panel.names:
         meant = suggestion(prereg.metric, panel.names)
         problems.append(f"metric: the panel has no {prereg.metric!r}{meant}")
+    problems += [
+        f"options: {key} is {registered}, but {found} in this run"
+        for key, found, registered in prereg.other_options(content)
+    ]
     if problems:
         raise ConfigError(*(f"{given}: {problem}" for problem in problems))
     return prereg

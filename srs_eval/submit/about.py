@@ -29,6 +29,7 @@ _OPTIONAL = ("prereg", "curves_per_user")
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
 _URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
+_DECISION = re.compile("(kept|refuted|undecided|no verdict)(, [0-9]+ deviations?)?")
 _TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
 LONGEST_TITLE = _TITLE
 _MOST_AUTHORS, _MOST_USERS, _MOST_CURVES, _LARGEST = 50, 25_000, 10_000, 1e15
@@ -249,7 +250,7 @@ _ABOUT = _Keys(
             _Keys(
                 {
                     "digest": _matching(re.compile("[0-9a-f]{64}"), "write it as the run has it"),
-                    "decision": _optional(_one_of("kept", "refuted", "undecided")),
+                    "decision": _optional(_matching(_DECISION, "write it as srs_eval.submit does")),
                     "verdict": _listed(_text(_PARAGRAPH), _MOST_AUTHORS),
                     "content": _plain,
                 }

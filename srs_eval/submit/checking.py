@@ -10,7 +10,6 @@ from typing import cast
 
 from srs_eval.checks import CheckFailed, check_algorithm
 from srs_eval.comparison.identical import find_duplicates
-from srs_eval.comparison.judging import stated_verdict_problem
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, User
@@ -35,6 +34,7 @@ from srs_eval.submit.reading import (
     submissions_in,
 )
 from srs_eval.submit.record import Record, digest_of_file, frozen_board, read_record
+from srs_eval.submit.registrations import registration_problems
 from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
 
@@ -262,16 +262,6 @@ def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[P
         yield Problem(kind, file, "", found, f"{advice}, of digest {frozen.digest[:16]}…")
 
 
-def _verdicts(submissions: Sequence[Submission]) -> Iterator[Problem]:
-    """Yield verdicts on pre-registered hypotheses that do not follow from the scores."""
-    runs = [each.run for each in submissions]
-    for each in submissions:
-        stated = each.about.get("prereg")
-        if stated and stated["decision"] and (wrong := stated_verdict_problem(stated, runs)):
-            file = each.folder / ABOUT
-            yield Problem("prereg", file, "prereg", shown(stated["decision"]), wrong)
-
-
 def _beside(submissions: Sequence[Submission], record: Record, asked: Asked) -> Iterator[Problem]:
     """Yield where one submission has the name, title or scores of others of its leaderboard."""
     for submission in submissions:
@@ -298,7 +288,8 @@ def _compared(submissions: Sequence[Submission], record: Record) -> Iterator[Pro
         of_boards.setdefault(board_name(submission.about), []).append(submission)
     for of_board in of_boards.values():
         yield from _duplicates(of_board)
-        yield from _verdicts(of_board)
+    if submissions:
+        yield from registration_problems(submissions[0].folder.resolve().parent, submissions)
 
 
 def _duplicates(submissions: Sequence[Submission]) -> Iterator[Problem]:

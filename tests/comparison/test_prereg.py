@@ -18,7 +18,8 @@ from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.errors import ConfigError
 from srs_eval.results.run import load_run
 from srs_eval.submit.command import command as submit
-from srs_eval.submit.reading import read_submission
+from srs_eval.submit.reading import read_leaderboard, read_submission
+from srs_eval.submit.registrations import registrations
 
 REGISTERED = {
     "hypothesis": "Knowing more helps.",
@@ -30,7 +31,9 @@ REGISTERED = {
     "data": "invented",
     "protocol": "srs_benchmark",
     "stopping_rule": "twelve users",
+    "fingerprint": "e256",
 }
+ON = {"data_fingerprint": "e256d343"}
 Judge = Callable[..., Judgement]
 
 
@@ -53,7 +56,7 @@ def judged(make_run, register) -> Judge:
 
     def found(*, blur: float = 1.0, label: str = "blurred", **changed: object) -> Judgement:
         prereg = read_prereg(register(**changed))
-        tags = {"tags": {"prereg": prereg.digest}}
+        tags = {"tags": {"prereg": prereg.digest}, **ON}
         folders = [make_run("good", **tags), make_run(label, blur=blur, **tags)]
         return judge(prereg, [load_run(folder) for folder in folders])
 
@@ -68,7 +71,8 @@ def test_all_problems_are_listed_at_once(register) -> None:
         "smallest_difference": 0,
         "users": True,
         "direction": "upward",
-        "level": 99,
+        "level": 0.89,
+        "options": {"data.seed": [1]},
         "date": "31.1.2026",
         "authors": [1],
         "metric": " ",
@@ -131,6 +135,7 @@ def test_the_decision_follows_from_the_interval(judged: Judge, registered, decis
     assert found.deviations == ()
     assert found.lo < found.advantage.mean < found.hi
     assert found.users == 12
+    assert found.in_short == decision
     assert decision in found.sentence
 
 
@@ -166,28 +171,62 @@ def test_both_errors_are_rare_at_the_smallest_difference(judged: Judge) -> None:
     ("changed", "said"),
     [
         ({"users": 20}, "only 12 of 20 users"),
-        ({"users": 10}, "12 users, where 10"),
         ({"data": "anki"}, "has data invented, not anki"),
         ({"protocol": "prequential"}, "has protocol srs_benchmark, not prequential"),
-        ({"fingerprint": "e256"}, "fingerprint unknown, not e256"),
+        ({"fingerprint": "f256"}, "fingerprint e256d343, not f256"),
+        ({"options": {"data.seed": 3}}, "has data.seed=None, not 3"),
+    ],
+)
+def test_other_data_than_registered_prevent_a_verdict(judged: Judge, changed, said) -> None:
+    found = judged(**changed)
+    assert any(said in line for line in found.deviations)
+    assert found.decision == "no verdict"
+    assert not {"kept", "refuted", "undecided"} & {*found.sentence.replace(",", "").split()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"users": 10}, "12 users, where 10"),
         ({"date": "2999-01-01"}, "before 2999-01-01"),
+        ({"fingerprint": None}, "could be chosen later"),
     ],
 )
 def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) -> None:
     found = judged(**changed)
     assert any(said in line for line in found.deviations)
-    assert "deviation" in found.sentence
+    assert found.in_short == "kept, 1 deviation"
+    assert found.in_short in found.sentence
 
 
 def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(make_run, register) -> None:
     before = read_prereg(register()).digest
     runs = [
-        load_run(make_run("good", tags={"prereg": before})),
-        load_run(make_run("blurred", blur=1.0)),
+        load_run(make_run("good", tags={"prereg": before}, **ON)),
+        load_run(make_run("blurred", blur=1.0, **ON)),
     ]
     found = judge(read_prereg(register(smallest_difference=0.001)), runs)
-    assert [line.split(" ")[0] for line in found.deviations] == ["the", "blurred"]
-    assert before[:12] in found.deviations[0]
+    assert (found.in_short, before[:12] in found.deviations[0]) == ("no verdict, 1 deviation", True)
+    other_way = register(model="blurred", baseline="good")
+    assert judge(read_prereg(other_way), runs).in_short == "refuted, 1 deviation"
+
+
+def test_another_option_of_the_algorithm_is_another_model(make_run, register) -> None:
+    runs = [load_run(make_run("good(fit=default)", algo="good")), load_run(make_run("blurred"))]
+    with pytest.raises(ConfigError, match=r"model=good: no run has this label"):
+        judge(read_prereg(register()), runs)
+
+
+def test_the_options_of_a_run_are_those_in_its_configuration(make_run, register) -> None:
+    folders = [make_run("good"), make_run("blurred", blur=1.0)]
+    for folder in folders:
+        (folder / ".hydra").mkdir()
+        (folder / ".hydra/config.yaml").write_text("{data: {seed: 3, path: null}, seed: 1}")
+    runs = [load_run(folder) for folder in folders]
+    same = {"data.seed": 3, "data.path": None, "seed": 1}
+    for options, decision in ((same, "kept"), ({**same, "data.seed": 4}, "no verdict")):
+        found = judge(read_prereg(register(fingerprint=None, options=options)), runs)
+        assert found.decision == decision
 
 
 def test_runs_on_other_reviews_count_by_their_common_users(make_run, register) -> None:
@@ -200,21 +239,23 @@ def test_runs_on_other_reviews_count_by_their_common_users(make_run, register) -
 
 def test_without_one_run_of_each_name_there_is_no_verdict(make_run, register) -> None:
     run = load_run(make_run("good"))
-    with pytest.raises(ConfigError, match=r"baseline=blurred: no unique run"):
+    with pytest.raises(ConfigError, match=r"baseline=blurred: no run has this label"):
         judge(read_prereg(register()), [run])
-    with pytest.raises(ConfigError, match=r"did you mean good\?"):
+    with pytest.raises(ConfigError, match=r"did you mean 'good'\?"):
         judge(read_prereg(register(model="goodd", baseline="good")), [run])
+    with pytest.raises(ConfigError, match="2 runs have this label"):
+        judge(read_prereg(register()), [run, load_run(make_run("good", folder="again"))])
 
 
 def test_the_copies_in_the_folders_are_judged_unless_they_were_changed(make_run, register) -> None:
     file = register()
-    tags = {"prereg": read_prereg(file).digest}
-    folders = [make_run("good", tags=tags), make_run("blurred", blur=1.0, tags=tags)]
+    tags = {"tags": {"prereg": read_prereg(file).digest}, **ON}
+    folders = [make_run("good", **tags), make_run("blurred", blur=1.0, **tags)]
     for folder in folders:
         (folder / "prereg.yaml").write_bytes(file.read_bytes())
     runs = [load_run(folder) for folder in folders]
     (line,) = verdicts_of(runs)
-    assert "kept:" in line
+    assert "kept." in line
     assert line in compare_groups(runs)[0].notes
     for folder in folders:
         (folder / "prereg.yaml").write_bytes(register(smallest_difference=0.0001).read_bytes())
@@ -229,13 +270,14 @@ def test_compare_checks_a_file_and_then_judges_by_it(
     word = f"prereg={register()}"
     assert command([word]) == 0
     assert read_prereg(register()).digest in capsys.readouterr().out
-    folders = [str(make_run("good", folder="a")), str(make_run("blurred", blur=1.0, folder="b"))]
+    runs = [make_run("good", folder="a", **ON), make_run("blurred", blur=1.0, folder="b", **ON)]
+    folders = [str(run) for run in runs]
     assert command([*folders, word, "out=found", "tracking=none"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "baseline blurred" in out
-    assert "hypothesis kept, with 2 deviations" in out
+    assert "hypothesis: kept, 1 deviation." in out
     for name in ("comparison.md", "comparison.json", "report.html"):
-        assert "hypothesis kept" in (tmp_path / "found" / name).read_text(encoding="utf-8")
+        assert "hypothesis: kept" in (tmp_path / "found" / name).read_text(encoding="utf-8")
 
 
 def test_a_run_has_the_digest_and_a_copy_and_is_resumed_with_the_same_file_only(
@@ -265,6 +307,7 @@ def test_a_run_has_the_digest_and_a_copy_and_is_resumed_with_the_same_file_only(
             ({"model": "fsrs66"}, "did you mean 'fsrs6'?"),
             ({"metric": "log_los"}, "did you mean 'log_loss'?"),
             ({"users": -1}, "users: expected"),
+            ({"options": {"data.seed": 3}}, "options: data.seed is 3, but 2026"),
         ]
     ),
 )
@@ -294,14 +337,17 @@ def test_one_hypothesis_is_kept_and_one_refuted_on_simulated_users(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     here = Here(tmp_path, capsys)
-    about = {"data": "synthetic", "users": 30, "baseline": "avg", "smallest_difference": 0.005}
+    about = {
+        **{"data": "synthetic", "users": 30, "baseline": "avg", "smallest_difference": 0.005},
+        **{"fingerprint": None, "options": {"data.users": 30, "data.seed": 2026}},
+    }
     of_all = [*QUIET, "data=synthetic", "data.users=30", "data.max_reviews=1000", "panel=quick"]
     for model, decision in (("fsrs6", "kept"), ("sm2", "refuted")):
         words = [*of_all, f"experiment.prereg={register(**about, model=model)}"]
         runs = tmp_path / decision
         assert here("algo=avg", *words, f"hydra.run.dir={runs / 'avg'}").status == 0
         words += [f"hydra.run.dir={runs / model}", f"baseline={runs / 'avg'}"]
-        said = f"Pre-registered hypothesis {decision}: Knowing more helps."
+        said = f"Pre-registered hypothesis: {decision}. Knowing more helps."
         assert said in here(f"algo={model}", *words).out
         assert command([str(runs), "tracking=none", "out=found"]) == 0
         assert said in capsys.readouterr().out
@@ -311,7 +357,12 @@ def test_one_hypothesis_is_kept_and_one_refuted_on_simulated_users(
         assert read_submission(boards / "avg").about.get("prereg") is None
         stated = read_submission(boards / model).about["prereg"]
         assert (stated["decision"], stated["content"]["model"]) == (decision, model)
+        (boards / "prereg").mkdir()
+        (boards / "prereg" / "mine.yaml").write_bytes(register(**about, model=model).read_bytes())
         assert submit(["check", str(boards), "logs=false"]) == 0
+        (found,) = registrations(boards, read_leaderboard(boards))
+        assert found.judgement is not None
+        assert (found.judgement.in_short, found.model) == (decision, model)
         file = boards / model / "submission.yaml"
         lie = {"kept": "refuted", "refuted": "kept"}[decision]
         text = file.read_text("utf-8").replace(f"decision: {decision}", f"decision: {lie}")

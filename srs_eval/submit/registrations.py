@@ -1,0 +1,148 @@
+"""Pre-registrations of a leaderboard, judged by the scores on its boards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from srs_eval.comparison.judging import Judgement, judge
+from srs_eval.comparison.prereg import TAG, Prereg, read_prereg
+from srs_eval.errors import ConfigError
+from srs_eval.results.run import Run
+from srs_eval.submit.problems import Problem, shown
+from srs_eval.submit.reading import PREREGISTRATIONS, boards_of
+from srs_eval.submit.submission import ABOUT, Board, Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A file in ``leaderboard/prereg``, and its verdict.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file.
+    prereg : Prereg, optional
+        Its content; None if it cannot be used.
+    judgement : Judgement, optional
+        The verdict by the scores of a board; None without one.
+    reason : str
+        Why there is no judgement; "" with one.
+    board : str
+        Name of the board that it is judged on; "" without a judgement.
+    model : str
+        Name of the submission that the hypothesis is about; "" without a judgement.
+    """
+
+    file: str
+    prereg: Prereg | None = None
+    judgement: Judgement | None = None
+    reason: str = ""
+    board: str = ""
+    model: str = ""
+
+
+def registrations(leaderboard: Path, boards: Sequence[Board]) -> list[Registration]:
+    """Return all pre-registrations of a leaderboard, in the order of their names.
+
+    Model and baseline are the submissions with the registered titles. What a submission itself
+    says of a pre-registration counts as the digest of its file only.
+
+    Parameters
+    ----------
+    boards : sequence of Board
+        As from `read_leaderboard`.
+    """
+    folder = leaderboard / PREREGISTRATIONS
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    files = [file for file in sorted(folder.glob("*.yaml")) if not file.is_symlink()]
+    read = [_read(file) for file in files if file.is_file()]
+    digests = {each.prereg.digest for each in read if each.prereg}
+    return [
+        _judged(each.file, each.prereg, boards, digests) if each.prereg else each for each in read
+    ]
+
+
+def registration_problems(
+    leaderboard: Path, submissions: Sequence[Submission]
+) -> Iterator[Problem]:
+    """Yield registrations that cannot be used, and statements that contradict them."""
+    by_digest: dict[str, Registration] = {}
+    for one in registrations(leaderboard, boards_of(submissions)):
+        if one.prereg is None:
+            file = leaderboard / PREREGISTRATIONS / one.file
+            yield Problem("prereg", file, "", one.reason, "correct it, or remove it")
+        else:
+            by_digest[one.prereg.digest] = one
+    titles = {one.prereg.model for one in by_digest.values() if one.prereg}
+    for each in submissions:
+        stated, file = each.about.get("prereg") or {}, each.folder / ABOUT
+        if not stated:
+            continue
+        found = by_digest.get(stated["digest"])
+        if found is None or found.prereg is None:
+            if each.run.name in titles:
+                advice = f"no file in {PREREGISTRATIONS} has this digest: restore it"
+                yield Problem("prereg", file, "prereg.digest", shown(stated["digest"]), advice)
+            continue
+        title, decision = found.prereg.model, stated["decision"]
+        if each.run.name != title:
+            advice = f"{found.file} is about {title}: use its title"
+            yield Problem("prereg", file, "model", shown(each.run.name), advice)
+        elif decision and found.judgement:
+            judged = found.judgement.decision
+            if decision.partition(",")[0] != judged:
+                advice = f"the scores say {judged}"
+                yield Problem("prereg", file, "prereg", shown(decision), advice)
+
+
+def _read(file: Path) -> Registration:
+    try:
+        return Registration(file.name, read_prereg(file))
+    except ConfigError as error:
+        return Registration(file.name, reason=str(error).replace(str(file), file.name))
+
+
+def _judged(
+    file: str, prereg: Prereg, boards: Sequence[Board], digests: Collection[str]
+) -> Registration:
+    """Judge a hypothesis by the board that fits; `digests` are of all files."""
+    found, reasons = [], []
+    others = {digest for digest in digests if digest != prereg.digest}
+    for board in boards:
+        if (board.data, board.protocol) != (prereg.data, prereg.protocol):
+            continue
+        try:
+            runs = [_with_options(each, others) for each in board.submissions]
+            judgement = judge(prereg, runs)
+        except ConfigError as error:
+            reasons.append(str(error))
+            continue
+        model = next(each for each in board.submissions if each.run.name == prereg.model)
+        found.append(Registration(file, prereg, judgement, "", board.name, model.name))
+    fitting = [each for each in found if each.judgement and each.judgement.decision != "no verdict"]
+    if len(fitting or found) == 1:
+        return (fitting or found)[0]
+    none = f"there is no board of {prereg.data} and {prereg.protocol}"
+    several = f"it fits {len(fitting or found)} boards: options or a fingerprint choose one"
+    reason = several if found else "; ".join(dict.fromkeys(reasons)) or none
+    return Registration(file, prereg, reason=reason)
+
+
+def _with_options(submission: Submission, others: Collection[str]) -> Run:
+    """Return the run of a submission with its options and the digest that it states.
+
+    A model has one digest, and several hypotheses can be about it: those of the `others` are
+    left out, so that their model counts as one that was run without the file.
+    """
+    about = submission.about
+    stated = (about.get("prereg") or {}).get("digest", "")
+    options = {group: about[group]["options"] for group in ("data", "protocol")}
+    summary = {
+        **submission.run.summary,
+        "options": {**options, "seed": about["seed"]},
+        "tags": {TAG: "" if stated in others else stated},
+    }
+    return replace(submission.run, summary=summary)
