@@ -33,7 +33,7 @@ from srs_eval.submit.reading import (
     opened,
     submissions_in,
 )
-from srs_eval.submit.record import Record, digest_of_file, frozen_board, read_record
+from srs_eval.submit.record import Record, digest_of_file, digests_of, frozen_board, read_record
 from srs_eval.submit.registrations import registration_problems
 from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
@@ -209,14 +209,14 @@ def _changed(submission: Submission) -> Iterator[Problem]:
     if not submission.history:
         return
     accepted = submission.history[-1]
-    for name, expected in ((RESULTS, accepted.digest), (ABOUT, accepted.about)):
-        digest = digest_of_file(submission.folder / name)
+    for (field, digest), name in zip(
+        digests_of(submission.folder).items(), (RESULTS, ABOUT, PREDICTIONS), strict=True
+    ):
+        expected = getattr(accepted, field)
         if digest != expected:
-            advice = (
-                f"{expected[:16]}… was accepted on {accepted.date}; restore it, or have the new "
-                "version accepted"
-            )
-            found = f"SHA-256 {digest[:16]}…"
+            was = f"{expected[:16]}…" if expected else "none"
+            advice = f"{was} was accepted on {accepted.date}; restore it, or have the new version accepted"
+            found = f"SHA-256 {digest[:16]}…" if digest else "no such file"
             yield Problem("changed", submission.folder / name, "", found, advice)
 
 
@@ -240,6 +240,7 @@ def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[P
             file = submission.folder / ABOUT
             yield Problem("changed", file, "protocol, data", shown(board.name), advice)
     with_rows = [each for each in board.submissions if each.run.has_digests]
+    with_rows = with_rows or list(board.submissions)  # of other projects alone, without digests
     frozen = record.boards.get(board.name)
     if frozen is None and with_rows:
         usable = [each for each in with_rows if each.folder not in bad]
