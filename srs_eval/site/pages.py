@@ -24,10 +24,12 @@ from srs_eval.site.frame import (
     select,
     table,
 )
+from srs_eval.site.hypotheses import elsewhere, hypotheses
 from srs_eval.site.model_page import model_page
 from srs_eval.site.raw import write_means, write_submission
 from srs_eval.site.scripts import MEANINGS, traits_of, write_scripts
 from srs_eval.site.view import View, view
+from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
 from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html
 
@@ -55,6 +57,7 @@ def write_site(
     out: Path,
     *,
     title: str = "Leaderboards",
+    registered: Sequence[Registration] = (),
     progress: Callable[[], object] = lambda: None,
 ) -> None:
     """Write the site of some boards into a folder, whole or not at all.
@@ -65,6 +68,8 @@ def write_site(
         New, empty, or a site, which is replaced.
     title : str
         Heading of the first page.
+    registered : sequence of Registration
+        The pre-registrations of the leaderboard.
     progress : callable
         Called after each submission.
 
@@ -79,10 +84,14 @@ def write_site(
     with whole_site(out) as folder:
         files = [*sorted(_OWN_FILES.iterdir()), PAGE_STYLE, SORT_SCRIPT]
         copy_files(files, folder / ASSETS)
-        shown = [view(board) for board in boards if any(one.run.rows for one in board.submissions)]
+        shown = [
+            view(board, registered)
+            for board in boards
+            if any(one.run.rows for one in board.submissions)
+        ]
         for each in shown:
             _write_board(each, shown, folder / each.board.name, title, progress)
-        _write(folder / "index.html", page(title, _index(shown), root="."))
+        _write(folder / "index.html", page(title, _index(shown, registered), root="."))
 
 
 def _write_board(
@@ -125,7 +134,7 @@ def _which(shown: View) -> str:
     return f"{count:,} user{'s' * (count != 1)}" + f" ({digest})" * bool(digest)
 
 
-def _index(shown: Sequence[View]) -> Iterator[str]:
+def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterator[str]:
     yield (
         '<p class="facts">Memory models of spaced repetition, compared on the same reviews of the '
         "same users. A board belongs to one version of a protocol and of its data, and is never "
@@ -141,6 +150,9 @@ def _index(shown: Sequence[View]) -> Iterator[str]:
         rows = [row for each in views for row in _rows_of_index(each)]
         headers = ("board", "predicted", "best by mean", "models", "reviews", "score")
         yield table(headers, rows, text=3) + "</section>"
+    yield elsewhere(
+        [one for one in registered if not any(one in each.registered for each in shown)]
+    )
 
 
 def _versions(shown: View) -> tuple[list[tuple[int, int, str]], ...]:
@@ -210,6 +222,7 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
         "A triangle is a model that is too far off to be drawn in its place, and not on the line. "
         "Seconds are as each author measured them.</p></section>"
     )
+    yield hypotheses(shown.registered, shown)
     yield f"<section><h2>Notes</h2><ul class='notes'>{_notes(shown)}</ul></section>"
     yield (
         "<section><h2>Raw data</h2><p>Means: "

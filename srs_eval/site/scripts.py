@@ -68,7 +68,7 @@ def _board(shown: View) -> dict[str, Any]:
             for name, means in shown.means.items()
         ],
         "strata": {"edges": size.edges[:-1], "labels": size.labels},
-        "models": [cleaned(model_facts(model)) for model in shown.models],
+        "models": [cleaned(model_facts(model, shown)) for model in shown.models],
     }
 
 
@@ -89,7 +89,7 @@ def _finite(values: Iterable[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def model_facts(model: Model) -> dict[str, Any]:
+def model_facts(model: Model, shown: View) -> dict[str, Any]:
     """Return what tables show of a model beside its scores."""
     one, run = model.submission, model.run
     return {
@@ -105,7 +105,7 @@ def model_facts(model: Model) -> dict[str, Any]:
         "authors": [str(author) for author in one.about.get("authors") or ()],
         "parameters": model.number("parameters"),
         "seconds": model.number("seconds_per_user"),
-        "badges": badges(model),
+        "badges": badges(model, shown),
     }
 
 
@@ -118,9 +118,14 @@ def traits_of(model: Model) -> list[tuple[str, str]]:
     ]
 
 
-def badges(model: Model) -> list[tuple[str, str]]:
+def badges(model: Model, shown: View) -> list[tuple[str, str]]:
     """Return what else is worth a badge in a word or two, each with its meaning."""
     found = traits_of(model)
+    found += [
+        (f"hypothesis {one.judgement.in_short}", one_line(one.judgement.sentence))
+        for one in shown.registered
+        if one.judgement and one.model == model.submission.name
+    ]
     if model.run.fits.has_exceptions:
         found.append(("irregular fits", model.run.fits.in_words))
     if model.run.incomplete:

@@ -33,7 +33,14 @@ from srs_eval.submit.reading import (
     opened,
     submissions_in,
 )
-from srs_eval.submit.record import Record, digest_of_file, digests_of, frozen_board, read_record
+from srs_eval.submit.record import (
+    RECORDED,
+    Record,
+    digest_of_file,
+    digests_of,
+    frozen_board,
+    read_record,
+)
 from srs_eval.submit.registrations import registration_problems
 from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
@@ -209,15 +216,13 @@ def _changed(submission: Submission) -> Iterator[Problem]:
     if not submission.history:
         return
     accepted = submission.history[-1]
-    for (field, digest), name in zip(
-        digests_of(submission.folder).items(), (RESULTS, ABOUT, PREDICTIONS), strict=True
-    ):
-        expected = getattr(accepted, field)
+    for key, digest in digests_of(submission.folder).items():
+        expected, file = getattr(accepted, key), submission.folder / RECORDED[key]
         if digest != expected:
             was = f"{expected[:16]}…" if expected else "none"
-            advice = f"{was} was accepted on {accepted.date}; restore it, or have the new version accepted"
+            advice = f"{was} was accepted on {accepted.date}; restore it, or have it accepted"
             found = f"SHA-256 {digest[:16]}…" if digest else "no such file"
-            yield Problem("changed", submission.folder / name, "", found, advice)
+            yield Problem("changed", file, "", found, advice)
 
 
 def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[Problem]:

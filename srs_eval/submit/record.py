@@ -19,6 +19,8 @@ from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Ac
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.plain import one_line
 
+# Fields of the record, and the files whose digests they are.
+RECORDED = {"digest": RESULTS, "about": ABOUT, "predictions": PREDICTIONS}
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -130,10 +132,9 @@ def digest_of_rows(users: Iterable[tuple[User, int, str]]) -> str:
 
 def digests_of(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of a submission by its field in the record; "" if missing."""
-    files = {"digest": RESULTS, "about": ABOUT, "predictions": PREDICTIONS}
     return {
-        field: digest_of_file(folder / name) if (folder / name).exists() else ""
-        for field, name in files.items()
+        key: digest_of_file(folder / name) if (folder / name).exists() else ""
+        for key, name in RECORDED.items()
     }
 
 

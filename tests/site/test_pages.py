@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
@@ -18,7 +19,10 @@ from srs_eval.site.command import command
 from srs_eval.site.frame import STYLES, by_version, web_link
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
+from srs_eval.submit.registrations import registrations
 from srs_eval.submit.submission import Board
+
+HOSTILE = "<b>bold</b><img src=x>"
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,53 @@ def test_metrics_that_do_not_follow_from_sums_are_known(site: Path, boards: list
 def test_a_verdict_that_an_author_has_typed_is_not_shown(site: Path, boards: list[Board]) -> None:
     for file in (f"{boards[0].name}/board.js", f"{boards[0].name}/models/model01.html"):
         assert "kept" not in (site / file).read_text(encoding="utf-8")
+
+
+def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
+    boards: list[Board], tmp_path: Path
+) -> None:
+    folder = tmp_path / "leaderboard" / "prereg"
+    folder.mkdir(parents=True)
+    first = boards[1]
+    models = {one.name: one for one in first.submissions}
+    options = {"data": {"options": {}}, "protocol": {"options": {}}, "seed": None}
+    known = [replace(one, about={**one.about, **options}) for one in models.values()]
+    board = replace(first, submissions=tuple(known))
+    content = {
+        "hypothesis": HOSTILE,
+        "model": "model00",
+        "baseline": "model01",
+        "metric": "log_loss",
+        "smallest_difference": 0.00001,
+        "users": 50,
+        "data": "invented",
+        "protocol": "made_up",
+        "stopping_rule": "50 users",
+    }
+    nobody = {**content, "model": HOSTILE, "hypothesis": "of nobody"}
+    for name, each in {"judged": content, "nobody": nobody}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(each), encoding="utf-8")
+    (folder / "broken.yaml").write_text("hypothesis: <b>", encoding="utf-8")
+    found = {one.file: one for one in registrations(folder.parent, [board])}
+    judged = found["judged.yaml"].judgement
+    assert judged is not None
+    write_site([board], tmp_path / "out", registered=[*found.values()])
+    page = (tmp_path / "out" / board.name / "index.html").read_text(encoding="utf-8")
+    section = page.partition('id="prereg"')[2].partition("</section>")[0]
+    assert judged.in_short in section
+    assert "of nobody" in section
+    assert "not judged" in section
+    assert judged.prereg.digest[:16] in section
+    badge = f"hypothesis {judged.in_short}"
+    models_with = [
+        path.stem
+        for path in (tmp_path / "out" / board.name / "models").iterdir()
+        if badge in path.read_text(encoding="utf-8")
+    ]
+    assert models_with == ["model00"]
+    assert "broken.yaml" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    for file in (tmp_path / "out").rglob("*.html"):
+        assert not {tag for tag, _ in Tags(file).found} & {"img", "b"}
 
 
 def _luminance(colour: str) -> float:
