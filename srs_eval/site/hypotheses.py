@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from srs_eval.comparison.prereg import Prereg
 from srs_eval.site.frame import link, path_of, table
 from srs_eval.site.view import View
 from srs_eval.submit.registrations import Registration
@@ -16,7 +17,7 @@ _CAPTION = (
     "scores of the board, whatever authors state. Intervals are not adjusted: each file registers "
     "one comparison."
 )
-_HEADERS = ("hypothesis", "model", "baseline", "claim", "verdict", "deviations", "SHA-256")
+_HEADERS = ("hypothesis", "verdict", "deviations", "model", "baseline", "claim", "SHA-256")
 
 
 def hypotheses(registered: Sequence[Registration], shown: View, models: str = "models") -> str:
@@ -29,7 +30,7 @@ def hypotheses(registered: Sequence[Registration], shown: View, models: str = "m
     """
     if not registered:
         return ""
-    rows = [_row(one, shown, models) for one in registered]
+    rows = [_row(one, one.prereg, shown, models) for one in registered if one.prereg]
     listed = table(_HEADERS, rows, text=len(_HEADERS))
     return (
         f'<section id="prereg" class="prereg"><h2>Pre-registered hypotheses</h2>'
@@ -46,28 +47,20 @@ def elsewhere(registered: Sequence[Registration]) -> str:
     return f'<section class="prereg"><h2>Other pre-registrations</h2>{listed}</section>'
 
 
-def _row(one: Registration, shown: View, models: str) -> list[str]:
-    prereg, judged = one.prereg, one.judgement
-    if prereg is None:
-        return [for_html(one.file), "", "", "", for_html(one_line(one.reason)), "", ""]
+def _row(one: Registration, prereg: Prereg, shown: View, models: str) -> list[str]:
+    judged = one.judgement
+    source = ", ".join(filter(None, (one.file, str(prereg.date), *prereg.authors)))
     found = judged.deviations if judged else ()
     deviations = "".join(f"<li>{for_html(text)}</li>" for text in found)
     return [
-        f"{for_html(prereg.hypothesis)}<small>{for_html(_source(one))}</small>",
+        f"{for_html(prereg.hypothesis)}<small>{for_html(source)}</small>",
+        _verdict(one, prereg, shown),
+        f"<ul>{deviations}</ul>" if deviations else "none" if judged else "",
         _model(prereg.model, shown, models),
         _model(prereg.baseline, shown, models),
         for_html(f"{prereg.metric}: advantage {prereg.claim}"),
-        _verdict(one),
-        f'<ul class="plain-list">{deviations}</ul>' if deviations else "none" if judged else "",
         f"<code>{for_html(prereg.digest[:16])}</code>",
     ]
-
-
-def _source(one: Registration) -> str:
-    """Return the file, the day it states, and its authors."""
-    prereg = one.prereg
-    parts = (one.file, prereg.date, *prereg.authors) if prereg else (one.file,)
-    return ", ".join(filter(None, map(str, parts)))
 
 
 def _model(title: str, shown: View, models: str) -> str:
@@ -78,10 +71,13 @@ def _model(title: str, shown: View, models: str) -> str:
     return f"{for_html(title)}<small>not on this board</small>"
 
 
-def _verdict(one: Registration) -> str:
-    judged, prereg = one.judgement, one.prereg
-    if judged is None or prereg is None:
-        return f"not judged<small>{for_html(one_line(one.reason))}</small>"
+def _verdict(one: Registration, prereg: Prereg, shown: View) -> str:
+    judged = one.judgement
+    if judged is None:
+        titles = {each.run.name for each in shown.board.submissions}
+        missing = [title for title in (prereg.model, prereg.baseline) if title not in titles]
+        why = f"no submission to this board has the title {' or '.join(missing)}"
+        return f"not judged<small>{for_html(why if missing else one_line(one.reason))}</small>"
     found = (
         f"advantage {judged.advantage.mean:+.4f} {interval(judged.lo, judged.hi)} at "
         f"{100 * prereg.level:g} %, {judged.users:,} of {prereg.users:,} users"
