@@ -135,7 +135,12 @@ def _odd_name(folder: Path) -> None:
 
 
 def _changed_prereg(folder: Path) -> None:
-    (folder / "leaderboard/prereg/theirs.yaml").write_text("hypothesis: another")
+    (folder / "leaderboard/prereg/submission.yaml").write_text("hypothesis: another")
+
+
+def _prereg_with_results(folder: Path) -> None:
+    (folder / "leaderboard/prereg/mine.yaml").write_text("hypothesis: mine")
+    (folder / "leaderboard/theirs/results.parquet").write_text("after")
 
 
 @pytest.mark.parametrize(
@@ -150,12 +155,13 @@ def _changed_prereg(folder: Path) -> None:
             _other_file,
             _odd_name,
             _changed_prereg,
+            _prereg_with_results,
         ]
     ),
 )
 def test_authors_change_submissions_only(repository: Path, change: Change) -> None:
     git(repository, "checkout", "-q", "main")
-    for file in ("theirs/submission.yaml", "theirs/results.parquet", "prereg/theirs.yaml"):
+    for file in ("theirs/submission.yaml", "theirs/results.parquet", "prereg/submission.yaml"):
         (repository / "leaderboard" / file).parent.mkdir(exist_ok=True)
         (repository / "leaderboard" / file).write_text("before")
     commit(repository)
@@ -167,13 +173,15 @@ def test_authors_change_submissions_only(repository: Path, change: Change) -> No
     assert "::error::" in done.stdout
 
 
-@pytest.mark.slow
-def test_a_pull_request_is_checked_accepted_and_published(
-    repository: Path, submission: Path
-) -> None:
-    shutil.copytree(submission, repository / "leaderboard" / "mine")
-    (repository / "leaderboard" / "prereg").mkdir()
+def merge(folder: Path, branch: str) -> None:
+    """Merge a branch into main, and begin another one there."""
+    git(folder, "checkout", "-q", "main")
+    git(folder, "merge", "-q", "--no-ff", "-m", "x", branch)
+
+
+def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
     registered = repository / "leaderboard" / "prereg" / "mine.yaml"
+    registered.parent.mkdir()
     registered.write_text(
         "{hypothesis: x, model: avg, baseline: constant, metric: log_loss, users: 2, "
         "smallest_difference: 0.1, data: synthetic, protocol: srs_benchmark, stopping_rule: x}"
@@ -182,22 +190,57 @@ def test_a_pull_request_is_checked_accepted_and_published(
     for name in ("files", "check"):
         done = run_step(repository, name)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "mine: no problems" in done.stdout
     registered.write_text("{hypothesis: x}")
-    results = repository / "leaderboard" / "mine" / "results.parquet"
-    whole = results.read_bytes()
-    results.write_bytes(whole[:-100])
     commit(repository)
     done = run_step(repository, "check")
-    assert done.returncode == 1
-    assert "results.parquet" in done.stderr
-    assert "model: is missing" in done.stderr
-    results.write_bytes(whole)
-    registered.unlink()
-    accept = ["accept", str(repository / "leaderboard" / "mine"), "mark=reported"]
-    assert submit(accept) == 0
+    assert (done.returncode, "model: is missing" in done.stderr) == (1, True)
+
+
+@pytest.mark.slow
+def test_submissions_of_others_are_checked_accepted_and_published(
+    repository: Path, submission: Path
+) -> None:
+    mine = repository / "leaderboard" / "mine"
+    shutil.copytree(submission, mine)
+    commit(repository)
+    for name in ("files", "check"):
+        done = run_step(repository, name)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "mine: no problems" in done.stdout
+
+    def accepted_on_a_branch_of_a_maintainer(author: str) -> None:
+        git(repository, "checkout", "-q", "-B", "maintainer", author)
+        assert submit(["accept", str(mine), "mark=reported"]) == 0
+        commit(repository)
+        done = run_step(repository, "check")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert run_step(repository, "files").returncode == 1  # not run for maintainers
+        merge(repository, "maintainer")
+        git(repository, "merge-base", "--is-ancestor", author, "main")  # closes it as merged
+
+    accepted_on_a_branch_of_a_maintainer("author")
+    git(repository, "checkout", "-q", "-b", "version")
+    about = mine / "submission.yaml"
+    about.write_text(about.read_text("utf-8").replace("The mean.", "The mean of all."), "utf-8")
+    commit(repository)
+    done = run_step(repository, "check")
+    assert (done.returncode, "was accepted on" in done.stderr) == (1, True)
+    accepted_on_a_branch_of_a_maintainer("version")
+    git(repository, "checkout", "-q", "-b", "copy")
+    shutil.copytree(submission, repository / "leaderboard" / "copy")
+    commit(repository)
+    done = run_step(repository, "check")
+    assert (done.returncode, "mine has this title" in done.stderr) == (1, True)
+    git(repository, "checkout", "-q", "main")
     (job,) = workflow("publish.yml")["jobs"].values()
     for step in job["steps"]:
         if "run" in step and not step["run"].startswith("pip"):
             subprocess.run(["bash", "-ec", step["run"]], cwd=repository, check=True)
     assert (repository / "site" / "index.html").is_file()
+
+
+def test_acceptance_is_left_to_those_who_maintain_the_repository() -> None:
+    (job,) = workflow("check.yml")["jobs"].values()
+    (files,) = [step for step in job["steps"] if step.get("name") == "files"]
+    assert "author_association" in files["if"]
+    assert [step for step in job["steps"] if "if" in step] == [files]

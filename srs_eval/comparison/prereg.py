@@ -109,6 +109,7 @@ class Prereg:
             "claim": f"advantage of {self.model} over {self.baseline} in {self.metric} "
             f"{self.claim}, by its interval at {100 * self.level:g} %",
             "users": f"{self.users:,} of {self.data}, protocol {self.protocol}",
+            "options": ", ".join(f"{key}={value}" for key, value in self.options.items()) or "any",
             "stopping rule": self.stopping_rule,
             "digest": self.digest,
         }
