@@ -58,6 +58,7 @@ def _build(asked: Words) -> int:
 
     from srs_eval.site.pages import write_site
     from srs_eval.submit.reading import read_leaderboard
+    from srs_eval.submit.registrations import registrations
 
     leaderboard, out = asked.paths[0], asked.path("out") or Path("site")
     if out.resolve().is_relative_to(leaderboard.resolve()):
@@ -74,6 +75,7 @@ def _build(asked: Words) -> int:
             boards,
             out,
             title=asked.options.get("title", "Leaderboards"),
+            registered=registrations(leaderboard, boards),
             progress=lambda: bar.update(),
         )
     counts = {board.name: f"{len(board.submissions):,} submissions" for board in boards}

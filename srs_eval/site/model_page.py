@@ -10,6 +10,7 @@ import yaml
 
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.site.frame import controls, described, link, page, path_of, select, table, web_link
+from srs_eval.site.hypotheses import hypotheses
 from srs_eval.site.scripts import MEANINGS, badges
 from srs_eval.site.view import Model, View
 from srs_eval.text.escapes import for_html
@@ -32,7 +33,7 @@ def model_page(model: Model, shown: View, crumbs: Sequence[tuple[str, str]]) -> 
 def _body(model: Model, shown: View) -> Iterator[str]:
     one = model.submission
     about = one.about
-    marks = [(one.mark, MEANINGS[one.mark]), *badges(model)]
+    marks = [(one.mark, MEANINGS[one.mark]), *badges(model, shown)]
     yield "<p>" + " ".join(_badge(text, meaning) for text, meaning in marks) + "</p>"
     yield f'<p class="lead">{for_html(_text(about.get("description")))}</p>'
     twin = next((m for m in shown.models if m.submission.name == model.twin), None)
@@ -44,8 +45,8 @@ def _body(model: Model, shown: View) -> Iterator[str]:
     options = {key: about[key] for key in ("algorithm", "protocol", "data") if about.get(key)}
     if options:
         yield f"<section><h2>Options</h2><pre>{_block(options)}</pre></section>"
-    if about.get("prereg"):
-        yield f"<section><h2>Pre-registration</h2><pre>{_block(about['prereg'])}</pre></section>"
+    own = [each for each in shown.registered if each.model == one.name]
+    yield hypotheses(own, shown, models=".")
     yield f"<section><h2>History</h2>{_history(model)}</section>"
     raw = f"../raw/{path_of(one.name)}"
     links = ", ".join(link(kind, f"{raw}.{kind}") for kind in ("csv", "parquet", "yaml"))

@@ -24,10 +24,12 @@ from srs_eval.site.frame import (
     select,
     table,
 )
+from srs_eval.site.hypotheses import elsewhere, hypotheses
 from srs_eval.site.model_page import model_page
 from srs_eval.site.raw import write_means, write_submission
 from srs_eval.site.scripts import MEANINGS, traits_of, write_scripts
 from srs_eval.site.view import View, view
+from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
 from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html
 
@@ -36,10 +38,16 @@ _GROUPS = (
     "Groups: no two models that share a letter are significantly different (paired differences of "
     "neighbours of the same time, Holm's method over all pairs)."
 )
+_NOT_RECOMPUTED = (
+    "†: scores by this metric cannot be recomputed from the sums that a submission has of each "
+    "user's reviews. They are what its author states, within bounds, unless the model is verified "
+    "or its predictions were submitted."
+)
 _DIFFERENCES = (
     "Differences are paired, user by user. Interval and verdict are adjusted for the number of "
     "comparisons: by the place behind the best model, which is selected on the same scores, or by "
-    "Holm's method against a chosen baseline; 1 % significance level. Highlighted: the best, and "
+    "Holm's method against a chosen baseline; so are the p-values; 1 % significance level. "
+    "Highlighted: the best, and "
     "models that are not significantly different."
 )
 
@@ -49,6 +57,7 @@ def write_site(
     out: Path,
     *,
     title: str = "Leaderboards",
+    registered: Sequence[Registration] = (),
     progress: Callable[[], object] = lambda: None,
 ) -> None:
     """Write the site of some boards into a folder, whole or not at all.
@@ -59,6 +68,8 @@ def write_site(
         New, empty, or a site, which is replaced.
     title : str
         Heading of the first page.
+    registered : sequence of Registration
+        The pre-registrations of the leaderboard.
     progress : callable
         Called after each submission.
 
@@ -73,10 +84,14 @@ def write_site(
     with whole_site(out) as folder:
         files = [*sorted(_OWN_FILES.iterdir()), PAGE_STYLE, SORT_SCRIPT]
         copy_files(files, folder / ASSETS)
-        shown = [view(board) for board in boards if any(one.run.rows for one in board.submissions)]
+        shown = [
+            view(board, registered)
+            for board in boards
+            if any(one.run.rows for one in board.submissions)
+        ]
         for each in shown:
             _write_board(each, shown, folder / each.board.name, title, progress)
-        _write(folder / "index.html", page(title, _index(shown), root="."))
+        _write(folder / "index.html", page(title, _index(shown, registered), root="."))
 
 
 def _write_board(
@@ -86,7 +101,7 @@ def _write_board(
         each.mkdir()
     write_scripts(shown, folder)
     write_means(shown, folder)
-    name, above = board_title(shown.board), (site, "../index.html")
+    name, above = board_title(shown), (site, "../index.html")
     body = _board(shown, [other for other in others if other is not shown])
     text = page(name, body, root="..", crumbs=[above], script="board.js")
     _write(folder / "index.html", text)
@@ -106,17 +121,20 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def board_title(board: Board) -> str:
-    """Return the name of a board for people."""
-    return f"{board.protocol} {board.protocol_version} on {board.data} {board.data_version}"
+def board_title(shown: View) -> str:
+    """Return the name of a board for people, unlike that of any other board."""
+    board = shown.board
+    versions = f"{board.protocol} {board.protocol_version} on {board.data} {board.data_version}"
+    return f"{versions}, {_which(shown)}"
 
 
-def _digest(board: Board) -> str:
-    """Return what distinguishes boards of the same versions: other users, or other options."""
-    return f" ({board.fingerprint[:8]})" if board.fingerprint else ""
+def _which(shown: View) -> str:
+    """Return what distinguishes boards of the same versions: their users, and their options."""
+    count, digest = len(shown.paired.users), shown.board.fingerprint[:8]
+    return f"{count:,} user{'s' * (count != 1)}" + f" ({digest})" * bool(digest)
 
 
-def _index(shown: Sequence[View]) -> Iterator[str]:
+def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterator[str]:
     yield (
         '<p class="facts">Memory models of spaced repetition, compared on the same reviews of the '
         "same users. A board belongs to one version of a protocol and of its data, and is never "
@@ -130,8 +148,11 @@ def _index(shown: Sequence[View]) -> Iterator[str]:
         views.sort(key=_versions, reverse=True)
         yield f'<section class="boards"><h2>{for_html(f"{protocol} on {data}")}</h2>'
         rows = [row for each in views for row in _rows_of_index(each)]
-        headers = ("board", "predicted", "best by mean", "models", "users", "reviews", "score")
+        headers = ("board", "predicted", "best by mean", "models", "reviews", "score")
         yield table(headers, rows, text=3) + "</section>"
+    yield elsewhere(
+        [one for one in registered if not any(one in each.registered for each in shown)]
+    )
 
 
 def _versions(shown: View) -> tuple[list[tuple[int, int, str]], ...]:
@@ -153,13 +174,12 @@ def _rows_of_index(shown: View) -> Iterator[list[str]]:
             first = min(eligible, key=lambda model: sign * values[model.column])
             name = f"{path_of(board.name)}/models/{path_of(first.submission.name)}.html"
             best, score = link(first.title, name), f"{metric} {values[first.column]:.4f}"
-        version = f"version {board.protocol_version}, data {board.data_version}{_digest(board)}"
+        version = f"version {board.protocol_version}, data {board.data_version}, {_which(shown)}"
         yield [
             link(version, address) if n == 0 else "",
             for_html(IN_WORDS[when]),
             best,
             f"{len(models):,}",
-            f"{len(shown.paired.users):,}" if n == 0 else "",
             f"{int(shown.paired.reviews.sum()):,}" if n == 0 else "",
             for_html(score),
         ]
@@ -175,14 +195,13 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
         + "</p>"
     )  # fmt: skip
     kin = [
-        each.board
+        each
         for each in others
         if (each.board.protocol, each.board.data) == (board.protocol, board.data)
     ]
     if kin:
         links = ", ".join(
-            link(board_title(each) + _digest(each), f"../{path_of(each.name)}/index.html")
-            for each in kin
+            link(board_title(each), f"../{path_of(each.board.name)}/index.html") for each in kin
         )
         yield f'<p class="facts">Other boards: {links}</p>'
     yield controls(
@@ -200,20 +219,22 @@ def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     yield '<div id="pareto" class="figures"></div>'
     yield (
         '<p class="caption">The line joins the eligible models that no other one beats in both. '
+        "A triangle is a model that is too far off to be drawn in its place, and not on the line. "
         "Seconds are as each author measured them.</p></section>"
     )
+    yield hypotheses(shown.registered, shown)
     yield f"<section><h2>Notes</h2><ul class='notes'>{_notes(shown)}</ul></section>"
     yield (
         "<section><h2>Raw data</h2><p>Means: "
         f"{link('board.csv', 'board.csv')}, {link('board.parquet', 'board.parquet')}. "
-        f"{link('Two models compared', 'compare.html')}.</p>{_raw(shown)}</section>"
+        f'<a id="compare" href="compare.html">Two models compared</a>.</p>{_raw(shown)}</section>'
     )
 
 
 def _notes(shown: View) -> str:
     words = {**MEANINGS, **dict(badge for model in shown.models for badge in traits_of(model))}
     explained = [f"{word}: {meaning}" for word, meaning in words.items()]
-    notes = (*shown.notes, _DIFFERENCES, _GROUPS, *explained)
+    notes = (*shown.notes, _DIFFERENCES, _GROUPS, _NOT_RECOMPUTED, *explained)
     return "".join(f"<li>{for_html(note)}</li>" for note in notes)
 
 

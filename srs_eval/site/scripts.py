@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from srs_eval.nouns import FloatArray
 from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.run import TRAITS
 from srs_eval.site.view import WEIGHTINGS, Means, Model, View
+from srs_eval.submit.scores_check import follow_from_sums
 from srs_eval.text.plain import cleaned, one_line
 
 MEANINGS = {
@@ -54,6 +55,7 @@ def _exact(values: FloatArray) -> str:
 
 def _board(shown: View) -> dict[str, Any]:
     (size,) = (fact for fact in FACTS if fact.name == "size")
+    recomputed = follow_from_sums([*shown.means])
     return {
         "name": shown.board.name,
         "users": len(shown.paired.users),
@@ -61,9 +63,12 @@ def _board(shown: View) -> dict[str, Any]:
         "times": shown.times,
         "inWords": {when: IN_WORDS[when] for when in shown.times},
         "meanings": MEANINGS,
-        "metrics": [_metric(name, means) for name, means in shown.means.items()],
+        "metrics": [
+            {**_metric(name, means), "recomputed": name in recomputed}
+            for name, means in shown.means.items()
+        ],
         "strata": {"edges": size.edges[:-1], "labels": size.labels},
-        "models": [cleaned(model_facts(model)) for model in shown.models],
+        "models": [cleaned(model_facts(model, shown)) for model in shown.models],
     }
 
 
@@ -84,7 +89,7 @@ def _finite(values: Iterable[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def model_facts(model: Model) -> dict[str, Any]:
+def model_facts(model: Model, shown: View) -> dict[str, Any]:
     """Return what tables show of a model beside its scores."""
     one, run = model.submission, model.run
     return {
@@ -100,7 +105,7 @@ def model_facts(model: Model) -> dict[str, Any]:
         "authors": [str(author) for author in one.about.get("authors") or ()],
         "parameters": model.number("parameters"),
         "seconds": model.number("seconds_per_user"),
-        "badges": badges(model),
+        "badges": badges(model, shown),
     }
 
 
@@ -113,13 +118,14 @@ def traits_of(model: Model) -> list[tuple[str, str]]:
     ]
 
 
-def badges(model: Model) -> list[tuple[str, str]]:
+def badges(model: Model, shown: View) -> list[tuple[str, str]]:
     """Return what else is worth a badge in a word or two, each with its meaning."""
     found = traits_of(model)
-    registered = model.submission.about.get("prereg")
-    if isinstance(registered, Mapping):
-        decision = registered.get("decision") or "undecided"
-        found.append((f"hypothesis {decision}", "it was registered before the runs were made"))
+    found += [
+        (f"hypothesis {one.judgement.in_short}", one_line(one.judgement.sentence))
+        for one in shown.registered
+        if one.judgement and one.model == model.submission.name
+    ]
     if model.run.fits.has_exceptions:
         found.append(("irregular fits", model.run.fits.in_words))
     if model.run.incomplete:

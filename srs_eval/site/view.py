@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from srs_eval.nouns import Better, FloatArray
 from srs_eval.results.run import TIMES, Run, with_own_names
 from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import Weighting, user_weights
+from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board, Submission
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews")
@@ -92,6 +93,8 @@ class View:
         log_loss and the other usual metrics come first.
     notes : tuple of str
         What a reader has to know beside the numbers.
+    registered : tuple of Registration
+        The pre-registrations that are judged on this board or could be, and their verdicts.
     """
 
     board: Board
@@ -99,6 +102,7 @@ class View:
     paired: Paired
     means: Mapping[str, Means]
     notes: tuple[str, ...]
+    registered: tuple[Registration, ...] = ()
 
     @property
     def times(self) -> list[str]:
@@ -106,7 +110,7 @@ class View:
         return [when for when in TIMES if any(model.run.when == when for model in self.models)]
 
 
-def view(board: Board) -> View:
+def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     """Pair the submissions of a board, and compute the means of every metric.
 
     Rows of other projects have no digests of their reviews: they are ranked if they have every
@@ -135,7 +139,14 @@ def view(board: Board) -> View:
         paired,
         {name: _means(paired, name, better) for name, better in metrics},
         (*paired.notes, *_left_out(board, others, yardsticks)),
+        tuple(one for one in registered if _is_of_board(one, board)),
     )
+
+
+def _is_of_board(one: Registration, board: Board) -> bool:
+    if one.board or one.prereg is None:
+        return one.board == board.name
+    return (one.prereg.data, one.prereg.protocol) == (board.data, board.protocol)
 
 
 def _scored_all(run: Run, paired: Paired) -> bool:

@@ -33,7 +33,14 @@ from srs_eval.submit.reading import (
     opened,
     submissions_in,
 )
-from srs_eval.submit.record import Record, digest_of_file, frozen_board, read_record
+from srs_eval.submit.record import (
+    RECORDED,
+    Record,
+    digest_of_file,
+    digests_of,
+    frozen_board,
+    read_record,
+)
 from srs_eval.submit.registrations import registration_problems
 from srs_eval.submit.scores_check import follow_from_sums, prediction_problems, sums_problems
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Board, Submission
@@ -156,8 +163,8 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
     file = submission.folder / RESULTS
     if submission.run.has_digests:
         yield from sums_problems(file, results)
-        metrics = len(results.scores.names)
-        done.append(f"{len(follow_from_sums(results))} of {metrics} metrics by sums")
+        metrics = results.scores.names
+        done.append(f"{len(follow_from_sums(metrics))} of {len(metrics)} metrics by sums")
     if (submission.folder / PREDICTIONS).exists():
         yield from prediction_problems(submission.folder, results)
         done.append("predictions")
@@ -209,15 +216,13 @@ def _changed(submission: Submission) -> Iterator[Problem]:
     if not submission.history:
         return
     accepted = submission.history[-1]
-    for name, expected in ((RESULTS, accepted.digest), (ABOUT, accepted.about)):
-        digest = digest_of_file(submission.folder / name)
+    for key, digest in digests_of(submission.folder).items():
+        expected, file = getattr(accepted, key), submission.folder / RECORDED[key]
         if digest != expected:
-            advice = (
-                f"{expected[:16]}… was accepted on {accepted.date}; restore it, or have the new "
-                "version accepted"
-            )
-            found = f"SHA-256 {digest[:16]}…"
-            yield Problem("changed", submission.folder / name, "", found, advice)
+            was = f"{expected[:16]}…" if expected else "none"
+            advice = f"{was} was accepted on {accepted.date}; restore it, or have it accepted"
+            found = f"SHA-256 {digest[:16]}…" if digest else "no such file"
+            yield Problem("changed", file, "", found, advice)
 
 
 def _withdrawn(folder: Path, record: Record, there: Sequence[Path]) -> Iterator[Problem]:
@@ -240,6 +245,7 @@ def _of_board(board: Board, record: Record, bad: Collection[Path]) -> Iterator[P
             file = submission.folder / ABOUT
             yield Problem("changed", file, "protocol, data", shown(board.name), advice)
     with_rows = [each for each in board.submissions if each.run.has_digests]
+    with_rows = with_rows or list(board.submissions)  # of other projects alone, without digests
     frozen = record.boards.get(board.name)
     if frozen is None and with_rows:
         usable = [each for each in with_rows if each.folder not in bad]

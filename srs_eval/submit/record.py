@@ -15,10 +15,12 @@ from typing import Any, get_args
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
-from srs_eval.submit.submission import ACCEPTED, Accepted, Mark
+from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Accepted, Mark
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.plain import one_line
 
+# Fields of the record, and the files whose digests they are.
+RECORDED = {"digest": RESULTS, "about": ABOUT, "predictions": PREDICTIONS}
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -128,6 +130,14 @@ def digest_of_rows(users: Iterable[tuple[User, int, str]]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def digests_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a submission by its field in the record; "" if missing."""
+    return {
+        key: digest_of_file(folder / name) if (folder / name).exists() else ""
+        for key, name in RECORDED.items()
+    }
+
+
 def digest_of_file(file: Path) -> str:
     """Return the SHA-256 of a file."""
     with file.open("rb") as content:
@@ -156,6 +166,7 @@ def _entry(of: Mapping[str, Any]) -> Accepted:
         one_line(str(of["note"])),
         _match(_DIGEST, of, "about"),
         str(of["board"]),
+        _match(_DIGEST, of, "predictions") if of["predictions"] != "" else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from srs_eval.metrics.bins import RmseBins
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import SCORES, TrainRateSums
-from srs_eval.metrics.sketch import SketchMetric
+from srs_eval.metrics.sketch import SketchMetric, bare_predictions
 from srs_eval.metrics.sums import ResidualSums, Sums
 from srs_eval.metrics.threshold import ThresholdSums
 from srs_eval.nouns import PREDICTION_COLUMNS, BoolArray, FloatArray, Metric, Predictions
@@ -34,15 +34,19 @@ _PER_REVIEW = 1e-7
 _MOST_ROWS_TOGETHER = 2_000_000
 # Of the predictions in memory: of each, and of names of users and the rest.
 _BYTES_EACH, _MOST_BYTES = 256, 10_000_000
+_ANY = bare_predictions(np.array([0.2, 0.4, 0.6, 0.8]), np.array([False, True, False, True]))
 _WIDE_TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.bool_())
 
 
-def follow_from_sums(results: Results) -> list[str]:
+def follow_from_sums(names: Sequence[str]) -> list[str]:
     """Return the metrics that are recomputed from sums; the others are only bounded."""
-    named = metrics_named(results.scores.names)
-    metrics = [named[name] for name in results.scores.names]
-    first = {each: results.sums[name_of(each)][:1] for each in kept_sums(metrics)}
-    return [*recomputed(metrics, first)]
+    named = metrics_named(names)
+    metrics = [named[name] for name in names if name in named]
+    kept = kept_sums(metrics)
+    of_user = sums_of_user(kept, _ANY)
+    return [
+        *recomputed(metrics, {each: sums[None] for each, sums in zip(kept, of_user, strict=True)})
+    ]
 
 
 def sums_problems(file: Path, results: Results) -> Iterator[Problem]:

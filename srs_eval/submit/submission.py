@@ -43,6 +43,8 @@ class Accepted:
         SHA-256 of the description, ``submission.yaml``.
     board : str
         Name of the board it is on.
+    predictions : str
+        SHA-256 of its predictions; "" if it has none.
     """
 
     date: str
@@ -51,6 +53,7 @@ class Accepted:
     note: str = ""
     about: str = ""
     board: str = ""
+    predictions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

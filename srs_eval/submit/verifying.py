@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -30,7 +30,7 @@ from srs_eval.submit.logs_check import (
 )
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
-from srs_eval.submit.record import digest_of_file, frozen_board, read_record, write_record
+from srs_eval.submit.record import digests_of, frozen_board, read_record, write_record
 from srs_eval.submit.results_table import FIT, FIT_COUNTS, metrics_named
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
 from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of
@@ -119,9 +119,9 @@ def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = Non
     """
     submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
-    digest, about = digest_of_file(folder / RESULTS), digest_of_file(folder / ABOUT)
+    digests = digests_of(folder)
     for last in submission.history[-1:]:
-        if (last.digest, last.about) == (digest, about) and mark in (None, last.mark):
+        if digests.items() <= asdict(last).items() and mark in (None, last.mark):
             return last
     mark = mark or usual
     if (mark == "published") != (usual == "published"):
@@ -129,7 +129,8 @@ def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = Non
     leaderboard = folder.resolve().parent
     record = read_record(leaderboard)
     board = board_name(submission.about)
-    entry = Accepted(datetime.now(UTC).strftime("%Y-%m-%d"), digest, mark, note, about, board)
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    entry = Accepted(date=day, mark=mark, note=note, board=board, **digests)
     record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
     write_record(leaderboard, record)
     return entry

@@ -266,13 +266,13 @@ def _config(run: Path) -> Mapping[str, Any]:
 
 
 def parameters_of(fits: Sequence[Fit]) -> int | None:
-    """Return how many parameters most fits have, with those of their parts."""
+    """Return how many parameters most fits have, with those of their parts; None for no count."""
     sizes = Counter(
         len(fit.parameters) + sum(len(part.parameters) for part in fit.parts)
         for fit in fits
         if fit.status == "ok"
     )
-    return sizes.most_common(1)[0][0] if sizes else None
+    return (sizes.most_common(1)[0][0] or None) if sizes else None
 
 
 def _pretrained_on(options: Mapping[str, Any]) -> dict[str, Any]:

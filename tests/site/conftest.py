@@ -22,7 +22,10 @@ def _with_bias(run: Run) -> Run:
 
 @pytest.fixture(scope="session")
 def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
-    """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row."""
+    """Two versions: hostile texts, a duplicate, an oracle, missing scores, and a published row.
+
+    And another board of the second version: few users, and a hopeless model.
+    """
     folder = tmp_path_factory.mktemp("leaderboard")
     first = made_up(folder / "1", 9, 60)
     odd = [replace(one, run=_with_bias(one.run)) for one in first.submissions]
@@ -31,7 +34,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
             "description": HOSTILE,
             "licence": HOSTILE,
             "authors": [HOSTILE],
-            "prereg": HOSTILE,
+            "prereg": {"decision": "kept", "digest": "0" * 64, "content": HOSTILE},
         }
         about = {
             **odd[number].about,
@@ -59,4 +62,11 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> list[Board]:
             scores={name: values[:30] for name, values in published.scores.items()},
         ),
     )
-    return [replace(first, submissions=tuple(odd)), made_up(folder / "2", 4, 50, version="10")]
+    few = made_up(folder / "3", 8, 12, version="10")
+    few.submissions[3].run.scores["log_loss"][:] *= 30
+    second = made_up(folder / "2", 4, 50, version="10")
+    return [
+        replace(first, submissions=tuple(odd)),
+        second,
+        replace(few, name=second.name.replace("01234567", "76543210")),
+    ]

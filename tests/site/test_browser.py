@@ -274,10 +274,97 @@ def test_two_models_are_compared_as_compare_does(
     assert f"{lo:.4f} … {hi:.4f}" in text
     page.click("#swap")
     page.wait("location.hash.includes('a=model07')")
-    page.wait(f"document.body.innerText.replace('−', '-').includes('{-difference.mean:+.4f}')")
+    page.wait(f"document.body.innerText.replaceAll('−', '-').includes('{-difference.mean:+.4f}')")
     page.open(board.replace("index.html", "compare.html#a=model05&b=model07"))
     notes = page.result("[...document.querySelectorAll('.note')].map(each => each.innerText)")
     assert len(notes) == 2  # of another time, and published
+
+
+def test_one_comparison_says_that_it_is_not_adjusted(
+    page: Page, board: str, boards: list[Board]
+) -> None:
+    runs = view(boards[0]).paired.runs
+    names = [run.name for run in runs]
+    expected = compare(runs, baseline="model07").leaderboard.to_baseline[names.index("model00")]
+    page.open(board.replace("index.html", "compare.html#a=model00&b=model07"))
+    text = page.result("document.getElementById('adjusted').innerText").replace("−", "-")
+    assert "not adjusted" in text
+    assert expected.average.verdict in text
+    assert f"{expected.average.lo:.4f} … {expected.average.hi:.4f}" in text
+    address = page.result("document.querySelector('#adjusted a').href")
+    assert address.endswith("index.html#baseline=model07")
+
+
+def test_ties_are_left_out_of_the_share_of_better_users(page: Page, board: str) -> None:
+    page.open(board.replace("index.html", "compare.html#a=model00&b=model03"))  # byte copies
+    assert "0 of 0 that differ, 60 tied" in page.result("document.body.innerText")
+
+
+def test_the_default_pair_is_in_the_address(page: Page, board: str) -> None:
+    page.choose("metric", "auc")
+    page.choose("weighting", "reviews")
+    page.open(page.result("document.getElementById('compare').href"))
+    assert page.result("location.hash") == "#metric=auc&weighting=reviews&a=model00&b=model01"
+
+
+def test_quantiles_and_mean_ranks_are_those_of_python(
+    page: Page, board: str, site: Path, boards: list[Board]
+) -> None:
+    values = [0.1, 0.25, 0.3, 0.7, 1.1, 1.3]
+    for share in (0, 0.05, 0.5, 0.9, 1):
+        found = page.result(f"charts.quantile({values}, {share})")
+        assert found == pytest.approx(np.quantile(values, share))
+    for each in (boards[0], boards[2]):
+        shown = view(each)
+        ranks = compare(shown.paired.runs).mean_ranks
+        for model in shown.models:
+            name = model.submission.name
+            page.open((site / each.name / "models" / f"{name}.html").as_uri())
+            cards = page.result(
+                "[...document.querySelectorAll('.card')].map(card => card.innerText)"
+            )
+            (rank,) = (card for card in cards if card.startswith("mean rank"))
+            assert float(rank.split()[4]) == pytest.approx(ranks[model.column], abs=0.005)
+            assert any(card.startswith("range") for card in cards) == (each is boards[0])
+
+
+def test_a_hopeless_model_does_not_flatten_the_others(
+    page: Page, board: str, site: Path, boards: list[Board]
+) -> None:
+    for width in (390, 1300):
+        size = {"height": 800, "deviceScaleFactor": 1, "mobile": width == 390}
+        page.browser.call("Emulation.setDeviceMetricsOverride", width=width, **size)
+        page.open((site / boards[2].name / "index.html").as_uri())
+        heights, beyond, boxes, titles, chart = page.result(
+            "(() => { const chart = document.querySelector('#pareto svg');"
+            " const box = each => { const r = each.getBoundingClientRect();"
+            " return [r.left, r.top, r.right, r.bottom]; };"
+            " return [[...chart.querySelectorAll('circle')].map(each => each.cy.baseVal.value),"
+            " [...chart.querySelectorAll('.beyond')].map(each => each.closest('a').ariaLabel),"
+            " [...chart.querySelectorAll('.point text')].map(box),"
+            " [...chart.querySelectorAll('.label')].map(box), box(chart)]; })()"
+        )
+        assert [text.split(":")[0] for text in beyond] == ["model03"]
+        assert max(heights) - min(heights) > 40
+        for one, other in combinations(boxes, 2):
+            pairs = ((one, other), (other, one))
+            assert any(a[2] <= b[0] or a[3] <= b[1] for a, b in pairs)
+        for left, top, right, bottom in titles:
+            assert chart[0] <= left < right <= chart[2]
+            assert chart[1] <= top < bottom <= chart[3]
+        page.open((site / boards[2].name / "models" / "model00.html").as_uri())
+        assert page.result(
+            "[...document.querySelectorAll('svg.chart')].every(chart => { const whole ="
+            " chart.getBoundingClientRect(); return [...chart.querySelectorAll('.label')].every("
+            "each => { const r = each.getBoundingClientRect();"
+            " return whole.left <= r.left && r.right <= whole.right; }); })"
+        )
+    page.browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_p_values_are_text(page: Page, board: str) -> None:
+    cells = page.result("[...document.querySelectorAll('#tables td')].map(each => each.innerText)")
+    assert any("p 0." in cell or "p <" in cell for cell in cells)
 
 
 def test_hostile_texts_stay_text(page: Page, board: str, site: Path, boards: list[Board]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -10,14 +11,18 @@ from pathlib import Path
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from srs_eval.comparison.compare import compare
 from srs_eval.errors import ConfigError
 from srs_eval.site.command import command
-from srs_eval.site.frame import by_version, web_link
+from srs_eval.site.frame import STYLES, by_version, web_link
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
+from srs_eval.submit.registrations import registrations
 from srs_eval.submit.submission import Board
+
+HOSTILE = "<b>bold</b><img src=x>"
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +89,100 @@ def test_the_newest_version_comes_first(site: Path) -> None:
     text = (site / "index.html").read_text(encoding="utf-8")
     assert text.index("made_up-10_") < text.index("made_up-1_")
     assert sorted(["1.10", "1.9", "2", "1.9b"], key=by_version) == ["1.9", "1.9b", "1.10", "2"]
+
+
+def test_boards_of_the_same_versions_have_different_titles(site: Path, boards: list[Board]) -> None:
+    pages = [(site / each.name / "index.html").read_text(encoding="utf-8") for each in boards]
+    titles = [re.search("<h1>(.*)</h1>", page)[1] for page in pages]  # type: ignore[index]
+    assert len({*titles}) == len(boards)
+    for title, board in zip(titles, boards, strict=True):
+        assert f">{title}</a>" in (site / board.name / "compare.html").read_text(encoding="utf-8")
+
+
+def test_metrics_that_do_not_follow_from_sums_are_known(site: Path, boards: list[Board]) -> None:
+    script = (site / boards[0].name / "board.js").read_text(encoding="ascii")
+    metrics = json.loads(script.removeprefix('data.receive("board",').removesuffix(");\n"))[
+        "metrics"
+    ]
+    recomputed = {each["name"]: each["recomputed"] for each in metrics}
+    assert recomputed["log_loss"]
+    assert recomputed["brier_skill"]
+    assert not recomputed["auc"]
+    assert not recomputed["smece"]
+
+
+def test_a_verdict_that_an_author_has_typed_is_not_shown(site: Path, boards: list[Board]) -> None:
+    for file in (f"{boards[0].name}/board.js", f"{boards[0].name}/models/model01.html"):
+        assert "kept" not in (site / file).read_text(encoding="utf-8")
+
+
+def test_registrations_are_shown_with_their_verdicts_or_why_there_is_none(
+    boards: list[Board], tmp_path: Path
+) -> None:
+    folder = tmp_path / "leaderboard" / "prereg"
+    folder.mkdir(parents=True)
+    first = boards[1]
+    models = {one.name: one for one in first.submissions}
+    options = {"data": {"options": {}}, "protocol": {"options": {}}, "seed": None}
+    known = [replace(one, about={**one.about, **options}) for one in models.values()]
+    board = replace(first, submissions=tuple(known))
+    content = {
+        "hypothesis": HOSTILE,
+        "model": "model00",
+        "baseline": "model01",
+        "metric": "log_loss",
+        "smallest_difference": 0.00001,
+        "users": 50,
+        "data": "invented",
+        "protocol": "made_up",
+        "stopping_rule": "50 users",
+    }
+    nobody = {**content, "model": HOSTILE, "hypothesis": "of nobody"}
+    for name, each in {"judged": content, "nobody": nobody}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(each), encoding="utf-8")
+    (folder / "broken.yaml").write_text("hypothesis: <b>", encoding="utf-8")
+    found = {one.file: one for one in registrations(folder.parent, [board])}
+    judged = found["judged.yaml"].judgement
+    assert judged is not None
+    write_site([board], tmp_path / "out", registered=[*found.values()])
+    page = (tmp_path / "out" / board.name / "index.html").read_text(encoding="utf-8")
+    section = page.partition('id="prereg"')[2].partition("</section>")[0]
+    assert judged.in_short in section
+    assert "of nobody" in section
+    assert "no submission to this board has the title &lt;b&gt;" in section
+    assert judged.prereg.digest[:16] in section
+    badge = f"hypothesis {judged.in_short}"
+    models_with = [
+        path.stem
+        for path in (tmp_path / "out" / board.name / "models").iterdir()
+        if badge in path.read_text(encoding="utf-8")
+    ]
+    assert models_with == ["model00"]
+    assert "broken.yaml" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    for file in (tmp_path / "out").rglob("*.html"):
+        assert not {tag for tag, _ in Tags(file).found} & {"img", "b"}
+
+
+def _luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    shares = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_text_has_enough_contrast_in_both_themes(site: Path) -> None:
+    styles = [(site / "assets" / name).read_text(encoding="utf-8") for name in STYLES]
+    found = [re.findall(r"--(\w+): (#\w+)", text) for text in styles]
+    light, dark = {}, {}
+    for colours in found:  # the dark ones are the second half
+        light |= dict(colours[: len(colours) // 2])
+        dark |= dict(colours[len(colours) // 2 :])
+    for theme in (light, dark):
+        for text in ("text", "muted", "link", "blue", "worse"):
+            for page in ("page", "bold"):
+                one, other = sorted(_luminance(theme[name]) for name in (text, page))
+                assert (other + 0.05) / (one + 0.05) >= 4.5, (text, page, theme)
+    assert "color: var(--off)" not in styles[1]
 
 
 def test_raw_scores_are_exact(site: Path, boards: list[Board]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from submissions import WRITTEN, retable, rewrite
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
+from srs_eval.nouns import Fit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results.run import load_run
 from srs_eval.submit.checking import Asked, check
@@ -21,10 +23,11 @@ from srs_eval.submit.command import command
 from srs_eval.submit.reading import read_leaderboard, read_submission
 from srs_eval.submit.record import read_record
 from srs_eval.submit.results_table import metrics_named, read_results
-from srs_eval.submit.submission import RESULTS
+from srs_eval.submit.scores_check import follow_from_sums
+from srs_eval.submit.submission import PREDICTIONS, RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed
 from srs_eval.submit.verifying import _experiment, accept, verify
-from srs_eval.submit.writing import _pretrained_on, submit_published, submit_run
+from srs_eval.submit.writing import _pretrained_on, parameters_of, submit_published, submit_run
 
 
 def test_a_submission_is_read_as_the_run_it_was_written_from(
@@ -171,6 +174,38 @@ def test_published_rows_are_shown_as_such(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mark"):
         accept(folder, "reported", "")
     assert accept(folder, None, "").mark == "published"
+    few = {"model": ["lstm"], "user": [1], "size": [10], "log_loss": [0.2]}
+    pq.write_table(pa.table(few), tmp_path / "few.parquet")
+    submit_published(tmp_path / "few.parquet", "lstm", folder.parent / "lstm", WRITTEN)
+    (problem,) = check([folder.parent], Asked()).problems
+    assert (problem.kind, problem.file.parent.name) == ("users", "lstm")
+
+
+def test_predictions_are_part_of_what_was_accepted(board: Path, runs: Mapping[str, Path]) -> None:
+    for name in ("avg", "constant"):
+        accept(board / name, None, "")
+    assert check([board]).problems == []
+    shutil.copyfile(runs["constant"] / PREDICTIONS, board / "constant" / PREDICTIONS)
+    (board / "avg" / PREDICTIONS).unlink()
+    found = check([board]).problems
+    assert [(each.kind, each.file.parent.name) for each in found] == [
+        ("changed", "avg"),
+        ("changed", "constant"),
+    ]
+    accept(board / "avg", None, "")
+    assert len(read_record(board).submissions["avg"]) == 2
+
+
+def test_parameters_that_are_not_counted_are_none() -> None:
+    assert parameters_of([Fit(1, 0, "ok")]) is None
+    assert parameters_of([Fit(1, 0, "ok", parameters=(0.5,))]) == 1
+
+
+def test_metrics_that_follow_from_sums_are_known_by_name(board: Path) -> None:
+    names = read_submission(board / "constant").run.scores
+    assert set(follow_from_sums([*names])) == {
+        *("log_loss", "brier", "mbe", "ece", "confusion_tpr_at_0_85")
+    }
 
 
 @pytest.mark.parametrize(

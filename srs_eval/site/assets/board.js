@@ -39,13 +39,15 @@
 
   // Long names of metrics may break behind an underscore.
   const breakable = name => name.split(/(?<=_)/).flatMap((part, n) => (n ? [element("wbr"), part] : [part]));
+  // With a dagger if its scores are not recomputed from the sums of a submission.
+  const named = metric => metric.name + (metric.recomputed ? "" : "\u00a0†");
 
   function headings(metric, other) {
     return [
-      ["place", "#"], ["model", "model", "text"], ["mean", metric.name], ["groups", "groups", "text"],
+      ["place", "#"], ["model", "model", "text"], ["mean", named(metric)], ["groups", "groups", "text"],
       ["difference", `to ${other}`], ["whisker", "", "plain"], ["verdict", "on average", "text"],
       ["users", "users better"], ["parameters", "para\u00admeters"], ["seconds", "s per user"],
-      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, m.name, "extra"]),
+      ...board.metrics.filter(m => m.default && m !== metric).map(m => [`m.${m.name}`, named(m), "extra"]),
     ];
   }
 
@@ -67,8 +69,8 @@
       element("td", { class: "text groups" }, letters(cliques, column)),
       cell(mean, ui.signed(mean), "", Number.isFinite(mean) ? ui.interval([lo, hi]) : ""),
       element("td", { class: "plain" }, charts.whisker({ mean, lo, hi }, ends, kind)),
-      element("td", { class: `text ${twin ? "muted" : kind}`, title: Number.isFinite(p) ? `p ${ui.p(p)}, adjusted` : "" },
-        twin ? `identical to ${twin.title}` : verdict),
+      element("td", { class: `text ${twin ? "muted" : kind}` }, twin ? `identical to ${twin.title}` : verdict,
+        Number.isFinite(p) ? element("small", {}, `p ${ui.p(p)}`) : ""),
       cell(share, ui.percent(share), "", Number.isFinite(share) ? ui.count(one.counts.better) + " of " + ui.count(one.counts.better + one.counts.worse) : ""),
       cell(model.parameters ?? NaN, model.parameters === null ? "–" : ui.count(model.parameters)),
       cell(model.seconds ?? NaN, ui.seconds(model.seconds ?? NaN)),
@@ -111,7 +113,7 @@
       for (const each of rows) each.hidden = !shownIds.has(each.dataset.model);
       const left = rows.filter(each => !each.hidden).length;
       section.querySelector(".count").textContent =
-        left < rows.length ? `${left} of ${rows.length} models are shown.` : `${rows.length} models.`;
+        left < rows.length ? `${left} of ${rows.length} models are shown.` : `${rows.length} ${rows.length > 1 ? "models" : "model"}.`;
     }
     drawPareto(shownIds);
   }
@@ -140,6 +142,7 @@
     const baseline = parts.modelNamed(board, ui.get("baseline"));
     const { table } = found;
     const standings = baseline ? table.toBaseline(baseline.column) : table.toBest();
+    document.getElementById("compare").href = ui.link("compare.html");
     place.replaceChildren(...board.times.map(when => tableOf(when, found, baseline, standings)));
     for (const each of place.querySelectorAll("table")) {
       makeSortable(each);

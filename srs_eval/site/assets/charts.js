@@ -3,6 +3,19 @@
 const charts = (() => {
   const { shape } = ui;
   const MARGIN = { left: 62, right: 16, top: 12, bottom: 42 };
+  const [LETTER, LINE] = [6.6, 15]; // width of a letter and height of a line, roughly
+
+  const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+  // A text in lines of at most some letters; words that are longer are cut.
+  function lines(text, most) {
+    const found = [""];
+    for (const word of text.split(" ").map(each => clipped(each, most)))
+      if (!found.at(-1)) found[found.length - 1] = word;
+      else if (found.at(-1).length + 1 + word.length <= most) found[found.length - 1] += ` ${word}`;
+      else found.push(word);
+    return found;
+  }
 
   function ticks(low, high, most = 6) {
     const least = (high - low) / most;
@@ -30,7 +43,8 @@ const charts = (() => {
   function frame(label, x, y, height) {
     const width = Math.max(300, Math.min(560, document.querySelector("main").clientWidth));
     const [left, right] = [MARGIN.left, width - MARGIN.right];
-    const [top, bottom] = [MARGIN.top, height - MARGIN.bottom];
+    const title = lines(x.label, Math.floor((right - left) / LETTER));
+    const [top, bottom] = [MARGIN.top, height - MARGIN.bottom - LINE * (title.length - 1)];
     const place = axis => (axis.log ? value => Math.log10(value) : value => value);
     const along = (axis, from, to) => {
       const of = place(axis);
@@ -52,11 +66,13 @@ const charts = (() => {
         shape("text", { class: "tick", x: left - 7, y: atY(tick) + 4, "text-anchor": "end" }, short(tick)),
       );
     chart.append(
-      shape("text", { class: "label", x: (left + right) / 2, y: height - 7, "text-anchor": "middle" }, x.label),
+      ...title.map((text, n) => shape("text", {
+        class: "label", x: (left + right) / 2, y: height - 7 - LINE * (title.length - 1 - n), "text-anchor": "middle",
+      }, text)),
       shape("text", {
         class: "label", "text-anchor": "middle",
         transform: `translate(13 ${(top + bottom) / 2}) rotate(-90)`,
-      }, y.label),
+      }, clipped(y.label, Math.floor((bottom - top) / LETTER))),
     );
     return { chart, atX, atY, left, right, top, bottom };
   }
@@ -77,7 +93,12 @@ const charts = (() => {
     return [low - margin, high + margin];
   }
 
-  const quantile = (sorted, share) => sorted[Math.round(share * (sorted.length - 1))];
+  // Interpolated linearly, as numpy.quantile does.
+  function quantile(sorted, share) {
+    const at = share * (sorted.length - 1);
+    const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+    return below + (at % 1) * (above - below);
+  }
 
   // How many users have which value; those beyond the ends are in the last bars. By default, the
   // ends leave out half a percent on each side.
@@ -127,40 +148,66 @@ const charts = (() => {
     const least = positive.length ? Math.min(...positive) / 3 : 0.1;
     const most = positive.length ? Math.max(...positive) * 2 : 10;
     const at = point => (point.x > 0 ? point.x : least);
-    const [low, high] = range(points.map(point => point.y), 0.08);
+    const limit = worstShown(points.map(point => point.y), sign);
+    const inside = value => sign * Math.min(sign * value, sign * limit);
+    const [low, high] = range(points.map(point => inside(point.y)), 0.08);
     const xAxis = { low: least, high: most, log: true, label: xLabel };
     const yAxis = { low, high, label: metric.name, flip: sign > 0 };
-    const { chart, atX, atY, right } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 360);
+    const { chart, atX, atY, left, right, top, bottom } = frame(`${metric.name} against ${xLabel}`, xAxis, yAxis, 360);
     chart.setAttribute("role", "group");
     const frontier = [];
     for (const point of [...points].sort((a, b) => a.x - b.x || sign * (a.y - b.y)))
-      if (point.eligible && (!frontier.length || sign * (point.y - frontier.at(-1).y) < 0)) frontier.push(point);
+      if (point.eligible && inside(point.y) === point.y && (!frontier.length || sign * (point.y - frontier.at(-1).y) < 0)) frontier.push(point);
     const line = frontier.map((point, n) =>
       n ? `H${atX(at(point))}V${atY(point.y)}` : `M${atX(at(point))} ${atY(point.y)}`,
     );
     if (line.length) chart.append(shape("path", { class: "frontier", d: `${line.join("")}H${right}` }));
-    let label = { x: -Infinity, y: -Infinity }; // the one before
-    for (const point of [...points].sort((a, b) => a.x - b.x)) {
-      const [x, y] = [atX(at(point)), atY(point.y)];
+    const taken = points.map(point => box(atX(at(point)) - 5, atY(inside(point.y)) + 5, 10, 10));
+    const isNamed = point => frontier.includes(point) || !point.eligible || inside(point.y) !== point.y;
+    // those on the line are named first
+    for (const point of [...points].sort((a, b) => frontier.includes(b) - frontier.includes(a) || a.x - b.x)) {
+      const [x, y] = [atX(at(point)), atY(inside(point.y))];
       const isFirst = frontier.includes(point);
-      const toLeft = x > right - 130;
-      const isNear = x - label.x < 90 && Math.abs(y - label.y) < 13;
-      if (isFirst || !point.eligible) label = { x, y };
+      const isBeyond = inside(point.y) !== point.y;
       const said = `${point.name}: ${ui.number(point.y)}, ${ui.seconds(point.x)}`;
+      const name = clipped(point.name, 24) + (isBeyond ? ` (${ui.number(point.y, 2)})` : "");
       chart.append(
         shape("a", { href: point.href, class: `point${isFirst ? " first" : ""}${point.eligible ? "" : " bound"}`, "aria-label": said },
           shape("title", {}, said),
-          shape("circle", { cx: x, cy: y, r: isFirst ? 5 : 4 }),
-          isFirst || !point.eligible ? shape("text", {
-            x: toLeft ? x - 9 : x + 9, y: isNear ? y + 17 : y - 7, "text-anchor": toLeft ? "end" : "start",
-          }, clipped(point.name, 24)) : "",
+          isBeyond
+            ? shape("path", { class: "beyond", d: `M${x - 5} ${y - 4}h10l-5 9z` })
+            : shape("circle", { cx: x, cy: y, r: isFirst ? 5 : 4 }),
+          isNamed(point) ? label(name, x, y, taken, { left, right, top, bottom }) : "",
         ),
       );
     }
     return chart;
   }
 
-  const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  // The worst value that is drawn in its place: a few hopeless models must not flatten the others.
+  function worstShown(values, sign) {
+    const sorted = Float64Array.from(values, value => sign * value).sort();
+    const gap = quantile(sorted, 0.5) - sorted[0];
+    const limit = quantile(sorted, 0.5) + 4 * gap;
+    const inside = sorted.filter(value => !gap || value <= limit);
+    return sign * (inside.length < sorted.length ? limit : sorted.at(-1));
+  }
+
+  const box = (x, y, width, height) => ({ x, y, right: x + width, top: y - height });
+
+  // The name of a point, beside it where there is room; nothing where there is none.
+  function label(name, x, y, taken, { left, right, top, bottom }) {
+    const width = name.length * LETTER;
+    for (const [dx, dy] of [[9, -5], [9, 13], [-9, -5], [-9, 13], [9, -19], [9, 27], [-9, -19], [-9, 27]]) {
+      const place = box(dx > 0 ? x + dx : x + dx - width, y + dy, width, 11);
+      const isFree = taken.every(other =>
+        place.right < other.x || other.right < place.x || place.y < other.top || other.y < place.top);
+      if (!isFree || place.x < left || place.right > right + MARGIN.right || place.top < top - 8 || place.y > bottom) continue;
+      taken.push(place);
+      return shape("text", { x: x + dx, y: y + dy, "text-anchor": dx > 0 ? "start" : "end" }, name);
+    }
+    return "";
+  }
 
   // A difference with its interval, for a cell of a table; low <= 0 <= high are its ends.
   function whisker({ mean, lo, hi }, [low, high], kind) {
@@ -183,5 +230,5 @@ const charts = (() => {
     return low < high ? [Math.max(low, -most), Math.min(high, most)] : [-1, 1];
   }
 
-  return { ends, histogram, scatter, pareto, whisker };
+  return { ends, histogram, quantile, scatter, pareto, whisker };
 })();

@@ -6,17 +6,18 @@
   const place = document.getElementById("comparison");
 
   function summary(metric, weighting, models, found) {
-    const { means, difference, counts, users } = found;
+    const { means, difference, counts } = found;
     const [lo, hi] = inference.interval(difference);
     const [low, high] = inference.shareInterval(counts);
-    const share = counts.better / (counts.better + counts.worse);
+    const differ = counts.better + counts.worse;
     const over = weighting === "users" ? "mean over users" : "mean over reviews";
     const p = inference.pValue(difference);
     return element("div", { class: "cards" },
       ...models.map((model, n) => parts.card(model.title, ui.number(means[n]), `${metric.name}, ${over}`)),
       parts.card("difference", ui.signed(difference.mean), `99 % interval ${ui.interval([lo, hi])}, p ${ui.p(p)}`),
-      parts.card("users better", ui.percent(share),
-        `${ui.count(counts.better)} of ${ui.count(users)}; interval ${ui.percent(low)} … ${ui.percent(high)}`));
+      parts.card("users better", ui.percent(counts.better / differ),
+        `${ui.count(counts.better)} of ${ui.count(differ)} that differ, ${ui.count(counts.tied)} tied; ` +
+        `interval ${ui.percent(low)} … ${ui.percent(high)}`));
   }
 
   function sentence(metric, models, { difference, users }, sign) {
@@ -29,11 +30,24 @@
     return `${a} is ${word} than ${b} by ${metric.name} over ${ui.count(users)} users.`;
   }
 
+  // The verdict on the board, where every model is compared with the second one.
+  async function onBoard(metric, weighting, a, b) {
+    const { table } = await parts.compared(board, metric, weighting);
+    const { verdict, p, lo, hi } = table.toBaseline(b.column)[a.column].average;
+    const link = element("a", { href: ui.link("index.html", { baseline: b.id }) }, "On the board");
+    const found = Number.isNaN(p) ? "." : `, adjusted for all comparisons with ${b.title}: ` +
+      `${verdict}, interval ${ui.interval([lo, hi])}, p ${ui.p(p)}.`;
+    return element("p", { class: "caption", id: "adjusted" },
+      "Interval and p-value below are for this one comparison, chosen beforehand: they are not adjusted for others. ",
+      link, found);
+  }
+
   const draw = parts.queued(async () => {
     const metric = ui.metricOf(board);
     const weighting = ui.weighting();
     const a = parts.modelNamed(board, ui.get("a")) ?? board.models[0];
     const b = parts.modelNamed(board, ui.get("b")) ?? board.models.find(model => model !== a) ?? a;
+    ui.set({ a: a.id, b: b.id }); // the first two models change with the next submission
     document.getElementById("a").value = a.id;
     document.getElementById("b").value = b.id;
     const { columns: [ours, theirs], kept } = await data.complete(metric, [a.column, b.column]);
@@ -60,6 +74,7 @@
     document.title = `${a.title} and ${b.title} compared`;
     place.replaceChildren(
       element("p", { class: "lead" }, sentence(metric, models, found, sign)),
+      await onBoard(metric, weighting, a, b),
       ...notes.map(note => element("p", { class: "note" }, note)),
       summary(metric, weighting, models, found),
       ...(kept.length < 2 || Number.isNaN(found.difference.mean) ? [] : [

@@ -2,6 +2,7 @@
 // The page of a model: its scores over users, and its differences to a baseline.
 (async () => {
   const { element } = ui;
+  const FEWEST_OF_RANGE = 20; // with fewer users, 90 % of them are nearly all
   const board = await data.board();
   const place = document.getElementById("scores");
   const model = parts.modelNamed(board, document.querySelector("main").dataset.model);
@@ -28,27 +29,27 @@
   }
 
   async function overUsers(metric, weighting, sign) {
-    const peers = board.models.filter(each => each.twin === null && each.when === model.when && each.eligible);
-    const own = peers.findIndex(each => each.column === model.column);
     const { columns: [scores], kept: known } = await data.complete(metric, [model.column]);
     const sorted = Float64Array.from(scores).sort();
-    const at = share => ui.number(sorted[Math.round(share * (sorted.length - 1))]);
+    const at = share => ui.number(charts.quantile(sorted, share));
     const mean = metric.means[weighting][model.column] ?? NaN;
     const [lo, hi] = ["lo", "hi"].map(side => metric[side][weighting][model.column] ?? NaN);
     const cards = [
       parts.card(metric.name, ui.number(mean), `99 % interval ${ui.interval([lo, hi])}`),
       parts.card("median user", at(0.5), `middle half of users ${at(0.25)} … ${at(0.75)}`),
-      parts.card("range", `${at(0.05)} … ${at(0.95)}`, `90 % of ${ui.count(known.length)} users`),
     ];
+    if (known.length >= FEWEST_OF_RANGE)
+      cards.push(parts.card("range", `${at(0.05)} … ${at(0.95)}`, `90 % of ${ui.count(known.length)} users`));
     const figures = known.length > 1
       ? [parts.figure("Distribution over users", charts.histogram(scores, metric.name), "The line is the median user.")]
       : [];
-    if (own >= 0 && peers.length > 1) {
-      const { columns } = await data.complete(metric, peers.map(each => each.column));
-      const found = ranks(columns, own, sign);
+    const { table } = await parts.compared(board, metric, "users");
+    const peers = table.order.filter(n => table.leaders[n] === table.leaders[model.column]);
+    if (peers.length > 1 && !Number.isNaN(table.means[model.column]) && table.weights.length) {
+      const found = ranks(peers.map(n => table.columns[n]), peers.indexOf(model.column), sign);
       const rank = found.reduce((sum, each) => sum + each, 0) / found.length;
       const first = found.filter(each => each === 1).length / found.length;
-      const among = `of ${peers.length} models of the same time`;
+      const among = `of ${peers.length} models with the same leader`;
       cards.push(parts.card("mean rank over users", ui.number(rank, 2), `${among}; first for ${ui.percent(first)} of users`));
       const options = { ends: [0.5, peers.length + 0.5], bins: peers.length };
       figures.push(parts.figure("Stability over users", charts.histogram(found, "rank", options),
