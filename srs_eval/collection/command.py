@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
+from srs_eval.commands.arguments import Words, about_one, carry_out, explained
 from srs_eval.commands.fit import values_of
-from srs_eval.errors import ConfigError
 from srs_eval.text.console import say, shell
 
 PROGRAM = "python -m srs_eval.collection"
@@ -37,28 +36,11 @@ _LABEL = 12
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
-        lambda: _report(understood(words), words),
+        lambda: _report(about_one(words, KEYS, "collection"), words),
         words,
         program=PROGRAM,
         help_page=_HELP + explained(KEYS),
     )
-
-
-def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
-    found = sort_words(words, KEYS, choices={})
-    problems = list(found.problems)
-    if not problems and len(found.paths) != 1:
-        problems.append("name one collection" + f", not {len(found.paths)}" * bool(found.paths))
-    if problems:
-        raise ConfigError(*problems)
-    return found
 
 
 def _report(asked: Words, words: Sequence[str]) -> int:

@@ -150,6 +150,29 @@ def sort_words(
     return Words(tuple(paths), options, tuple(problems))
 
 
+def about_one(
+    words: Sequence[str],
+    keys: Mapping[str, str],
+    noun: str,
+    *,
+    choices: Mapping[str, Sequence[str]] | None = None,
+) -> Words:
+    """Parse a command line that names one file or folder, a `noun`.
+
+    Raises
+    ------
+    ConfigError
+        With all errors in it, and suggestions.
+    """
+    found = sort_words(words, keys, choices=choices or {})
+    problems = list(found.problems)
+    if not problems and len(found.paths) != 1:
+        problems.append(f"name one {noun}" + f", not {len(found.paths)}" * bool(found.paths))
+    if problems:
+        raise ConfigError(*problems)
+    return found
+
+
 def explained(keys: Mapping[str, str]) -> str:
     """Format the descriptions of keys for a help page."""
     return facts({f"  {key}=": textwrap.fill(text, _WIDTH) for key, text in keys.items()})

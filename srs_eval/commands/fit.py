@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
+from srs_eval.commands.arguments import Words, about_one, carry_out, explained
 from srs_eval.commands.export import ENDINGS, deliver
 from srs_eval.commands.export import KEYS as EXPORT_KEYS
 from srs_eval.errors import ConfigError
@@ -53,14 +53,9 @@ def understood(words: Sequence[str]) -> Words:
     ConfigError
         With all errors in it, and suggestions.
     """
-    found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)})
-    problems = list(found.problems)
-    if not problems and len(found.paths) != 1:
-        problems.append("name one review log" + f", not {len(found.paths)}" * bool(found.paths))
-    if not problems and "to" not in found.options:
-        problems.append(f"the format is missing: to={', '.join(ENDINGS)}")
-    if problems:
-        raise ConfigError(*problems)
+    found = about_one(words, KEYS, "review log", choices={"to": tuple(ENDINGS)})
+    if "to" not in found.options:
+        raise ConfigError(f"the format is missing: to={', '.join(ENDINGS)}")
     return found
 
 

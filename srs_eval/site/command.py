@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
+from srs_eval.commands.arguments import Words, about_one, carry_out, explained
 from srs_eval.errors import ConfigError
 from srs_eval.text.console import facts, say
 
@@ -27,29 +27,12 @@ Open site/index.html, from the folder or from any server. Options, KEY=VALUE:
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
     return carry_out(
-        lambda: _build(understood(words)),
+        lambda: _build(about_one(words, KEYS, "leaderboard")),
         words,
         program=PROGRAM,
         help_page=_HELP + explained(KEYS),
         unwritten="the site",
     )
-
-
-def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
-    found = sort_words(words, KEYS, choices={})
-    problems = list(found.problems)
-    if not problems and len(found.paths) != 1:
-        problems.append("name one leaderboard" + f", not {len(found.paths)}" * bool(found.paths))
-    if problems:
-        raise ConfigError(*problems)
-    return found
 
 
 def _build(asked: Words) -> int:
