@@ -1,6 +1,10 @@
 # Sourced by ./run and ./check: make a virtual environment with the pinned packages, once.
 # SRS_EVAL_VENV names another place for it; PYTHON another interpreter.
 
+# A module is compiled when it is first imported, which takes a fraction of the time that
+# compiling all of them does. Keep what was compiled, also where the surroundings say no.
+unset PYTHONDONTWRITEBYTECODE
+
 environment() { # environment EXTRA: sets $python to an interpreter that has srs_eval[EXTRA]
   local extra=$1 root=$2
   local venv=${SRS_EVAL_VENV:-$root/.venv} base=${PYTHON:-python3}
@@ -18,7 +22,7 @@ environment() { # environment EXTRA: sets $python to an interpreter that has srs
   fi
   echo "Setting up $venv (once, a minute or two) ..." >&2
   [ -x "$python" ] || "$base" -m venv "$venv"
-  "$python" -m pip install --quiet --disable-pip-version-check \
+  "$python" -m pip install --quiet --no-compile --disable-pip-version-check \
     --constraint "$root/constraints.txt" --editable "$root[$extra]"
   echo "$wanted" >"$venv/srs_eval-$extra"
 }

@@ -22,22 +22,29 @@ from srs_eval.nouns import Reviews, User
 # Collecting makes millions of objects and no garbage.
 gc.disable()
 
+PRELOADED = [
+    *("srs_eval.experiment.evaluate", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
+    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.gru"),
+]
 SHARED = Path(__file__).parents[1] / "../shared/data"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Start the server of worker processes before all there is was imported: it imports the same.
 
-    With one process of pytest the first test that needs the server starts it.
+    It imports what jobs of a sweep need, as it does for a command: each job has a worker of its
+    own, and importing PyTorch costs more than most fits. With one process of pytest the first
+    test that needs the server starts it.
     """
     if hasattr(session.config, "workerinput") and sys.platform != "win32":
-        multiprocessing.set_forkserver_preload(["srs_eval.experiment.evaluate"])
+        multiprocessing.set_forkserver_preload(PRELOADED)
         forkserver.ensure_running()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with searches, whose tests are the longest, so that processes end together."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/tuning/"))
+    """Begin with the folders that have the longest tests, so that processes end together."""
+    longest = ("tests/tuning/", "tests/tracking/", "tests/compute/")
+    items.sort(key=lambda item: not item.nodeid.startswith(longest))
 
 
 def pytest_collection_finish() -> None:

@@ -16,7 +16,7 @@ import yaml
 from cases import rest_slow
 
 ROOT = Path(__file__).parents[1]
-SMALL = "data.users=2 data.size_scale=0.02 figures=false"
+SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
 
 
 # MLflow has pyenv build the newest Python 3.11; this one gives what there is.

@@ -95,6 +95,8 @@ def test_check_checks_everything_and_arguments_are_for_pytest_alone(checkout: Pa
         ["typos"],
         ["python", "-m", "pytest"],
     ]
+    _, _, alone = started(checkout, "check", "style")
+    assert alone == calls[:4]
     _, _, calls = started(checkout, "check", "-m", "slow", "tests/metrics")
     assert calls == ["python -m pytest -m slow tests/metrics"]
 

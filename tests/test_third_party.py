@@ -450,8 +450,8 @@ def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught
     assert "5 passed" in run(pytest_, theirs)
     for name in ("cases.py", "offenders.py", "test_checks.py"):
         shutil.copy(Path(__file__).with_name(name), tmp_path / name)
-    told = run([*pytest_, "-o", "markers=slow: run with -m slow"], tmp_path)
-    assert int(told.split(" passed")[0].split()[-1]) > 2 * len(CAUGHT)
+    pytest_ += ["-o", "markers=slow: run with -m slow", "-k", "planted_cheat"]
+    assert f"{len(CAUGHT)} passed" in run(pytest_, tmp_path)
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_the_wheel_holds_the_options_and_nothing_else_of_the_checkout(wheel: Pat
     ours = ("srs_eval/", "srs_eval-", "srs_eval_", "hydra_plugins/srs_eval_opt")
     assert all(name.startswith(ours) for name in names)
     assert "srs_eval/py.typed" in names
-    kinds = ("*.txt", "*.css", "*.js")
+    kinds = ("*.py", "*.txt", "*.css", "*.js")
     files = [path for kind in kinds for path in (ROOT / "srs_eval").rglob(kind)]
     assert {str(path.relative_to(ROOT)) for path in files} <= set(names)
     (licence,) = [name for name in names if name.endswith("/LICENSE")]

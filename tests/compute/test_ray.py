@@ -44,8 +44,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
         yield started
 
 
-@pytest.fixture
-def cluster() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Any]:
+    """A head and a machine; tests may add others, and remove those."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
@@ -56,8 +57,16 @@ def cluster() -> Iterator[Any]:
     made.small = small
     made.add_node(num_cpus=1, **small)
     yield made
-    ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture
+def cluster(machines: Any) -> Iterator[Any]:
+    """The cluster, to which no driver is connected yet."""
+    import ray
+
+    yield machines
+    ray.shutdown()
 
 
 @dataclass(frozen=True)

@@ -324,13 +324,14 @@ def test_a_creation_that_is_killed_leaves_no_trace_in_the_next(
 @pytest.mark.slow
 def test_creations_killed_at_random_leave_a_store_that_opens(database: Path) -> None:
     rng = random.Random(13)
-    for trial in range(8):
-        folder = database.parent / str(trial)
+    # within each second of a creation, and each signal
+    for second, sent in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGKILL)):
+        folder = database.parent / str(second)
         folder.mkdir()
         with subprocess.Popen([sys.executable, "-c", ONE_RUN], cwd=folder) as process:
             until = time.monotonic() + 120
             while not (folder / "mlflow.db.partial").exists() and time.monotonic() < until:
                 time.sleep(0.01)
-            time.sleep(rng.uniform(0, 3))
-            process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            time.sleep(0.75 * (second + rng.random()))
+            process.send_signal(sent)
         assert_one_run(folder / "mlflow.db")
