@@ -175,7 +175,7 @@ def test_the_scripts_for_slurm_run_an_array_and_merge_it(here: Here) -> None:
         (folder / "bin" / name).chmod(0o755)
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(
-        ["sh", SLURM / "run.sh", "3", "out", *RUN],
+        ["sh", SLURM / "run.sh", "2", "out", *RUN],
         cwd=folder,
         env={**os.environ, "PATH": path},
         check=True,

@@ -69,9 +69,7 @@ def test_processes_log_at_once_and_every_run_is_whole(
         client = MlflowClient(tracking_uri=uri)
         (experiment,) = client.search_experiments(filter_string="name = 'srs_eval'")
         runs = client.search_runs([experiment.experiment_id])
-        assert Counter(run.info.run_name for run in runs) == {
-            f"run {seed}": 1 for seed in seeds
-        }
+        assert Counter(run.info.run_name for run in runs) == {f"run {seed}": 1 for seed in seeds}
         assert {run.info.status for run in runs} == {"FINISHED"}
         for run in runs:
             summary = summary_of(tmp_path / run.data.params["seed"])

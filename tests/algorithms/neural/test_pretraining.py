@@ -77,7 +77,7 @@ def test_a_user_whom_the_weights_have_seen_is_skipped(algorithm: Any) -> None:
 @pytest.mark.parametrize("algorithm", [QUICK[0], QUICK[2]], ids=lambda algorithm: algorithm.name)
 def test_a_pretrained_network_is_as_honest_as_others(algorithm: Any) -> None:
     learned = pretrained(algorithm)
-    check_algorithm(learned, trial_task(same_day=algorithm.same_day, seed=9))
+    check_algorithm(learned, trial_task(same_day=algorithm.same_day, seed=9, cards=30))
 
 
 @pytest.mark.slow
