@@ -39,11 +39,6 @@ MORTAL = """
             if dies:  # in the job itself: a fit would end its worker alone
                 os._exit(3)
 """
-# Submitit waits a quarter of a minute for the result of a process that has ended.
-IMPATIENT = """
-    from submitit.core.core import Job
-    Job._results_timeout_s = 1
-"""
 
 
 @pytest.fixture
@@ -178,10 +173,7 @@ def test_a_grid_is_the_same_with_every_launcher(here: Here) -> None:
 def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
     tmp_path: Path, launcher: str
 ) -> None:
-    code = textwrap.dedent(MORTAL)
-    if launcher.startswith("submitit"):
-        code += textwrap.dedent(IMPATIENT)
-    (tmp_path / "mortal.py").write_text(code)
+    (tmp_path / "mortal.py").write_text(textwrap.dedent(MORTAL))
     (tmp_path / "own" / "algo").mkdir(parents=True)
     option = "_target_: mortal.Mortal\nprior_weight: 1.0\ndies: false\n"
     (tmp_path / "own" / "algo" / "mortal.yaml").write_text(option)
