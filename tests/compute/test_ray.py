@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@contextmanager
 def machines() -> Iterator[Any]:
-    """A head and a machine; tests may add others, and remove those."""
+    """Start a head and a machine, which inherit the environment."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
@@ -60,13 +61,26 @@ def machines() -> Iterator[Any]:
     made.shutdown()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Any]:
+    with machines() as made:
+        yield made
+
+
 @pytest.fixture
-def cluster(machines: Any) -> Iterator[Any]:
-    """The cluster, to which no driver is connected yet."""
+def cluster(shared: Any) -> Iterator[Any]:
+    """The machines that tests share; no driver is connected to them yet."""
     import ray
 
-    yield machines
+    yield shared
     ray.shutdown()
+
+
+@pytest.fixture
+def cluster_with_store(store: ObjectStore) -> Iterator[Any]:
+    """Machines of a test's own, which know the address of its store."""
+    with machines() as made:
+        yield made
 
 
 @dataclass(frozen=True)
@@ -117,11 +131,12 @@ def test_a_full_disk_and_other_code_on_a_machine(
 @pytest.mark.filterwarnings("ignore")
 def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
     store: ObjectStore,
-    cluster: Any,
+    cluster_with_store: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    cluster = cluster_with_store
     monkeypatch.chdir(tmp_path)
     here = Here(tmp_path, capsys)
     assert here(*RUN, "hydra.run.dir=one").status == 0
