@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import optuna
@@ -17,14 +16,13 @@ from commands import QUIET, SMALL, Done, Here, apart, outcome_of, summary_of
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
 
-pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="hydra-joblib-launcher is needed")
+for name in ("joblib", "submitit"):
+    reason = f"hydra-{name}-launcher is needed"
+    pytest.importorskip(f"hydra_plugins.hydra_{name}_launcher", reason=reason)
 
 BRIEF = (*SMALL, "figures=false", "panel=quick", "curves_per_user=0")
 HLR = ("-m", "algo=hlr", "sweep=optuna_fsrs", *BRIEF, "tracking=none", "hydra.sweeper.n_trials=2")
-LAUNCHERS = (
-    "joblib",
-    *(["submitit_local"] if find_spec("hydra_plugins.hydra_submitit_launcher") else []),
-)
+LAUNCHERS = ("joblib", "submitit_local")
 AUC = ("hydra.sweeper.metric=auc", "hydra.sweeper.direction=maximize")
 PAIRS = ("hydra.sweeper.workers=2", "hydra.sweeper.n_trials=3")
 # An algorithm whose process may end in the middle of a fit, as one that runs out of memory does.
