@@ -16,7 +16,6 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 # Small enough for a test; everything else is run as it stands on the page.
 SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
-SMALL.append("data.max_reviews=1000")
 
 
 def blocks() -> list[tuple[str, str, str]]:
