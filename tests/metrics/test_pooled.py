@@ -237,8 +237,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     held = []
     for _ in range(100):
         p, recalled = simulated(rng)
-        each = partial(as_users, p**0.5, recalled)
-        intervals = pool(Panel(metrics), each, resamples=2000).intervals
+        intervals = pool(Panel(metrics), partial(as_users, p**0.5, recalled)).intervals
         held.append([lo <= truth[name] <= hi for name, (lo, hi) in intervals.items()])
     assert np.shape(held) == (100, 4)
     assert (np.mean(held, axis=0) >= 0.95).all()
