@@ -14,24 +14,14 @@ from srs_eval.stats.significance import ALPHA, wilson_interval
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Recall in a group of reviews.
+    """Recall in a group of reviews."""
 
-    Attributes
-    ----------
-    name : str
-        The group.
-    reviews : int
-        How many there are, at least one.
-    predicted, observed : float
-        Mean prediction, and share of recalls.
-    lo, hi : float
-        Interval of the true share.
-    """
-
-    name: str
-    reviews: int
+    name: str  # The group
+    reviews: int  # How many there are, at least one
+    # Mean prediction, and share of recalls
     predicted: float
     observed: float
+    # Interval of the true share
     lo: float
     hi: float
 

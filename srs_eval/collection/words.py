@@ -55,18 +55,12 @@ def counted(number: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A paired difference of log loss, as a share of the log loss that it is held against.
+    """A paired difference of log loss, as a share of the log loss that it is held against."""
 
-    Attributes
-    ----------
-    kind : {"better", "worse", "noise", "same", "open", "unknown"}
-        Decided by the interval alone, by default of 99 %. It is open where the interval holds 0
-        and also errors that are smaller by more than 5 %.
-    share, lo, hi : float
-        Below 0 where the error is smaller.
-    """
-
+    # Decided by the interval alone, by default of 99 %. It is open where the interval holds 0 and
+    # also errors that are smaller by more than 5 %
     kind: Kind
+    # Below 0 where the error is smaller
     share: float
     lo: float
     hi: float

@@ -22,21 +22,11 @@ _WIDTH = 76
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A parsed command line.
+    """A parsed command line."""
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        Arguments that are not of the form KEY=VALUE.
-    options : mapping of str to str
-        Values by key; of a repeated key, the last value.
-    problems : tuple of str
-        All errors in the command line.
-    """
-
-    paths: tuple[Path, ...]
-    options: Mapping[str, str]
-    problems: tuple[str, ...] = ()
+    paths: tuple[Path, ...]  # Arguments that are not of the form KEY=VALUE
+    options: Mapping[str, str]  # Values by key; of a repeated key, the last value
+    problems: tuple[str, ...] = ()  # All errors in the command line
 
     def path(self, key: str) -> Path | None:
         """Return the value of a key as a path; None if it was not given."""

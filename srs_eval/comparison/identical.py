@@ -18,20 +18,11 @@ _FEWEST_METRICS = 2
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A run with the same predictions as another.
+    """A run with the same predictions as another."""
 
-    Attributes
-    ----------
-    run : Run
-        The run that is left out of the statistics.
-    twin : Run
-        The run that stands for both.
-    by_predictions : bool
-        Whether predictions were compared; where they were not saved, only scores were.
-    """
-
-    run: Run
-    twin: Run
+    run: Run  # The run that is left out of the statistics
+    twin: Run  # The run that stands for both
+    # Whether predictions were compared; where they were not saved, only scores were
     by_predictions: bool
 
     @property

@@ -26,31 +26,18 @@ Decision = Literal["kept", "refuted", "undecided", "no verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a pre-registered hypothesis.
+    """The verdict on a pre-registered hypothesis."""
 
-    Attributes
-    ----------
-    prereg : Prereg
-        The hypothesis.
-    decision : str
-        ``kept``, ``refuted`` or ``undecided``; ``no verdict`` with fewer users than registered,
-        other data, another protocol, or a file that has changed since the run.
-    advantage : Estimate
-        Difference of the means by the metric, positive where the model is better.
-    lo, hi : float
-        Its interval at the registered level.
-    users : int
-        Users with scored reviews, the same in both runs.
-    deviations : tuple of str
-        How the runs differ from what was registered; those that prevent a verdict first.
-    """
-
-    prereg: Prereg
+    prereg: Prereg  # The hypothesis
+    # ``kept``, ``refuted`` or ``undecided``; ``no verdict`` with fewer users than registered, other
+    # data, another protocol, or a file that has changed since the run
     decision: Decision
-    advantage: Estimate
+    advantage: Estimate  # Difference of the means by the metric, positive where the model is better
+    # Its interval at the registered level
     lo: float
     hi: float
-    users: int
+    users: int  # Users with scored reviews, the same in both runs
+    # How the runs differ from what was registered; those that prevent a verdict first
     deviations: tuple[str, ...]
 
     @property

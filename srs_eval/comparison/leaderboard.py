@@ -19,46 +19,29 @@ WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """One metric of several models over the same users.
+    """One metric of several models over the same users."""
 
-    Attributes
-    ----------
-    weighting : str
-        Weights of users: see `srs_eval.stats.paired.user_weights`.
-    n_users : int
-        Users for whom every model has a score; others are left out.
-    effective : float
-        Effective number of users: see `srs_eval.stats.paired.effective_users`.
-    mean, lo, hi : float64 [models]
-        Weighted mean with its 99 % interval.
-    pairs : tuple of tuple of Estimate
-        Mean paired difference, the row's model less the column's. Intervals and p-values are
-        not adjusted for the number of pairs.
-    order : tuple of int
-        Models by the time of their predictions, then from the best to the worst mean; those
-        without a score last.
-    leaders : tuple of int
-        The model that each is compared with, -1 if none: the best eligible model that predicts at
-        the same time. Where none is eligible, that of the time before.
-    to_best, to_baseline : tuple of Standing
-        Each model against its leader, and against the baseline, adjusted for the number of
-        comparisons: see `srs_eval.comparison.standing`.
-    sign : float
-        1 if lower is better, -1 if higher is.
-    """
-
-    weighting: Weighting
-    n_users: int
-    effective: float
+    weighting: Weighting  # Weights of users: see `srs_eval.stats.paired.user_weights`
+    n_users: int  # Users for whom every model has a score; others are left out
+    effective: float  # Effective number of users: see `srs_eval.stats.paired.effective_users`
+    # [models]: Weighted mean with its 99 % interval
     mean: FloatArray
     lo: FloatArray
     hi: FloatArray
+    # Mean paired difference, the row's model less the column's. Intervals and p-values are not
+    # adjusted for the number of pairs
     pairs: tuple[tuple[Estimate, ...], ...]
+    # Models by the time of their predictions, then from the best to the worst mean; those without a
+    # score last
     order: tuple[int, ...]
+    # The model that each is compared with, -1 if none: the best eligible model that predicts at the
+    # same time. Where none is eligible, that of the time before
     leaders: tuple[int, ...]
+    # Each model against its leader, and against the baseline, adjusted for the number of
+    # comparisons: see `srs_eval.comparison.standing`
     to_best: tuple[Standing, ...]
     to_baseline: tuple[Standing, ...]
-    sign: float
+    sign: float  # 1 if lower is better, -1 if higher is
 
     @property
     def groups(self) -> dict[int, list[int]]:

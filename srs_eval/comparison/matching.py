@@ -15,21 +15,11 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Matching:
-    """Scored reviews of several runs, matched user by user.
+    """Scored reviews of several runs, matched user by user."""
 
-    Attributes
-    ----------
-    runs : tuple of Run
-        All runs.
-    own : tuple of Run
-        Those of them that are not yardsticks.
-    users : tuple of users
-        Users to match.
-    """
-
-    runs: tuple[Run, ...]
-    own: tuple[Run, ...]
-    users: tuple[User, ...]
+    runs: tuple[Run, ...]  # All runs
+    own: tuple[Run, ...]  # Those of them that are not yardsticks
+    users: tuple[User, ...]  # Users to match
 
     @property
     def by_digest(self) -> bool:

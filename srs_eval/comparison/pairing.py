@@ -25,25 +25,16 @@ _UNVERIFIED = (
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Runs that scored the same reviews of the same users.
-
-    Attributes
-    ----------
-    reviews : int64 [users]
-        Scored reviews of each user.
-    notes : tuple of str
-        What was left out and what could not be verified, for every output.
-    restricted : frozenset of users
-        Users for whom runs scored further reviews, which do not count here.
-    duplicates : tuple of Duplicate
-        Runs with the predictions of one of `runs`, and left out of it.
-    """
+    """Runs that scored the same reviews of the same users."""
 
     runs: tuple[Run, ...]
     users: tuple[User, ...]
-    reviews: IntArray
+    reviews: IntArray  # [users]: Scored reviews of each user
+    # What was left out and what could not be verified, for every output
     notes: tuple[str, ...] = ()
+    # Users for whom runs scored further reviews, which do not count here
     restricted: frozenset[User] = frozenset()
+    # Runs with the predictions of one of `runs`, and left out of it
     duplicates: tuple[Duplicate, ...] = ()
 
     @property

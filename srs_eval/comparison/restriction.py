@@ -33,24 +33,12 @@ _FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """Runs with new scores of some users, computed on the reviews in common.
+    """Runs with new scores of some users, computed on the reviews in common."""
 
-    Attributes
-    ----------
-    runs : tuple of Run
-        Runs with new scores, digests and numbers of reviews of those users.
-    users : tuple of users
-        Users with reviews in common.
-    without : tuple of users
-        Users without.
-    lost : tuple of str
-        Metrics of some run that cannot be computed from saved predictions.
-    """
-
-    runs: tuple[Run, ...]
-    users: tuple[User, ...] = ()
-    without: tuple[User, ...] = ()
-    lost: tuple[str, ...] = ()
+    runs: tuple[Run, ...]  # Runs with new scores, digests and numbers of reviews of those users
+    users: tuple[User, ...] = ()  # Users with reviews in common
+    without: tuple[User, ...] = ()  # Users without
+    lost: tuple[str, ...] = ()  # Metrics of some run that cannot be computed from saved predictions
 
 
 @dataclass(slots=True)

@@ -33,21 +33,13 @@ class Verdict:
 
     Numbers are computed when they are first used. Only single users, `strata` and runs that are
     restricted to common reviews need predictions.
-
-    Attributes
-    ----------
-    paired : Paired
-        The runs, and the users they are compared on.
-    metric, better : str
-        The metric, and its better direction.
-    baseline : int
-        Number of the run that the others are compared with.
     """
 
-    paired: Paired
+    paired: Paired  # The runs, and the users they are compared on
+    # The metric, and its better direction
     metric: str
     better: Better
-    baseline: int = 0
+    baseline: int = 0  # Number of the run that the others are compared with
 
     @property
     def runs(self) -> tuple[Run, ...]:

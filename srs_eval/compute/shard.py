@@ -23,14 +23,9 @@ COMMAND_FILES = ("hydra.yaml", "overrides.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several commands that share the users of a run.
+    """One of several commands that share the users of a run."""
 
-    Attributes
-    ----------
-    number, of : int
-        The first is 1 of `of`.
-    """
-
+    # The first is 1 of `of`
     number: int
     of: int
 

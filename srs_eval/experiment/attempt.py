@@ -22,18 +22,10 @@ from srs_eval.text.console import complain, shell
 
 
 class Attempt(NamedTuple):
-    """Outcome of a job, for Hydra and for a search.
+    """Outcome of a job, for Hydra and for a search."""
 
-    Attributes
-    ----------
-    value : float
-        Mean of the metric over users; NaN where there is none.
-    exit_status : int
-        Exit status of the command.
-    """
-
-    value: float
-    exit_status: int
+    value: float  # Mean of the metric over users; NaN where there is none
+    exit_status: int  # Exit status of the command
 
 
 class Work(NamedTuple):

@@ -28,33 +28,19 @@ _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """What describes a run.
+    """What describes a run."""
 
-    Attributes
-    ----------
-    algo, data : str
-        Names of the options.
-    label : str
-        The algorithm with those of its arguments that are not at their defaults.
-    name : str
-        Name of the run in lists, with the marks of the algorithm's traits.
-    notes : str
-        Free text.
-    params : mapping
-        The resolved configuration, flat.
-    options : mapping of group to mapping
-        The resolved configuration of what was built, with what each was built by.
-    tags : mapping of str to str
-        What finds the run again, among it the digests of settings and code.
-    """
-
+    # Names of the options
     algo: str
     data: str
-    label: str
-    name: str = ""
-    notes: str = ""
+    label: str  # The algorithm with those of its arguments that are not at their defaults
+    name: str = ""  # Name of the run in lists, with the marks of the algorithm's traits
+    notes: str = ""  # Free text
+    # The resolved configuration, flat
     params: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    # By group: The resolved configuration of what was built, with what each was built by
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # What finds the run again, among it the digests of settings and code
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property

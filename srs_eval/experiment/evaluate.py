@@ -66,31 +66,16 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkDone:
-    """Result of a chunk, as it is sent to the parent.
-
-    Attributes
-    ----------
-    part : Part, optional
-        What the store wants to have sent.
-    watched : tuple of float
-        The metric of each user that a search watches; empty without a search.
-    has_died : bool
-        Whether its worker process died or can do no more, and nothing is kept.
-    was_done : bool
-        Whether the part was there before.
-    fits_worked : bool
-        Whether a fit worked, now or before.
-    failed : tuple of Fit
-        The fits that failed, if none worked.
-    """
+    """Result of a chunk, as it is sent to the parent."""
 
     chunk: Chunk
-    part: Part | None = None
+    part: Part | None = None  # What the store wants to have sent
+    # The metric of each user that a search watches; empty without a search
     watched: tuple[float, ...] = ()
-    has_died: bool = False
-    was_done: bool = False
-    fits_worked: bool = True
-    failed: tuple[Fit, ...] = ()
+    has_died: bool = False  # Whether its worker process died or can do no more, and nothing is kept
+    was_done: bool = False  # Whether the part was there before
+    fits_worked: bool = True  # Whether a fit worked, now or before
+    failed: tuple[Fit, ...] = ()  # The fits that failed, if none worked
 
 
 @dataclass(frozen=True, slots=True)

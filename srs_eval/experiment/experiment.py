@@ -19,28 +19,15 @@ class Experiment:
     """Everything that can change a number of a result, and nothing else.
 
     The digest of its configuration is the ``config_hash`` of a run.
-
-    Attributes
-    ----------
-    algorithm : Algorithm
-        What is evaluated.
-    source : Source
-        Review logs.
-    protocol : EvaluationProtocol
-        Which reviews are scored, and what may be learned before each of them.
-    panel : Panel
-        Metrics.
-    seed : int
-        Seeds every fit, together with the user and the fold.
-    curves_per_user : int
-        Forgetting curves that are sampled per user, for the metrics and plots of curves.
     """
 
-    algorithm: Algorithm
-    source: Source
+    algorithm: Algorithm  # What is evaluated
+    source: Source  # Review logs
+    # Which reviews are scored, and what may be learned before each of them
     protocol: EvaluationProtocol
-    panel: Panel
-    seed: int = SEED
+    panel: Panel  # Metrics
+    seed: int = SEED  # Seeds every fit, together with the user and the fold
+    # Forgetting curves that are sampled per user, for the metrics and plots of curves
     curves_per_user: int = CURVES_PER_USER
 
 

@@ -44,31 +44,16 @@ TABLES = "tables"
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study has found.
+    """What a study has found."""
 
-    Attributes
-    ----------
-    answer : str
-        The answer to its question, in one sentence.
-    learned : sequence of str
-        What was learned: sentences whose numbers come from the tables.
-    tables : mapping of str to DataFrame
-        Numbers are formatted by `formats`, text is shown as it is.
-    figures : mapping of str to Figure
-    metrics : mapping of str to float
-        The numbers to compare runs of the study by.
-    left_out : sequence of str
-        Parts for which no data were given.
-    formats : mapping of str to str
-        Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default.
-    """
-
-    answer: str
-    learned: Sequence[str]
-    tables: Mapping[str, pd.DataFrame]
+    answer: str  # The answer to its question, in one sentence
+    learned: Sequence[str]  # What was learned: sentences whose numbers come from the tables
+    tables: Mapping[str, pd.DataFrame]  # Numbers are formatted by `formats`, text is shown as it is
     figures: Mapping[str, Figure]
+    # The numbers to compare runs of the study by
     metrics: Mapping[str, float] = field(default_factory=dict)
-    left_out: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # Parts for which no data were given
+    # Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default
     formats: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, table: str, style: str = "simple") -> str:

@@ -122,24 +122,14 @@ class PooledSums:
 
 @dataclass(frozen=True, slots=True)
 class PooledScores:
-    """Scores of the pooled predictions of all users.
+    """Scores of the pooled predictions of all users."""
 
-    Attributes
-    ----------
-    scores : mapping of str to float
-        The panel; NaN where a metric is not defined.
-    intervals : mapping of str to (lo, hi)
-        From resampling users; NaN with fewer than five of them.
-    thresholds : tuple of dict
-        Counts, rates and intervals for each threshold: see `threshold_rows`.
-    are_grouped : bool
-        Whether groups of users were resampled.
-    """
-
-    scores: Mapping[str, float]
+    scores: Mapping[str, float]  # The panel; NaN where a metric is not defined
+    # From resampling users; NaN with fewer than five of them
     intervals: Mapping[str, tuple[float, float]]
+    # Counts, rates and intervals for each threshold: see `threshold_rows`
     thresholds: tuple[Mapping[str, float], ...]
-    are_grouped: bool = False
+    are_grouped: bool = False  # Whether groups of users were resampled
 
 
 def pool(

@@ -21,24 +21,15 @@ MARK = "§"
 
 @dataclass(frozen=True, slots=True)
 class FitCounts:
-    """Counts of fits by how they ended.
+    """Counts of fits by how they ended."""
 
-    Attributes
-    ----------
-    fits : int
-        All fits; 0 where the run does not say.
-    fallback, failed, skipped : int
-        Fits replaced by something simpler, fits without predictions because of an error, and
-        fits that were not tried for a stated reason.
-    not_converged : int
-        Fits that made predictions, although their optimiser stopped early.
-    """
-
-    fits: int = 0
+    fits: int = 0  # All fits; 0 where the run does not say
+    # Fits replaced by something simpler, fits without predictions because of an error, and fits
+    # that were not tried for a stated reason
     fallback: int = 0
     failed: int = 0
     skipped: int = 0
-    not_converged: int = 0
+    not_converged: int = 0  # Fits that made predictions, although their optimiser stopped early
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:

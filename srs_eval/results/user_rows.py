@@ -64,32 +64,18 @@ def users_of(table: pa.Table) -> list[User]:
 
 @dataclass(frozen=True, slots=True)
 class AllUsers:
-    """What rows of users say together.
+    """What rows of users say together."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Of the users with a fit that was not skipped.
-    complete : tuple of users
-        Users without a missing fold.
-    counts : mapping of str to int
-        Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
-        ``forgotten`` and ``reviews_read``.
-    left_out : mapping of str to int
-        Rows of the source that are not reviews, counted by reason.
-    notes, fit_notes : tuple of str
-        Remarks of the source on the logs, and of algorithms on the last fit of each user.
-    fingerprint : str
-        Digest of the logs.
-    """
-
-    scores: Scores
-    complete: tuple[User, ...]
+    scores: Scores  # Of the users with a fit that was not skipped
+    complete: tuple[User, ...]  # Users without a missing fold
+    # Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
+    # ``forgotten`` and ``reviews_read``
     counts: Mapping[str, int]
-    left_out: Mapping[str, int]
+    left_out: Mapping[str, int]  # Rows of the source that are not reviews, counted by reason
+    # Remarks of the source on the logs, and of algorithms on the last fit of each user
     notes: tuple[str, ...]
     fit_notes: tuple[str, ...]
-    fingerprint: str
+    fingerprint: str  # Digest of the logs
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:

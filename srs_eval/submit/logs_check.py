@@ -51,24 +51,13 @@ _LARGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """What a protocol scores of review logs.
+    """What a protocol scores of review logs."""
 
-    Attributes
-    ----------
-    rows : mapping of user to (int, str)
-        Number and digest of the scored reviews of each user who has any.
-    recalled : mapping of user to int
-        Number of the scored reviews that were recalled.
-    people : mapping of user to str
-        What users are recognised by, see `fingerprint_of`.
-    fingerprint : str
-        Digest of the logs; "" if not all were read.
-    """
-
+    # Number and digest of the scored reviews of each user who has any
     rows: dict[User, tuple[int, str]]
-    recalled: dict[User, int]
-    people: dict[User, str]
-    fingerprint: str = ""
+    recalled: dict[User, int]  # Number of the scored reviews that were recalled
+    people: dict[User, str]  # What users are recognised by, see `fingerprint_of`
+    fingerprint: str = ""  # Digest of the logs; "" if not all were read
 
 
 # Of the submissions of one command, by the options of protocol and data.

@@ -41,27 +41,13 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a submission that has to be corrected.
+    """Something in a submission that has to be corrected."""
 
-    Attributes
-    ----------
-    kind : str
-        Class of the problem.
-    file : Path
-        File or folder.
-    where : str
-        Line and key, column, or user; "" for the whole file.
-    value : str
-        What was found.
-    advice : str
-        How to correct it.
-    """
-
-    kind: Kind
-    file: Path
-    where: str
-    value: str
-    advice: str
+    kind: Kind  # Class of the problem
+    file: Path  # File or folder
+    where: str  # Line and key, column, or user; "" for the whole file
+    value: str  # What was found
+    advice: str  # How to correct it
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.where}" if self.where else str(self.file)

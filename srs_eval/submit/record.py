@@ -27,34 +27,20 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class FrozenBoard:
-    """What the submissions of a board have scored.
+    """What the submissions of a board have scored."""
 
-    Attributes
-    ----------
-    users, reviews : int
-        Their numbers.
-    digest : str
-        See `digest_of_rows`.
-    """
-
+    # Their numbers
     users: int
     reviews: int
-    digest: str
+    digest: str  # See `digest_of_rows`
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The content of ``accepted.yaml``.
+    """The content of ``accepted.yaml``."""
 
-    Attributes
-    ----------
-    boards : mapping of str to FrozenBoard
-        By the names of the boards.
-    submissions : mapping of str to tuple of Accepted
-        Accepted versions by the names of the submissions, the newest last.
-    """
-
-    boards: Mapping[str, FrozenBoard] = field(default_factory=dict)
+    boards: Mapping[str, FrozenBoard] = field(default_factory=dict)  # By the names of the boards
+    # Accepted versions by the names of the submissions, the newest last
     submissions: Mapping[str, tuple[Accepted, ...]] = field(default_factory=dict)
 
     def with_accepted(self, name: str, entry: Accepted, board: str, frozen: FrozenBoard) -> Record:

@@ -45,23 +45,13 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The content of ``results.parquet``.
+    """The content of ``results.parquet``."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Reviews, digest of the rows and metrics of each user.
-    fits : mapping of str to int64 [n_users]
-        Counts of fits, as in `FitCounts`; empty for published scores.
-    seconds : float64 [n_users], optional
-        CPU time of the fits.
-    sums : mapping of str to float64 [n_users, numbers]
-        See `srs_eval.submit.sums`; not read unless asked for.
-    """
-
-    scores: Scores
+    scores: Scores  # Reviews, digest of the rows and metrics of each user
+    # [n_users]: Counts of fits, as in `FitCounts`; empty for published scores
     fits: Mapping[str, IntArray] = field(default_factory=dict)
-    seconds: FloatArray | None = None
+    seconds: FloatArray | None = None  # [n_users]: CPU time of the fits
+    # [n_users, numbers]: See `srs_eval.submit.sums`; not read unless asked for
     sums: Mapping[str, FloatArray] = field(default_factory=dict)
 
 

@@ -44,22 +44,12 @@ NOT_VERIFIED = ("authors", "licence", "code", "tuned_on", "hardware", "seconds",
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A submission that was run again.
-
-    Attributes
-    ----------
-    submission : Submission
-    metrics : int
-        Number of metrics that were computed again.
-    largest : float
-        Largest difference of a score.
-    problems : tuple of Problem
-        Scores that differ by more than the tolerance; users and rows that differ.
-    """
+    """A submission that was run again."""
 
     submission: Submission
-    metrics: int
-    largest: float
+    metrics: int  # Number of metrics that were computed again
+    largest: float  # Largest difference of a score
+    # Scores that differ by more than the tolerance; users and rows that differ
     problems: tuple[Problem, ...]
 
 

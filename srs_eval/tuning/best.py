@@ -21,19 +21,11 @@ OVERLAY = Path("experiment") / "best.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The file of the best configuration, and the command that uses it.
-
-    Attributes
-    ----------
-    words : sequence of str
-        The searched settings, as overrides.
-    command : str
-        The command that uses the file.
-    """
+    """The file of the best configuration, and the command that uses it."""
 
     file: Path
-    words: Sequence[str]
-    command: str
+    words: Sequence[str]  # The searched settings, as overrides
+    command: str  # The command that uses the file
 
 
 def write_best(

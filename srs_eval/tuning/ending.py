@@ -39,24 +39,14 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a search with its files.
-
-    Attributes
-    ----------
-    meaning : str
-        Description of the value of a trial.
-    config : DictConfig
-        The configuration of the best trial.
-    figures : mapping of str to sequence of Path
-        Files of each figure.
-    """
+    """The result of a search with its files."""
 
     found: Found
-    meaning: str
+    meaning: str  # Description of the value of a trial
     best: FrozenTrial
-    config: DictConfig
+    config: DictConfig  # The configuration of the best trial
     overlay: Overlay
-    figures: Mapping[str, list[Path]]
+    figures: Mapping[str, list[Path]]  # Files of each figure
 
 
 def counts(found: Found) -> str:

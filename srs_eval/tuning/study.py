@@ -50,23 +50,13 @@ _USEFUL = (TrialState.COMPLETE, TrialState.PRUNED)
 
 @dataclass
 class Proposal:
-    """A trial to be run.
-
-    Attributes
-    ----------
-    repeated : bool
-        Whether an interrupted process began it.
-    pruned : bool
-        Whether the search has ended it early.
-    steps : set of int
-        Steps with an intermediate value.
-    """
+    """A trial to be run."""
 
     trial: Trial
     params: Mapping[str, Any]
-    repeated: bool = False
-    pruned: bool = False
-    steps: set[int] = field(default_factory=set)
+    repeated: bool = False  # Whether an interrupted process began it
+    pruned: bool = False  # Whether the search has ended it early
+    steps: set[int] = field(default_factory=set)  # Steps with an intermediate value
 
     @property
     def number(self) -> int:

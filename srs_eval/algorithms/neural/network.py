@@ -32,13 +32,9 @@ class Network(nn.Module):
     """A network with a state after each review; what a subclass leaves out stays as it is here.
 
     Its parameters are not set until `draw` or `load` is called: see `built`.
-
-    Attributes
-    ----------
-    n_scaled : int
-        How many features, the first ones, are moved and scaled by `set_scaling`.
     """
 
+    # How many features, the first ones, are moved and scaled by `set_scaling`
     n_scaled: ClassVar[int] = 0
     centre: Tensor
     spread: Tensor
@@ -173,27 +169,13 @@ def scaling_of(features: FloatArray) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TrainingBatch:
-    """A few cards, and what to predict after which of their reviews.
+    """A few cards, and what to predict after which of their reviews."""
 
-    Attributes
-    ----------
-    inputs : float32 [n_steps, n_cards, features]
-        What the network reads.
-    entry : int64 [n_targets]
-        Which of the ``n_steps * n_cards`` states predicts each target.
-    elapsed : float32 [n_targets]
-        Days since the card's previous review.
-    forgotten : bool [n_targets]
-        Whether the rating was Again.
-    weight : float32 [n_targets]
-        What the loss of each target is multiplied by.
-    """
-
-    inputs: Tensor
-    entry: Tensor
-    elapsed: Tensor
-    forgotten: Tensor
-    weight: Tensor
+    inputs: Tensor  # [n_steps, n_cards, features]: What the network reads
+    entry: Tensor  # [n_targets]: Which of the ``n_steps * n_cards`` states predicts each target
+    elapsed: Tensor  # [n_targets]: Days since the card's previous review
+    forgotten: Tensor  # [n_targets]: Whether the rating was Again
+    weight: Tensor  # [n_targets]: What the loss of each target is multiplied by
 
 
 def summed_loss(network: Network, batch: TrainingBatch) -> Tensor:

@@ -23,48 +23,30 @@ class Histories:
     """What came before some reviews, card after card.
 
     Cards without a target are not here, and neither are reviews after a card's last target.
-
-    Attributes
-    ----------
-    review : int64 [n_entries]
-        Row number of each review read, card after card, in time order.
-    begin, length : int64 [n_cards]
-        Where each card's entries begin, and how many they are (at least 1).
-    target : int64 [n_targets]
-        Positions in the rows asked for, sorted by card and time.
-    steps : int64 [n_targets]
-        How many of the card's entries come before each target (at least 1).
-    target_begin, target_count : int64 [n_cards]
-        Where each card's targets begin, and how many they are (at least 1).
     """
 
-    review: IntArray
+    review: IntArray  # [n_entries]: Row number of each review read, card after card, in time order
+    # [n_cards]: Where each card's entries begin, and how many they are (at least 1)
     begin: IntArray
     length: IntArray
-    target: IntArray
+    target: IntArray  # [n_targets]: Positions in the rows asked for, sorted by card and time
+    # [n_targets]: How many of the card's entries come before each target (at least 1)
     steps: IntArray
+    # [n_cards]: Where each card's targets begin, and how many they are (at least 1)
     target_begin: IntArray
     target_count: IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class CardBatch:
-    """A few cards side by side, the k-th review of each in step k.
+    """A few cards side by side, the k-th review of each in step k."""
 
-    Attributes
-    ----------
-    review : int64 [n_steps, n_cards]
-        Row number of each review, -1 where a card is over: give a table of features one more
-        row, at its end, for the padding to point to.
-    target : int64 [n_targets]
-        Positions in the rows asked for.
-    entry : int64 [n_targets]
-        Which of the ``n_steps * n_cards`` entries (step by step) is the last review before
-        each target.
-    """
-
+    # [n_steps, n_cards]: Row number of each review, -1 where a card is over: give a table of
+    # features one more row, at its end, for the padding to point to
     review: IntArray
-    target: IntArray
+    target: IntArray  # [n_targets]: Positions in the rows asked for
+    # [n_targets]: Which of the ``n_steps * n_cards`` entries (step by step) is the last review
+    # before each target
     entry: IntArray
 
 

@@ -32,52 +32,25 @@ _BEGINNING = 4
 
 @dataclass(frozen=True, slots=True)
 class SeenUser:
-    """A user that weights were learned from.
+    """A user that weights were learned from."""
 
-    Attributes
-    ----------
-    name : user name
-        As the source of the logs calls the user.
-    reviews : int
-        How many there were to learn from.
-    digests : tuple of str
-        See `digests_of`.
-    """
-
-    name: User
-    reviews: int
-    digests: tuple[str, ...]
+    name: User  # As the source of the logs calls the user
+    reviews: int  # How many there were to learn from
+    digests: tuple[str, ...]  # See `digests_of`
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What was learned from other users.
+    """What was learned from other users."""
 
-    Attributes
-    ----------
-    network : str
-        Name of the algorithm they belong to.
-    sizes : tuple of float
-        What its network is built with.
-    parameters : tuple of float
-        In the order of `Network.vector`.
-    scaling : tuple of float
-        As in `Network.set_scaling`.
-    seen : tuple of SeenUser
-        Whom they were learned from: these users must not be scored with them.
-    settings : mapping
-        How they were learned.
-    version : str
-        Of srs_eval.
-    """
-
-    network: str
-    sizes: tuple[float, ...]
-    parameters: tuple[float, ...]
-    scaling: tuple[float, ...]
+    network: str  # Name of the algorithm they belong to
+    sizes: tuple[float, ...]  # What its network is built with
+    parameters: tuple[float, ...]  # In the order of `Network.vector`
+    scaling: tuple[float, ...]  # As in `Network.set_scaling`
+    # Whom they were learned from: these users must not be scored with them
     seen: tuple[SeenUser, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    version: str = field(default_factory=lambda: version("srs-eval"))
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
+    version: str = field(default_factory=lambda: version("srs-eval"))  # Of srs_eval
 
     def seen_in(self, reviews: Reviews) -> SeenUser | None:
         """Find the user of a log among those seen, None if they are not there.

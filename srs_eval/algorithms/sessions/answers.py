@@ -69,17 +69,10 @@ class Answers:
 
     A later-day review is one on a later day than the review before of its card. Cards and days
     are numbered in the order of their first review, so that no number depends on what follows.
-
-    Attributes
-    ----------
-    reviews : Reviews
-        The log in time order.
-    z : float64 [n]
-        Log-odds of recall, as the base model predicts them; 0 where it cannot.
     """
 
-    reviews: Reviews
-    z: Vector
+    reviews: Reviews  # The log in time order
+    z: Vector  # [n]: Log-odds of recall, as the base model predicts them; 0 where it cannot
 
     def __len__(self) -> int:
         """Count the reviews."""

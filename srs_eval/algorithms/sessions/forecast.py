@@ -46,22 +46,12 @@ def mixture() -> Algorithm:
 
 @dataclass(frozen=True, slots=True)
 class ForecastModel:
-    """Fits of the base algorithm and the prior of the correction.
+    """Fits of the base algorithm and the prior of the correction."""
 
-    Attributes
-    ----------
-    stages : Stages
-        Fits of the base algorithm.
-    prior : Prior
-    parameters : tuple of float
-        Weights after the training reviews.
-    learned : Learned
-        Record of the last fit, and standard errors of the weights.
-    """
-
-    stages: Stages
+    stages: Stages  # Fits of the base algorithm
     prior: Prior
-    parameters: tuple[float, ...]
+    parameters: tuple[float, ...]  # Weights after the training reviews
+    # Record of the last fit, and standard errors of the weights
     learned: Learned = field(default_factory=Learned)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:

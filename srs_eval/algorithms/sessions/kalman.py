@@ -58,18 +58,10 @@ _learned: _Sequential = numba.njit()(_learn)
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of features before and after each answer.
+    """Weights of features before and after each answer."""
 
-    Attributes
-    ----------
-    path : float64 [answers + 1, features]
-        Means: entry k is what was known after k answers.
-    covariance : float64 [features, features]
-        After the last answer.
-    """
-
-    path: Matrix
-    covariance: Matrix
+    path: Matrix  # [answers + 1, features]: Means; entry k is what was known after k answers
+    covariance: Matrix  # [features, features]: After the last answer
 
     @property
     def mean(self) -> tuple[float, ...]:

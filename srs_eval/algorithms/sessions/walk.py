@@ -22,43 +22,24 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prior:
-    """Features, and what is known of their weights before the first answer.
-
-    Attributes
-    ----------
-    features : mapping of str to Feature
-    mean, width : float64 [features]
-        Means and variances.
-    drift : float
-        Share of the widths that is added to the variances after each answer.
-    """
+    """Features, and what is known of their weights before the first answer."""
 
     features: Mapping[str, Feature]
+    # [features]: Means and variances
     mean: Vector
     width: Vector
-    drift: float
+    drift: float  # Share of the widths that is added to the variances after each answer
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Later-day reviews of a log, their features, and the weights as they were learned.
-
-    Attributes
-    ----------
-    answers : Answers
-    rows : int64 [m]
-        Rows of the later-day reviews.
-    features : float64 [m, features]
-    weights : Weights
-    first : int
-        Entry of the first review that is learned from: before it there is no prediction out of
-        sample.
-    """
+    """Later-day reviews of a log, their features, and the weights as they were learned."""
 
     answers: Answers
-    rows: IntArray
-    features: Matrix
+    rows: IntArray  # [m]: Rows of the later-day reviews
+    features: Matrix  # [m, features]
     weights: Weights
+    # Entry of the first review that is learned from: before it there is no prediction out of sample
     first: int
 
     @cached_property
