@@ -42,11 +42,6 @@ def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
     """Return title and numbers of each list of parameters, as Anki takes them.
 
     Keys are presets, and None for the list of all others.
-
-    Raises
-    ------
-    SrsEvalError
-        If the fit to all reviews failed.
     """
     text = study.final.export("anki").text
     (user,) = study.final.users

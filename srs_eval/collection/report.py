@@ -26,15 +26,7 @@ from srs_eval.errors import ConfigError
 
 
 def study_of(path: Path, options: Mapping[str, Any]) -> Study:
-    """Read a collection.
-
-    Raises
-    ------
-    ConfigError
-        If an option cannot be used, or there are several users.
-    ReviewLogError
-        If the file is missing, no collection, or damaged.
-    """
+    """Read a collection."""
     logs = source(path, **options)
     users = logs.users()
     if len(users) != 1:

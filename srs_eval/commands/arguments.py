@@ -51,22 +51,10 @@ def carry_out(
 ) -> int:
     """Run a command or print its help, and return the exit status.
 
-    Parameters
-    ----------
-    do : callable
-        Runs the command and returns the exit status; its exceptions are printed.
-    program : str
-        How the command is typed.
-    advice : str
-        What its ``--help`` shows, for error messages.
-    unwritten : str
-        What the command writes, for errors of the operating system.
-
-    Returns
-    -------
-    int
-        0 or 1 from `do`, 1 if something failed, 2 if the command was not understood, 130 if it
-        was interrupted.
+    `do` runs the command and returns its exit status, 0 or 1; its exceptions are printed, with
+    status 1, or 2 if the command was not understood. `program` is how the command is typed, and
+    `advice` what its ``--help`` shows. `unwritten` is what the command writes, for errors of the
+    operating system.
     """
     if "--version" in words:
         say(f"srs_eval {version('srs-eval')}")
@@ -100,14 +88,9 @@ def sort_words(
 ) -> Words:
     """Parse a command line into paths and options, and collect its errors.
 
-    Parameters
-    ----------
-    keys : mapping of str to str
-        Description of each key; ``tags.KEY`` stands for every key with that prefix.
-    choices : mapping of str to sequence of str
-        Allowed values of some keys.
-    path_keys : sequence of str
-        Keys whose values are paths, like arguments without a key.
+    `keys` has the description of each key, where ``tags.KEY`` stands for every key with that
+    prefix, `choices` the allowed values of some keys. Values of `path_keys` are paths, like
+    arguments without a key.
 
     Examples
     --------
@@ -147,13 +130,7 @@ def about_one(
     *,
     choices: Mapping[str, Sequence[str]] | None = None,
 ) -> Words:
-    """Parse a command line that names one file or folder, a `noun`.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line that names one file or folder, a `noun`."""
     found = sort_words(words, keys, choices=choices or {})
     problems = list(found.problems)
     if not problems and len(found.paths) != 1:

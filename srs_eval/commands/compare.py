@@ -85,13 +85,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def parse(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake in it, and what was probably meant.
-    """
+    """Parse a command line."""
     found = sort_words(words, KEYS, choices=_CHOICES)
     problems = list(found.problems)
     elsewhere = _store_filter(found.options) or "published" in found.options

@@ -56,13 +56,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line."""
     found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)}, path_keys=("run",))
     problems = list(found.problems)
     runs, fold = found.paths, found.options.get("fold")

@@ -46,13 +46,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line."""
     found = about_one(words, KEYS, "review log", choices={"to": tuple(ENDINGS)})
     if "to" not in found.options:
         raise ConfigError(f"the format is missing: to={', '.join(ENDINGS)}")
@@ -66,11 +60,6 @@ def values_of(options: Mapping[str, str], *groups: str) -> dict[str, Any]:
     --------
     >>> values_of({"data.decks": "[a*, 'b c']", "to": "anki"}, "data")
     {'decks': ['a*', 'b c']}
-
-    Raises
-    ------
-    ConfigError
-        If a value cannot be read.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException

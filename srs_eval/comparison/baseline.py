@@ -57,17 +57,8 @@ def in_percent(run: Run, baseline: Run) -> AgainstBaseline:
 def first_alike(run: Run, sweep_folder: Path) -> Run | None:
     """Find the first job of a sweep that scored all the reviews of a later job.
 
-    Parameters
-    ----------
-    run : Run
-        A job of the sweep; only jobs with lower numbers are candidates.
-    sweep_folder : Path
-        Folder of all jobs.
-
-    Returns
-    -------
-    Run or None
-        None if there is no such job, or if it has not finished.
+    Only jobs with lower numbers are candidates. None if there is no such job, or if it has not
+    finished.
     """
     own, _ = job_number(run.place)
     before = [f for f in sweep_folder.iterdir() if 0 <= job_number(f)[0] < own]

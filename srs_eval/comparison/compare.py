@@ -78,14 +78,9 @@ def directions(runs: Sequence[Run]) -> dict[str, Better]:
 
 
 def find_run(runs: Sequence[Run], wanted: str, key: str = "baseline") -> int:
-    """Return the number of the run with a name, an algorithm or a folder.
+    """Return the number of the only run with a name, an algorithm or a folder.
 
     `key` is the option that names it, for the error message.
-
-    Raises
-    ------
-    ConfigError
-        If there is none or more than one.
     """
     names = [run.name for run in runs]
     places = [run.place.resolve() for run in runs]

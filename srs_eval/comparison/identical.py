@@ -36,16 +36,9 @@ class Duplicate:
 def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicate]:
     """Find runs whose predictions equal those of an earlier run.
 
-    Scores are compared first, exactly and in every metric that both runs have; predictions only
-    where these are equal and both runs saved them. Runs without predictions need at least two
-    metrics in common that are defined for some user.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs that scored the same reviews of the users.
-    users : sequence of users
-        The users they are compared on.
+    Scores of `users` are compared first, exactly and in every metric that both runs have;
+    predictions only where these are equal and both runs saved them. Runs without predictions need
+    at least two metrics in common that are defined for some user.
     """
     kept: list[_Scored] = []
     found: list[Duplicate] = []

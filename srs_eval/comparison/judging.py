@@ -69,12 +69,8 @@ def judge(prereg: Prereg, runs: Sequence[Run]) -> Judgement:
     The hypothesis is a region of advantages: at least the smallest difference (``better``), and so
     on. It is kept if the interval of the advantage lies in the region, refuted if it lies outside,
     and undecided otherwise. One comparison was registered, so the interval is not adjusted for
-    several. Runs that are not those that were registered have no verdict.
-
-    Raises
-    ------
-    ConfigError
-        If no single run has the label of the model or of the baseline, or neither has the metric.
+    several. Runs that are not those that were registered have no verdict. Raise `ConfigError` if no
+    single run has the label of the model or of the baseline, or neither has the metric.
     """
     model, baseline = _labelled(prereg, runs, "model"), _labelled(prereg, runs, "baseline")
     shared = shared_users([baseline, model])
@@ -116,11 +112,6 @@ def about_prereg(run: Run, runs: Sequence[Run]) -> dict[str, Any] | None:
     """Return what a submission says of the pre-registration that is about its run.
 
     The verdict is that of `runs`, among them the run; without one of the baseline there is none.
-
-    Raises
-    ------
-    ConfigError
-        If the copy in the run's folder cannot be used.
     """
     if not _digest(run):
         return None

@@ -61,15 +61,8 @@ def leaderboards(
 ) -> list[Leaderboard]:
     """Compute the leaderboard of a metric for each weighting of users.
 
-    Parameters
-    ----------
-    scores : float [users, models]
-        NaN where a model has no score; such users are left out for all models, and a model
-        without any score is left out itself.
-    reviews : int [users]
-        Scored reviews.
-    rules : Rules
-        Direction of the metric, and which models are eligible.
+    Users without a score [users, models] of a model are left out for all models; a model without
+    any score is left out itself.
     """
     has_any = ~np.isnan(scores).all(axis=0)
     whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
@@ -115,14 +108,9 @@ def leaderboard_of_pairs(
 ) -> Leaderboard:
     """Rank models by their means, and compare them by the differences of every pair.
 
-    Parameters
-    ----------
-    mean : float64 [models]
-    intervals : float64 [models, 2]
-    below : sequence of sequence of Estimate
-        Difference of each model to each model of a lower number.
-    values : float64 [users, models]
-        Scores of the users of the leaderboard.
+    `intervals` are those of the means [models, 2], `values` the scores of the users of the
+    leaderboard [users, models]; `below` has the difference of each model to each model of a lower
+    number.
     """
     models = range(len(mean))
     pairs = tuple(

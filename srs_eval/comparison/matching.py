@@ -104,13 +104,7 @@ class Matching:
 
 
 def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
-    """List the users for whom all runs scored the same reviews.
-
-    Parameters
-    ----------
-    users : sequence of users, optional
-        Users to choose from; those of the first run by default.
-    """
+    """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
     by_digest = all(run.has_digests for run in runs)
     reviews = [run.rows if by_digest else run.reviews for run in runs]
     first = reviews[0]

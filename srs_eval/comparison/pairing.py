@@ -62,12 +62,6 @@ def pair(
     """Pair runs user by user, or explain why they cannot be compared.
 
     Parameters are those of `srs_eval.comparison.compare.compare`.
-
-    Raises
-    ------
-    ConfigError
-        If runs differ in users or reviews; if they have nothing in common; or if reviews in
-        common have different outcomes.
     """
     every = (*runs, *yardsticks)
     if users is None:

@@ -137,22 +137,8 @@ _Sums = list[tuple[FloatArray, FloatArray, IntArray]]
 def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     """Compute differences by stratum from the predictions of all runs, user by user.
 
-    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names.
-
-    Parameters
-    ----------
-    baseline : int
-        Number of the run whose predictions the others are compared with.
-
-    Returns
-    -------
-    Strata or None
-        None if the baseline, or every other run, has no saved predictions.
-
-    Raises
-    ------
-    ConfigError
-        If predictions and scores of a run do not match, or runs have different reviews.
+    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
+    if the baseline, or every other run, has no saved predictions.
     """
     kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
     if baseline not in kept or len(kept) < 2:

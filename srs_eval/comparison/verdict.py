@@ -153,15 +153,8 @@ class Verdict:
     def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
         """Estimate the difference of a run to the baseline as a share of the baseline's mean.
 
-        Parameters
-        ----------
-        metric : str, optional
-            Another metric of the runs.
-
-        Returns
-        -------
-        Estimate
-            Without a mean if the baseline's is not above 0.
+        The estimate, of the metric of the verdict or of another one, has no mean if the baseline's
+        is not above 0.
         """
         metric = metric or self.metric
         scores = self.paired.scores(metric)

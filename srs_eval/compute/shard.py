@@ -31,13 +31,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read a shard such as ``3/64``.
-
-        Raises
-        ------
-        ConfigError
-            If it is not one.
-        """
+        """Read a shard such as ``3/64``."""
         found = re.fullmatch(r"(\d+)/(\d+)", text)
         number, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= of:

@@ -199,13 +199,7 @@ def evaluate(
 def gathered(
     experiment: Experiment, chunks: Sequence[Chunk], store: Store, stay: Path | None = None
 ) -> Result:
-    """Return the result of chunks of users who have been evaluated.
-
-    Parameters
-    ----------
-    stay : Path, optional
-        As for `evaluate`.
-    """
+    """Return the result of chunks of users who have been evaluated; `stay` is as for `evaluate`."""
     names, panel = [chunk.name for chunk in chunks], experiment.panel
     parts = store.parts()
     fitted = PartFits(parts, names)
@@ -227,11 +221,8 @@ def result_of(
 ) -> Result:
     """Summarise over users.
 
-    Parameters
-    ----------
-    sums : callable, optional
-        Returns the sums of the users without a missing fold, for pooled scores; by default they
-        are computed from the predictions.
+    `sums` returns the sums of the users without a missing fold, for pooled scores; by default they
+    are computed from the predictions.
     """
     of_users = partial(predicted.of, users.complete)
     over = summarise_users(users.scores, experiment.panel, of_users, sums)
@@ -275,14 +266,9 @@ def evaluate_chunks(
     watch: Watch | None = None,
     limits: FitLimits = NO_LIMITS,
 ) -> int:
-    """Evaluate the users of chunks; the results are in the store alone.
+    """Evaluate the users of chunks into the store, and return how many were done before.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
-
-    Returns
-    -------
-    before : int
-        Users who were done before.
     """
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)

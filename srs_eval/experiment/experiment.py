@@ -34,10 +34,8 @@ class Experiment:
 def checked_users(source: Source) -> list[User]:
     """Return the users of a source, as Python's own numbers or texts.
 
-    Raises
-    ------
-    ReviewLogError
-        If there are none, or listing every name that is of another type or occurs twice.
+    Raise `ReviewLogError` if there are none, with every name that is of another type or occurs
+    twice.
     """
     users: list[User] = []
     known: set[User] = set()

@@ -39,10 +39,8 @@ class FailingAlike:
     def add(self, failed: Sequence[Fit]) -> None:
         """Add the failed fits of users without a fit that worked.
 
-        Raises
-        ------
-        FailedAlikeError
-            If these are enough users, others are left, and all their fits failed alike.
+        Raise `FailedAlikeError` if these are enough users, others are left, and all their fits
+        failed alike.
         """
         if self._is_over:
             return

@@ -58,17 +58,7 @@ class Done:
 
 
 def run_job(plan: Plan) -> Done:
-    """Carry out a plan; results are on disk before anything is sent anywhere.
-
-    Raises
-    ------
-    SrsEvalError
-        If nothing could be evaluated, or the tracking store could not be reached.
-    OSError
-        If the output folder cannot be written to.
-    Pruned
-        If the search this job is part of ends it early.
-    """
+    """Carry out a plan; results are on disk before anything is sent anywhere."""
     about, options = plan.about, plan.options
     if options.shard is not None:
         return Done(evaluate_shard(plan, options.shard, _BAR))

@@ -74,12 +74,8 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
 def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
     """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
-    A single job has printed its own table already.
-
-    Parameters
-    ----------
-    report : bool
-        Whether to write the comparisons into the folder.
+    A single job has printed its own table already. With `report`, the comparisons are written into
+    the folder.
     """
     outcomes = read_outcomes(folder, is_sweep=is_sweep)
     if is_sweep and outcomes:

@@ -96,29 +96,10 @@ def make_plan(
     words: Sequence[str] = (),
     folders: Sequence[Path] = (),
 ) -> Plan:
-    """Plan a job by its configuration.
+    """Plan a job by its configuration, `content`, of which the objects of each group are `built`.
 
-    Parameters
-    ----------
-    built : mapping of group to object
-    content : mapping
-        The resolved configuration.
-    choices : mapping of group to str
-        Name of the option chosen in each group.
-    usual : mapping
-        Arguments of the algorithm as its option has them.
-    trial : RunningTrial, optional
-        The place of the job in a search.
-    words : sequence of str
-        The words of the command.
-    folders : sequence of Path
-        The user's folders of options.
-
-    Raises
-    ------
-    ConfigError
-        If a number is negative that cannot be, the baseline is no finished run, a search would
-        choose by test rows or by a metric that there is not, or the pre-registration is invalid.
+    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
+    option has them, `words` those of the command, and `folders` the user's folders of options.
     """
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:

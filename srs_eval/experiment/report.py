@@ -52,10 +52,7 @@ def announcement(plan: Plan, n_users: int) -> str:
 def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
     """Return how many reviews were scored, what failed, and the panel with its intervals.
 
-    Parameters
-    ----------
-    brief : bool
-        Leave out the panel, for one job of many.
+    `brief` leaves out the panel, for one job of many.
     """
     users, fits = result.facts.users, result.fitted
     lines = [

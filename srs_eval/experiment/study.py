@@ -80,13 +80,7 @@ Study = Callable[[SimpleNamespace], Findings]
 
 
 def load_study(name: str, folder: Path) -> Study:
-    """Load the function of a study.
-
-    Raises
-    ------
-    ConfigError
-        If the folder of the studies, which an installed package does not have, lacks it.
-    """
+    """Load the function of a study."""
     file = folder / name / "study.py"
     if not file.is_file():
         raise ConfigError(
@@ -115,15 +109,7 @@ def run_study(
     *,
     is_single: bool,
 ) -> Done:
-    """Run a study; print, write and log what it has found.
-
-    Raises
-    ------
-    SrsEvalError
-        If an option is wrong, or the tracking store could not be reached.
-    OSError
-        If the output folder cannot be written to.
-    """
+    """Run a study; print, write and log what it has found."""
     tracker.start(RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder))
     end: RunEnd = "failed"
     try:

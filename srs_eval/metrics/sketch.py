@@ -151,15 +151,7 @@ class SketchMetric(DeclaredMetric):
 
 
 def exact_sketch(predictions: Predictions, metrics: Iterable[object]) -> Sketch:
-    """Sum up predictions for some metrics.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of one user or many, checked before, and at least one.
-    metrics : iterable of Metric
-        Those that cannot be computed from a sketch are skipped.
-    """
+    """Sum up predictions, checked and at least one, for the metrics that a sketch is enough for."""
     needed = sums_of(metrics)
     totals = add_up(needed, predictions)
     found = {sums: total.values[0] for sums, total in zip(needed, totals, strict=True)}

@@ -33,13 +33,7 @@ class FitCounts:
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:
-        """Read the counts from ``summary.json``; those that it lacks are 0.
-
-        Raises
-        ------
-        ValueError
-            If one is not a count.
-        """
+        """Read the counts from ``summary.json``; those that it lacks are 0."""
         found = {name: summary.get(name, 0) for name in ("fits", *_SAID)}
         for name, count in found.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
@@ -64,13 +58,7 @@ class FitCounts:
 
 
 def explained_counts(runs: Sequence[tuple[str, FitCounts]]) -> str:
-    """Explain the mark, with the counts of each run that has it; "" if none has.
-
-    Parameters
-    ----------
-    runs : sequence of (str, FitCounts)
-        Names of the runs in a table, and their fits.
-    """
+    """Explain the mark, with the counts of each named run that has it; "" if none has."""
     alike: dict[str, list[str]] = {}
     for name, counts in runs:
         if counts.has_exceptions:

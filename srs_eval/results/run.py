@@ -106,15 +106,7 @@ class Run:
 def load_run(folder: Path, like: Run | None = None) -> Run:
     """Read the scores of a finished run.
 
-    Parameters
-    ----------
-    like : Run, optional
-        Another run; if it scored the same reviews, both share the list of them in memory.
-
-    Raises
-    ------
-    ConfigError
-        If one of its files cannot be read.
+    If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
     run = run_of(load(folder))
     if like is None or (run.rows, run.reviews) != (like.rows, like.reviews):
@@ -161,12 +153,7 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
     """Return the runs under names that differ.
 
     Runs under another protocol than most have it in their name; names that are still equal get
-    their folder added.
-
-    Raises
-    ------
-    ConfigError
-        If the same run is there twice.
+    their folder added. Raise `ConfigError` if the same run is there twice.
     """
     runs = list(runs)
     usual = usual_protocol(runs)

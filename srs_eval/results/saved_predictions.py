@@ -80,13 +80,7 @@ def scored_by(metric: str) -> str:
 
 
 def require_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
-    """Make sure that a run holds predictions of the same reviews as those of another.
-
-    Raises
-    ------
-    ConfigError
-        If it does not.
-    """
+    """Make sure that a run holds predictions of the same reviews as those of another."""
     if (
         other is None
         or len(other) != len(first)

@@ -85,10 +85,8 @@ class Summary:
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
         """Build from the content of the file; entries that it lacks have their defaults.
 
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            If there is no label, or an entry is not what it should be.
+        Raise `LookupError`, `TypeError` or `ValueError` if there is no label, or an entry is not
+        what it should be.
         """
         content["label"]
         known = {f.name: content[f.name] for f in fields(cls) if f.name in content}

@@ -23,10 +23,7 @@ _HEADERS = ("hypothesis", "verdict", "deviations", "model", "baseline", "claim",
 def hypotheses(registered: Sequence[Registration], shown: View, models: str = "models") -> str:
     """Format a section with some registrations; nothing without any.
 
-    Parameters
-    ----------
-    models : str
-        Address of the folder of models, from the page.
+    `models` is the address of the folder of models, from the page.
     """
     if not registered:
         return ""

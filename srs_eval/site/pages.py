@@ -62,22 +62,9 @@ def write_site(
 ) -> None:
     """Write the site of some boards into a folder, whole or not at all.
 
-    Parameters
-    ----------
-    out : Path
-        New, empty, or a site, which is replaced.
-    title : str
-        Heading of the first page.
-    registered : sequence of Registration
-        The pre-registrations of the leaderboard.
-    progress : callable
-        Called after each submission.
-
-    Raises
-    ------
-    ConfigError
-        If `out` has other files, if there is no board, or if the submissions of a board have no
-        user in common.
+    `out` is new, empty, or a site, which is replaced. `title` is the heading of the first page,
+    `registered` has the pre-registrations of the leaderboard, and `progress` is called after each
+    submission.
     """
     if not any(one.run.rows for board in boards for one in board.submissions):
         raise ConfigError("there are no submissions with scores to show")

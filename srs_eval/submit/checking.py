@@ -73,18 +73,7 @@ class Checked:
 
 
 def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
-    """Check submissions, or all submissions of leaderboards.
-
-    Parameters
-    ----------
-    folders : iterable of Path
-        Of submissions or leaderboards.
-
-    Raises
-    ------
-    ConfigError
-        If a folder is neither.
-    """
+    """Check submissions, or all submissions of leaderboards."""
     asked = asked or Asked()
     checked = Checked()
     for folder in folders:
@@ -119,13 +108,7 @@ def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
 
 
 def checked_submission(folder: Path, asked: Asked) -> Submission:
-    """Return a submission without problems.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem.
-    """
+    """Return a submission without problems; raise `SubmissionError` with every problem."""
     checked = check([folder], asked)
     if checked.problems:
         raise SubmissionError(checked.problems)

@@ -88,18 +88,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def understood(what: str, words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Parameters
-    ----------
-    what : str
-        A key of `KEYS`.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line of the command `what`, a key of `KEYS`."""
     keys = KEYS[what]
     choices = {key: _CHOICES[key] for key in keys if key in _CHOICES and (what or key != "code")}
     # the data are at a path, and nothing else of them is an option

@@ -91,16 +91,9 @@ def _is_large(value: object) -> bool:
 def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Source | None:
     """Return the review logs of a submission, if they are at hand.
 
-    Simulated users can be read again. Files are read by the classes of `_READERS`, at the path
-    that was given and with options that only say how. Everything else that a submission names,
-    such as queries and classes of others, is code: it needs `trust`.
-
-    Raises
-    ------
-    SubmissionError
-        If it would take trust.
-    ConfigError
-        If the options are wrong.
+    Simulated users can be read again. Files are read by the classes of `_READERS`, at the path that
+    was given and with options that only say how. Everything else that a submission names, such as
+    queries and classes of others, is code: without `trust`, it is a `SubmissionError`.
     """
     options = {
         name: value
@@ -165,11 +158,8 @@ def scored_rows(
 ) -> ScoredRows:
     """Read the logs of all users, and find what the protocol scores.
 
-    Parameters
-    ----------
-    expected : mapping of user to int
-        Numbers of reviews in a submission. Reading stops when too many users differ: the
-        check of a false submission is short, however many users it names.
+    `expected` has the numbers of reviews in a submission. Reading stops when too many users differ:
+    the check of a false submission is short, however many users it names.
     """
     found = ScoredRows({}, {}, {})
     logs = hashlib.sha256()
@@ -198,10 +188,8 @@ def logs_of(
 ) -> ScoredRows:
     """Return the rows of the logs, from memory if another submission has the same data.
 
-    Raises
-    ------
-    SubmissionError
-        If there are many more users than have scores, before any is read; or if many differ.
+    Raise `SubmissionError` if there are many more users than have scores, before any is read; or if
+    many differ.
     """
     key = str([submission.about[group]["options"] for group in ("protocol", "data")])
     if key in read:
@@ -257,12 +245,9 @@ def _recalled_problems(file: Path, results: Results, logs: ScoredRows) -> Iterat
 def rows_problems(
     file: Path, run: Run, rows: Mapping[User, tuple[int, str]], whose: str
 ) -> Iterator[Problem]:
-    """Yield the users, numbers of reviews and rows in which a run differs from others.
+    """Yield users, numbers of reviews and digests in which a run differs from those in `rows`.
 
-    Parameters
-    ----------
-    whose : str
-        What has the other rows, for messages.
+    `whose` says in messages what has these, as in ``the logs have``.
     """
     missing = [user for user in rows if user not in run.rows]
     if missing:

@@ -47,25 +47,13 @@ class Read:
 
 
 def read_submission(folder: Path) -> Submission:
-    """Read a submission; values that its author has yet to write are no error.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem of its files.
-    """
+    """Read a submission; values that its author has yet to write are no error."""
     read = opened(folder, record_beside(folder))
     return _usable([read])[0]
 
 
 def read_leaderboard(folder: Path) -> tuple[Board, ...]:
-    """Read the boards of a leaderboard, in the order of their names.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem of all submissions.
-    """
+    """Read the boards of a leaderboard, in the order of their names."""
     record = read_record(folder)
     folders, problems = submissions_in(folder)
     like: Run | None = None

@@ -53,13 +53,7 @@ class Record:
 
 
 def read_record(folder: Path) -> Record:
-    """Read the record of a leaderboard; an empty one if there is none.
-
-    Raises
-    ------
-    SubmissionError
-        If it cannot be used.
-    """
+    """Read the record of a leaderboard; an empty one if there is none."""
     file = folder / ACCEPTED
     if file.is_symlink():
         raise SubmissionError([Problem("link", file, "", "a symbolic link", "copy the file")])

@@ -28,15 +28,10 @@ class Registration:
 
 
 def registrations(leaderboard: Path, boards: Sequence[Board]) -> list[Registration]:
-    """Return all pre-registrations of a leaderboard, in the order of their names.
+    """Return all pre-registrations of a leaderboard with these boards, in the order of their names.
 
-    Model and baseline are the submissions with the registered titles. What a submission itself
-    says of a pre-registration counts as the digest of its file only.
-
-    Parameters
-    ----------
-    boards : sequence of Board
-        As from `read_leaderboard`.
+    Model and baseline are the submissions with the registered titles. What a submission itself says
+    of a pre-registration counts as the digest of its file only.
     """
     folder = leaderboard / PREREGISTRATIONS
     if folder.is_symlink() or not folder.is_dir():

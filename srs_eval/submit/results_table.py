@@ -79,20 +79,10 @@ def write_results(file: Path, results: Results) -> None:
 def read_results(
     file: Path, *, sums: bool = False, published: bool = False
 ) -> tuple[Results | None, list[Problem]]:
-    """Read and check the table.
+    """Read and check the table; None if it is too large, damaged, or of other columns.
 
-    Parameters
-    ----------
-    sums : bool
-        Whether to read the sums.
-    published : bool
-        Whether it is of another project, which may have metrics of its own, and no sums.
-
-    Returns
-    -------
-    results : Results or None
-        None if the file is not read, because it is too large, damaged, or of other columns.
-    problems : list of Problem
+    The sums are read only if asked for. A `published` table is of another project, which may have
+    metrics of its own, and no sums.
     """
     with reading(file), pq.ParquetFile(file, page_checksum_verification=True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata

@@ -56,17 +56,8 @@ class Rerun:
 def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLERANCE) -> Rerun:
     """Check a submission, run it again by its ``submission.yaml``, and compare the scores.
 
-    Parameters
-    ----------
-    asked : Asked, optional
-        Where the review logs are, and whether to run what is not part of srs_eval.
-    tolerance : float
-        Difference of a score that is allowed, absolute, and relative to the score.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission has problems, or cannot be run here.
+    The difference of a score that is allowed is absolute, and relative to the score. Raise
+    `SubmissionError` if the submission has problems, or cannot be run here.
     """
     asked = asked or Asked()
     submission = checked_submission(folder, replace(asked, accepting=True))
@@ -89,23 +80,8 @@ def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLER
 def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = None) -> Accepted:
     """Check a submission, and append it to the record of the leaderboard it is in.
 
-    Parameters
-    ----------
-    mark : str, optional
-        ``reported`` by default, or ``published`` for rows of other projects. ``verified`` is
-        for submissions that `verify` has found equal.
-
-    Returns
-    -------
-    Accepted
-        The entry, which may have been there before.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission has problems.
-    ConfigError
-        If it cannot have the mark.
+    The mark is ``reported`` by default, or ``published`` for rows of other projects. ``verified``
+    is for submissions that `verify` has found equal. The entry may have been there before.
     """
     submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"

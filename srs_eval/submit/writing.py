@@ -48,23 +48,8 @@ def submit_run(
 ) -> None:
     """Write a submission of a finished run.
 
-    What the author wrote into a ``submission.yaml`` that is there already stays.
-
-    Parameters
-    ----------
-    run : Path
-        Folder of the run.
-    folder : Path
-        Folder of the submission.
-    given : mapping
-        Values of ``submission.yaml`` that a run does not know.
-    predictions : bool
-        Whether to submit the predictions too.
-
-    Raises
-    ------
-    ConfigError
-        If the run cannot be read, or lacks its configuration.
+    What the author wrote into a ``submission.yaml`` that is there already stays; `given` has
+    further values that a run does not know.
     """
     require_name(folder)
     if not is_run(run):
@@ -85,13 +70,7 @@ def submit_run(
 
 
 def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, Any]) -> None:
-    """Write a submission of scores that another project has published.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or has no such model.
-    """
+    """Write a submission of scores that another project has published."""
     require_name(folder)
     runs = {run.name: run for run in read_published(file)}
     if model not in runs:
@@ -152,13 +131,7 @@ def results_of(result: Result) -> Results:
 
 
 def fingerprint_of(digests: Sequence[str]) -> str:
-    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer.
-
-    Parameters
-    ----------
-    digests : sequence of str
-        As of `digests_of`.
-    """
+    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer."""
     return digests[_FINGERPRINT] if len(digests) > _FINGERPRINT else ""
 
 

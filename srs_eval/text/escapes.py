@@ -101,13 +101,8 @@ def html_head(
 ) -> list[str]:
     """Return the lines of a page until its body, which can fetch and run nothing else.
 
-    Parameters
-    ----------
-    style, script : str
-        Content of the page itself.
-    files : sequence of str
-        Addresses of style sheets and of scripts beside the page. Scripts run in their order once
-        the page is there.
+    `style` and `script` are content of the page itself, `files` addresses of style sheets and of
+    scripts beside the page, which run in their order once the page is there.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = "'self'" if files else f"'sha256-{digest}'" if script else "'none'"

@@ -58,13 +58,7 @@ _reporter: ContextVar[Progress | None] = ContextVar("reporter", default=None)
 
 
 def running_trial(sweeper: Mapping[str, Any]) -> RunningTrial | None:
-    """Return the trial of a job; None outside a search.
-
-    Parameters
-    ----------
-    sweeper : mapping
-        The options of the sweeper in the configuration of the job.
-    """
+    """Return the trial of a job by the options of its sweeper; None outside a search."""
     trial = sweeper.get(TRIAL)
     return None if trial is None else RunningTrial(**trial, report=_reporter.get())
 

@@ -51,19 +51,7 @@ def search(
 ) -> Found:
     """Run trials until there are `options.n_trials`.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the trials. An interrupted search in this folder is resumed.
-    launch : callable
-        Runs jobs together.
-    first : mapping, optional
-        Parameters of the first trial.
-
-    Raises
-    ------
-    SweepError
-        If the folder has another search, or another command is searching there.
+    An interrupted search in the folder is resumed. `first` has the parameters of the first trial.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:

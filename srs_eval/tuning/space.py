@@ -56,13 +56,7 @@ class Space:
 
 
 def read_space(words: Iterable[str], loader: ConfigLoader | None = None) -> Space:
-    """Read a search space; the last override of a key is used.
-
-    Raises
-    ------
-    SweepError
-        With every override that is not a valid space.
-    """
+    """Read a search space; the last override of a key is used."""
     parser = OverridesParser.create(config_loader=loader)
     given: dict[str, Override] = {}
     for override in parser.parse_overrides(list(words)):

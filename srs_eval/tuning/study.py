@@ -130,12 +130,7 @@ class SearchStudy:
         """Propose and save the next batch; it is empty if every point has been tried.
 
         Trials that an interrupted process left unfinished come first. New ones follow up to the
-        next multiple of `SearchOptions.workers`.
-
-        Parameters
-        ----------
-        first : mapping, optional
-            Parameters of the first trial.
+        next multiple of `SearchOptions.workers`. `first` has the parameters of the first trial.
         """
         with _quiet():
             trials = self.study.get_trials(deepcopy=False)

@@ -52,12 +52,9 @@ class NetworkModel(CurveOnly):
         return np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P)
 
     def states(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """State of the network just before each of `rows`.
+        """Return the state of the network just before each of `rows`.
 
-        Returns
-        -------
-        float64 [len(rows), numbers of the state]
-            Where a card has no earlier review, that of a network that has read nothing.
+        Where a card has no earlier review, it is that of a network that has read nothing.
         """
         with torch.no_grad(), one_thread():
             states: FloatArray = self._states(self._built(), reviews, rows).cpu().numpy()

@@ -54,27 +54,16 @@ class Network(nn.Module):
         return np.column_stack([reviews.elapsed, reviews.rating])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Compute the state after each review.
+        """Compute the state after each review, [n_steps, n_cards, numbers of the state].
 
-        Parameters
-        ----------
-        inputs : float [n_steps, n_cards, features]
-            Rows of zeros stand where a card is over.
-
-        Returns
-        -------
-        float [n_steps, n_cards, numbers of the state]
+        Of the inputs [n_steps, n_cards, features], rows of zeros stand where a card is over.
         """
         raise AssertionError("a network has a state after each review")
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Minus the logarithm of recall some days after the review that left a state.
+        """Return minus the logarithm of recall some days after the review that left a state.
 
-        Parameters
-        ----------
-        states : float [..., numbers of the state]
-        elapsed : float [...]
-            Days; broadcast against the states.
+        The days are broadcast against the states [..., numbers of the state].
         """
         raise AssertionError("a network predicts recall from a state")
 
@@ -207,13 +196,7 @@ def training_batches(
     weight: FloatArray | None = None,
     precision: torch.dtype = torch.float32,
 ) -> list[TrainingBatch]:
-    """Make a batch of each group of cards, ready on the device.
-
-    Parameters
-    ----------
-    weight : float [len(rows)], optional
-        Of each training review; 1 if not given.
-    """
+    """Make a batch of each group of cards, ready on the device; `weight` is that of each row."""
     table = feature_table(network, reviews, device, precision=precision)
     weights = np.ones(len(rows)) if weight is None else weight
     elapsed = torch.as_tensor(reviews.elapsed[rows], dtype=precision, device=device)

@@ -72,13 +72,7 @@ class Weights:
         return None
 
     def refuse(self, algorithm: str, reviews: Reviews) -> None:
-        """Refuse to be fitted to a user the weights were learned from.
-
-        Raises
-        ------
-        FitSkipped
-            Naming the user, and the name they were learned from by.
-        """
+        """Raise `FitSkipped` if the weights were learned from this user."""
         if (seen := self.seen_in(reviews)) is not None:
             raise FitSkipped(
                 f"user {reviews.user} was seen in pretraining (as {seen.name}): "
@@ -113,19 +107,7 @@ def weights_for(
 ) -> Weights | None:
     """Return the weights an option asks for, None if it asks for none.
 
-    Parameters
-    ----------
-    algorithm : str
-        Name of the algorithm that asks.
-    sizes : sequence of tuple of float
-        What its network can be built with.
-    weights : str, Path or Weights, optional
-        The weights, or their file.
-
-    Raises
-    ------
-    ConfigError
-        If they cannot be read, or are those of another network.
+    Raise `ConfigError` if they are not those of the algorithm with one of the `sizes`.
     """
     if weights is None:
         return None
@@ -145,13 +127,7 @@ def card_of(path: Path) -> Path:
 
 
 def read_weights(path: Path) -> Weights:
-    """Read weights and their card.
-
-    Raises
-    ------
-    ConfigError
-        If one of the two cannot be read, or they do not belong together.
-    """
+    """Read weights and their card, which must belong together."""
     try:
         changed = path.stat().st_mtime_ns, card_of(path).stat().st_mtime_ns
     except OSError as error:

@@ -171,16 +171,8 @@ class Answers:
     ) -> Vector:
         """Sum the values before each review, of which each later one of the group keeps a share.
 
-        Parameters
-        ----------
-        values : [n]
-        group : int64 [n]
-            Numbers from `grouped`.
-        kept : float
-            Share that is left of a sum after each review of the group: 1 is the sum, and 0 the
-            latest value.
-        counted : bool [n], optional
-            Reviews that take part; at the others the result is 0.
+        `group` has the numbers from `grouped`. A share `kept` of 1 gives the sum, 0 the latest
+        value. Only the reviews in `counted` take part; at the others the result is 0.
         """
         if counted is None:
             return _faded(group, values.astype(np.float64), kept)

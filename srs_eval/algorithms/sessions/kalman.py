@@ -82,15 +82,5 @@ def learn_weights(
     The model of an answer is a logistic regression, log-odds of recall ``offset + features @ w``,
     whose weights have the prior N(mean, diag(width)) and walk at random by N(0, drift width) from
     one answer to the next.
-
-    Parameters
-    ----------
-    features : float64 [answers, n]
-    offset : float64 [answers]
-    recalled : bool [answers]
-    mean, width : float64 [n]
-        Means and variances of the weights before the first answer.
-    drift : float
-        Share of the width that is added to the variances after each answer.
     """
     return Weights(*_learned(features, offset, recalled.astype(np.float64), mean, width, drift))

@@ -59,13 +59,7 @@ class Walk:
 
 
 def walk(stages: Stages, prior: Prior, reviews: Reviews) -> Walk:
-    """Compute the features of a log and learn their weights.
-
-    Raises
-    ------
-    FitError
-        If a feature does not return one finite number for each review.
-    """
+    """Compute the features of a log and learn their weights."""
     answers = Answers(reviews, stages.log_odds(reviews))
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))

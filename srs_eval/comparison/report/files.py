@@ -54,11 +54,8 @@ _BOOKTABS = TableFormat(
 def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     """Format the headline, the leaderboards and the differences to the baseline.
 
-    Parameters
-    ----------
-    of_sweep : bool
-        Only the leaderboard in which each user counts once, and other metrics. No predictions
-        are read for them, unless of a single user.
+    Of a sweep, only the leaderboard in which each user counts once, and other metrics: no
+    predictions are read for them, unless of a single user.
     """
     parts = [facts_of(verdict), "", headline(verdict)]
     if of_sweep:

@@ -16,13 +16,7 @@ RANKED_BY = "log_loss"
 
 
 def sweep_verdicts(folders: Sequence[Path]) -> list[Verdict]:
-    """Compare each set of runs that scored the same reviews.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Output folders of finished runs. Runs that scored no user are left out.
-    """
+    """Compare each set of runs that scored the same reviews; leave out runs without users."""
     return compare_groups([run for run in map(load_run, folders) if run.rows])
 
 
