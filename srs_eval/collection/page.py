@@ -61,15 +61,7 @@ footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px;
 
 
 def page(title: str, facts: str, sections: Sequence[Section], *, command: str) -> str:
-    """Format the page.
-
-    Parameters
-    ----------
-    title, facts : str
-        Name of the collection, and what was read.
-    command : str
-        The command line.
-    """
+    """Format the page: the name of the collection, what was read, and the command line."""
     return "\n".join(
         [
             *html_head(title, _STYLE),

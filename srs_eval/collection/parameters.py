@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from srs_eval.collection.section import Paste, Section, Table
 from srs_eval.collection.study import Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between, counted, explained, log_loss, percent
+from srs_eval.collection.words import Change, between, explained, log_loss, percent
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
-from srs_eval.text.console import number
+from srs_eval.text.console import counted, number
 
 _DECIMALS = 4
 

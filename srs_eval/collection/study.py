@@ -65,11 +65,9 @@ class OneLog:
     log: Reviews
 
     def users(self) -> Sequence[User]:
-        """Return the one user."""
         return (self.log.user,)
 
     def read(self, user: User) -> Reviews:
-        """Return the log."""
         return self.log
 
 

@@ -42,17 +42,6 @@ def with_interval(share: Share) -> str:
     return f"{percent(share.observed)} ({between(share.lo, share.hi)})"
 
 
-def counted(number: int, noun: str) -> str:
-    """Format a count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "review"), counted(1200, "review")
-    ('1 review', '1,200 reviews')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """A paired difference of log loss, as a share of the log loss that it is held against."""

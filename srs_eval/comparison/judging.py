@@ -16,7 +16,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.results.files import CONFIG, PREREG, SUMMARY, reading
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
-from srs_eval.text.console import interval
+from srs_eval.text.console import counted, interval
 from srs_eval.text.plain import one_line
 from srs_eval.text.suggestion import suggestion
 
@@ -44,7 +44,7 @@ class Judgement:
     def in_short(self) -> str:
         """The decision and the number of deviations, such as ``kept, 1 deviation``."""
         count = len(self.deviations)
-        return f"{self.decision}, {count} deviation{'s' * (count > 1)}" if count else self.decision
+        return f"{self.decision}, {counted(count, 'deviation')}" if count else self.decision
 
     @property
     def sentence(self) -> str:

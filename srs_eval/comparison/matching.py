@@ -9,8 +9,7 @@ from functools import cached_property
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import has_predictions
-
-_NAMED = 5
+from srs_eval.text.console import counted, listed
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Matching:
     def _fewest_reviews(self, users: Sequence[User]) -> str:
         """Count users, and the reviews of each in the run that scored fewest of them."""
         fewest = sum(min(run.reviews[user] for run in self.runs) for user in users)
-        return f"{fewest:,} review{'' if fewest == 1 else 's'} of {counted_users(len(users))}"
+        return f"{counted(fewest, 'review')} of {counted(len(users), 'user')}"
 
 
 def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
@@ -120,14 +119,3 @@ def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> li
 def named_users(users: Sequence[User]) -> str:
     """Format some users as part of a sentence."""
     return f"user{'s' if len(users) > 1 else ''} {listed(users)}"
-
-
-def listed(names: Sequence[object]) -> str:
-    """List the first names and count the others."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(map(str, names[:_NAMED])) + more
-
-
-def counted_users(users: int) -> str:
-    """Write a number of users."""
-    return "1 user" if users == 1 else f"{users:,} users"

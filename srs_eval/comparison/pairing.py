@@ -9,12 +9,13 @@ from itertools import chain
 import numpy as np
 
 from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.matching import Matching, counted_users, listed, named_users
+from srs_eval.comparison.matching import Matching, named_users
 from srs_eval.comparison.restriction import Restricted, restrict
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
 from srs_eval.results.run import Run, protocols, usual_protocol
 from srs_eval.results.saved_predictions import has_predictions
+from srs_eval.text.console import counted, listed
 
 _UNVERIFIED = (
     "Published runs ({}) do not say which reviews they scored: users were matched by name and "
@@ -110,13 +111,13 @@ def _restriction_notes(
     share = f"{reviews:,} of {most:,} reviews"
     if anew:
         yield (
-            f"Restricted to {share} of {users:,} of {counted_users(len(asked))}: those that all "
-            f"runs scored; scores of {counted_users(anew)} were computed anew from saved "
+            f"Restricted to {share} of {users:,} of {counted(len(asked), 'user')}: those that all "
+            f"runs scored; scores of {counted(anew, 'user')} were computed anew from saved "
             "predictions"
         )
     else:
         yield (
-            f"Restricted to {counted_users(users)} of {len(asked):,}, with {share}: those for "
+            f"Restricted to {counted(users, 'user')} of {len(asked):,}, with {share}: those for "
             "whom all runs scored the same reviews"
         )
     without = [run.name for run in runs if not has_predictions(run)]

@@ -61,19 +61,10 @@ def described(
     usual: Mapping[str, Any],
     further_tags: Mapping[str, str],
 ) -> RunDescription:
-    """Describe a run by its configuration.
+    """Describe a run by its configuration, `content`, and the objects of each group, `built`.
 
-    Parameters
-    ----------
-    built : mapping of group to object
-    content : mapping
-        The resolved configuration.
-    choices : mapping of group to str
-        Name of the option chosen in each group.
-    usual : mapping
-        Arguments of the algorithm as its option has them.
-    further_tags : mapping of str to str
-        Tags of a sweep.
+    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
+    option has them, and `further_tags` those of a sweep.
     """
     algo, data = choices["algo"], choices["data"]
     label = algo + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)

@@ -83,16 +83,11 @@ class EvaluateChunk:
     """Evaluate the users of a chunk and keep their part, in the process that does the work.
 
     A part that is there already is kept, unless the log of one of its users has changed.
-
-    Parameters
-    ----------
-    watched : str, optional
-        The metric that a search watches.
     """
 
     evaluate: EvaluateAndScore
     store: Store
-    watched: str | None = None
+    watched: str | None = None  # The metric that a search watches
 
     def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
         """Evaluate a chunk, calling `tick` after each fold."""

@@ -19,13 +19,7 @@ def frame_lines(fit: Fit) -> list[str]:
 
 
 class FailingAlike:
-    """Stops an evaluation whose first users all fail alike.
-
-    Parameters
-    ----------
-    users : int
-        How many users are to be evaluated.
-    """
+    """Stops an evaluation whose first users, of so many, all fail alike."""
 
     def __init__(self, users: int) -> None:
         self._of_users = users

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
 from srs_eval.results import Summary, load
 from srs_eval.results.files import CONFIG, FITS, reading
+from srs_eval.text.console import listed
 
-_NAMED_AT_MOST = 10
+_some = partial(listed, most=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +190,3 @@ def _unusable(fit: Fit, fits: Mapping[int, Fit]) -> str:
 
 
 _WENT = {"failed": "failed", "skipped": "was skipped"}
-
-
-def _some(names: Sequence[object]) -> str:
-    told = ", ".join(map(str, names[:_NAMED_AT_MOST]))
-    more = len(names) - _NAMED_AT_MOST
-    return f"{told} and {more} more" if more > 0 else told

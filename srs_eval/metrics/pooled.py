@@ -29,16 +29,9 @@ _CELLS = PredictionCells.fixed()
 class PooledSums:
     """Sums of users, from which the pooled scores of a panel are computed.
 
-    Workers add predictions; the parent adds up the sums of workers.
-    Nothing depends on how users are divided, if they come in the same order. Above 10,000 users,
-    the sums of 10,000 groups of users are kept instead of those of each.
-
-    Parameters
-    ----------
-    panel : Panel
-        The metrics.
-    users : iterable of Predictions, optional
-        Of each of the first users.
+    Workers add predictions; the parent adds up the sums of workers. Nothing depends on how users
+    are divided, if they come in the same order. Above 10,000 users, the sums of 10,000 groups of
+    users are kept instead of those of each.
     """
 
     def __init__(self, panel: Panel, users: Iterable[Predictions] = ()) -> None:

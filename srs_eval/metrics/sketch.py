@@ -28,12 +28,8 @@ T = TypeVar("T")
 class Sketch:
     """Sums over some reviews, and their predictions counted by outcome.
 
-    Parameters
-    ----------
-    sums : mapping of Sums to float64 [used, columns]
-        Totals of each of the sums in the cells that hold reviews, in order of the cells.
-    count : callable
-        Computes the tally on first use.
+    `sums` has the totals [used, columns] of each of the sums in the cells that hold reviews, in
+    order of the cells; `count` computes the tally on first use.
     """
 
     def __init__(self, sums: Mapping[Sums, FloatArray], count: Callable[[], Tally]) -> None:

@@ -195,17 +195,6 @@ def square_figure(kind: str, title: str, height: float, draw: Callable[[Axes], o
     return figure
 
 
-def counted(number: float, noun: str) -> str:
-    """Write a count with its noun, as in ``1 user`` and ``5,020 reviews``.
-
-    Examples
-    --------
-    >>> counted(5020, "review"), counted(1, "user")
-    ('5,020 reviews', '1 user')
-    """
-    return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
-
-
 def colour_bar(
     figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
 ) -> Colorbar:

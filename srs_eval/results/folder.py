@@ -88,13 +88,7 @@ def is_run(folder: Path) -> bool:
 
 
 class SavedFits(Sequence[Fit]):
-    """The fits of a run, read from their file when first asked for.
-
-    Raises
-    ------
-    ConfigError
-        In asking for fits, if the file cannot be read.
-    """
+    """The fits of a run, read from their file when first asked for."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -79,13 +79,7 @@ class AllUsers:
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:
-        """Add up tables of users, in the order of the source.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Metrics.
-        """
+        """Add up tables of users, in the order of the source; `names` are those of the metrics."""
         users: list[User] = []
         rows: list[str] = []
         # Arrays that grow in place: no second copy of all values is made.

@@ -31,6 +31,7 @@ from srs_eval.site.scripts import MEANINGS, traits_of, write_scripts
 from srs_eval.site.view import View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
+from srs_eval.text.console import counted
 from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html
 
 _OWN_FILES = Path(__file__).with_name(ASSETS)
@@ -118,7 +119,7 @@ def board_title(shown: View) -> str:
 def _which(shown: View) -> str:
     """Return what distinguishes boards of the same versions: their users, and their options."""
     count, digest = len(shown.paired.users), shown.board.fingerprint[:8]
-    return f"{count:,} user{'s' * (count != 1)}" + f" ({digest})" * bool(digest)
+    return counted(count, "user") + f" ({digest})" * bool(digest)
 
 
 def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterator[str]:

@@ -84,13 +84,9 @@ class View:
 def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     """Pair the submissions of a board, and compute the means of every metric.
 
-    Rows of other projects have no digests of their reviews: they are ranked if they have every
-    user of the board with the same number of reviews.
-
-    Raises
-    ------
-    ConfigError
-        If the submissions have no user in common, or none has a metric with a better direction.
+    Rows of other projects have no digests of their reviews: they are ranked if they have every user
+    of the board with the same number of reviews. Raise `ConfigError` if the submissions have no
+    user in common, or none has a metric with a better direction.
     """
     given = [one for one in board.submissions if one.run.rows]
     named = with_own_names([replace(one.run, place=one.folder) for one in given])

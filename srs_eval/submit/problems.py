@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
 
 Kind = Literal[
@@ -67,13 +68,7 @@ ERRORS = (
 
 
 class SubmissionError(ConfigError):
-    """Submissions that cannot be used; it has every problem.
-
-    Parameters
-    ----------
-    found : iterable of Problem
-        At least one.
-    """
+    """Submissions that cannot be used; it has every problem, of which there is at least one."""
 
     def __init__(self, found: Iterable[Problem]) -> None:
         self.found = tuple(found)
@@ -99,6 +94,4 @@ def shown(value: object) -> str:
 
 def some(values: Iterable[object], most: int = 5) -> str:
     """Return the first of some values for a message, and the number of the others."""
-    texts = [shown(value) for value in values]
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    return listed([shown(value) for value in values], most)

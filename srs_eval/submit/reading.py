@@ -114,16 +114,9 @@ def record_beside(folder: Path) -> Record:
 
 
 def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool = False) -> Read:
-    """Read a submission as far as its files can be read.
+    """Read a submission as far as its files can be read; the sums only if asked for.
 
-    Parameters
-    ----------
-    record : Record
-        Record of the leaderboard.
-    like : Run, optional
-        Another run; if it scored the same reviews, both share the list of them in memory.
-    sums : bool
-        Whether to read the sums.
+    If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
     problems = [*caught(folder, _file_problems(folder))]
     if problems:

@@ -66,6 +66,29 @@ def interval(low: float, high: float, digits: int = 4) -> str:
     return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
+def counted(count: float, noun: str) -> str:
+    """Format a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "review"), counted(1200, "review")
+    ('1 review', '1,200 reviews')
+    """
+    return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """List the first names and count the others.
+
+    Examples
+    --------
+    >>> listed("abcd", 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
 def shell(words: Sequence[str]) -> str:
     """Quote a command for a shell."""
     return shlex.join(words)

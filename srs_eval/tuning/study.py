@@ -82,17 +82,9 @@ class Proposal:
 
 
 class SearchStudy:
-    """The trials of one search in one folder.
+    """The trials of one search in one folder, in ``optuna.db``.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of ``optuna.db``.
-
-    Raises
-    ------
-    SweepError
-        If the folder has the trials of another search.
+    Raise `SweepError` if these are the trials of another search.
     """
 
     def __init__(self, folder: Path, space: Space, options: SearchOptions) -> None:

@@ -36,18 +36,11 @@ def constant(done: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ramps:
-    """Go straight from one share to 1, and from there straight to another.
+    """Go straight from one share to 1, and from there straight to another."""
 
-    Parameters
-    ----------
-    start, end : float
-        Shares of the learning rate at the first and after the last step.
-    turn : float
-        Share of the steps after which it is 1.
-    """
-
+    # Shares of the learning rate at the first and after the last step
     start: float
-    turn: float
+    turn: float  # Share of the steps after which it is 1
     end: float
 
     def __call__(self, done: float) -> float:
@@ -195,12 +188,8 @@ def epochs(
 class Adam:
     """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
 
-    Parameters
-    ----------
-    parameters : sequence of Tensor
-        What to change, in place.
-    recipe : Recipe
-        Betas, weight decay and the longest gradient.
+    It changes the parameters in place. Betas, weight decay and the longest gradient are those of
+    the recipe.
 
     References
     ----------
