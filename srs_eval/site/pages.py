@@ -22,7 +22,6 @@ from srs_eval.site.frame import (
     page,
     path_of,
     select,
-    table,
 )
 from srs_eval.site.hypotheses import elsewhere, hypotheses
 from srs_eval.site.model_page import model_page
@@ -32,7 +31,7 @@ from srs_eval.site.view import View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
 from srs_eval.text.console import counted
-from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html
+from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html, html_table
 
 _OWN_FILES = Path(__file__).with_name(ASSETS)
 _GROUPS = (
@@ -137,7 +136,7 @@ def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterato
         yield f'<section class="boards"><h2>{for_html(f"{protocol} on {data}")}</h2>'
         rows = [row for each in views for row in _rows_of_index(each)]
         headers = ("board", "predicted", "best by mean", "models", "reviews", "score")
-        yield table(headers, rows, text=3) + "</section>"
+        yield html_table(headers, rows, text=3) + "</section>"
     yield elsewhere(
         [one for one in registered if not any(one in each.registered for each in shown)]
     )
@@ -236,7 +235,7 @@ def _raw(shown: View) -> str:
         ]
         for model in shown.models
     ]
-    listed = table(("model", "", "", ""), rows, text=4)
+    listed = html_table(("model", "", "", ""), rows, text=4)
     return f"<details><summary>Scores of each user</summary>{listed}</details>"
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +122,19 @@ def html_head(
         "</head><body>",
         *([f'<script type="module">{script}</script>'] if script else []),
     ]
+
+
+def html_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, text: int) -> str:
+    """Format a table of cells that are HTML; the first `text` columns are text."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f'<{tag} class="text">{cell}</{tag}>' if n < text else f"<{tag}>{cell}</{tag}>"
+            for n, cell in enumerate(cells)
+        )
+
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><thead><tr>{line(headers, "th")}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
