@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-import yaml
-
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.matching import shared_users
 from srs_eval.comparison.prereg import REGIONS, TAG, Prereg, read_prereg
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import CONFIG, PREREG, SUMMARY, reading
+from srs_eval.results.files import CONFIG, PREREG, SUMMARY
+from srs_eval.results.folder import read_config
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
 from srs_eval.text.console import counted, interval
@@ -206,13 +205,8 @@ def _label(run: Run) -> str:
 def _options(run: Run) -> Mapping[str, Any]:
     """Return the configuration of a run; an empty one if it is not known."""
     given = run.summary.get("options")
-    file = run.place / CONFIG
-    if given is None and file.is_file():
-        try:
-            with reading(file):
-                given = yaml.safe_load(file.read_bytes())
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{file}: is not YAML: {one_line(str(error))}") from error
+    if given is None and (run.place / CONFIG).is_file():
+        given = read_config(run.place)
     return given if isinstance(given, Mapping) else {}
 
 

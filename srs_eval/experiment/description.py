@@ -9,7 +9,6 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from srs_eval.cpu import common_level
 from srs_eval.engine.machine import target_cpu
 from srs_eval.nouns.when import when_of
 from srs_eval.results.run import TRAITS
-from srs_eval.tracking.run_facts import plug_in_versions
+from srs_eval.tracking.run_facts import plug_in_versions, versions
 
 # Keys of the configuration that an `Experiment` is built from.
 NUMBERS_DEPEND_ON = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
@@ -86,7 +85,7 @@ def described(
         "when": when_of(built["algo"]),
         "python": platform.python_version(),
         "cpu": target_cpu(),
-        **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
+        **versions(_LIBRARIES),
         **plug_in_versions(targets(options)),
         **content["tags"],
         **further_tags,
@@ -179,10 +178,3 @@ def _code_hash(objects: Iterable[object]) -> str:
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None

@@ -13,7 +13,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-import yaml
 
 import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
@@ -24,7 +23,7 @@ from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, FloatArray
 from srs_eval.results.files import CONFIG, reading
-from srs_eval.results.folder import is_run, load
+from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.result import Result
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
@@ -224,18 +223,11 @@ def _written_before(folder: Path) -> dict[str, Any]:
 
 
 def _config(run: Path) -> Mapping[str, Any]:
-    """Read the configuration of a run."""
-    if not (run / CONFIG).is_file():
-        raise ConfigError(f"{run}: there is no {CONFIG}, which has the options of the run")
-    try:
-        with reading(run / CONFIG):
-            content = yaml.safe_load((run / CONFIG).read_text("utf-8"))
-            groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
-            curves = content.get("curves_per_user", CURVES_PER_USER)
-            return {**groups, "curves_per_user": curves}
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{run / CONFIG}: cannot be read (YAMLError: {reason})") from error
+    """Read the options of a run that a submission has."""
+    with reading(run / CONFIG):
+        content = read_config(run)
+        groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+        return {**groups, "curves_per_user": content.get("curves_per_user", CURVES_PER_USER)}
 
 
 def parameters_of(fits: Sequence[Fit]) -> int | None:

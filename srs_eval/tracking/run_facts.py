@@ -64,7 +64,7 @@ def process_facts() -> dict[str, str]:
         "host": socket.gethostname(),
         "pid": str(os.getpid()),
         "python": platform.python_version(),
-        **{f"version.{name}": found for name in LIBRARIES if (found := _version(name))},
+        **versions(LIBRARIES),
     }
     dirty = is_dirty(_program())
     return facts if dirty is None else {**facts, "git_dirty": str(dirty).lower()}
@@ -143,6 +143,12 @@ def _program() -> Path:
     """Folder of the program, which is where MLflow looks for a commit too."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     return Path(main).resolve().parent if main else Path.cwd()
+
+
+def versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those libraries that are installed, as ``version.<library>``."""
+    found = {f"version.{library}": _version(library) for library in libraries}
+    return {name: text for name, text in found.items() if text}
 
 
 @cache
