@@ -32,6 +32,12 @@ class Words:
         """Return the value of a key as a path; None if it was not given."""
         return Path(self.options[key]).expanduser() if self.options.get(key) else None
 
+    def usable(self, *further: str) -> Words:
+        """Return the command line, or raise `ConfigError` with its errors and further ones."""
+        if self.problems or further:
+            raise ConfigError(*self.problems, *further)
+        return self
+
 
 def exit_with(command: Callable[[list[str]], int]) -> None:
     """Run a command on `sys.argv`, and exit with its status."""
@@ -132,12 +138,9 @@ def about_one(
 ) -> Words:
     """Parse a command line that names one file or folder, a `noun`."""
     found = sort_words(words, keys, choices=choices or {})
-    problems = list(found.problems)
-    if not problems and len(found.paths) != 1:
-        problems.append(f"name one {noun}" + f", not {len(found.paths)}" * bool(found.paths))
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    if not found.problems and len(found.paths) != 1:
+        found.usable(f"name one {noun}" + f", not {len(found.paths)}" * bool(found.paths))
+    return found.usable()
 
 
 def explained(keys: Mapping[str, str]) -> str:

@@ -65,8 +65,7 @@ compared by strata of the reviews.
 
 Options, KEY=VALUE:
 
-"""
-_HELP_END = """
+{explained(KEYS)}
 
 Output: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
 Runs are compared on identical reviews only, checked by a digest of each user's scored reviews.
@@ -80,22 +79,20 @@ def command(words: Sequence[str]) -> int:
         lambda: _compare(parse(words), words),
         words,
         program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
+        help_page=_HELP,
     )
 
 
 def parse(words: Sequence[str]) -> Words:
     """Parse a command line."""
     found = sort_words(words, KEYS, choices=_CHOICES)
-    problems = list(found.problems)
+    problems = []
     elsewhere = _store_filter(found.options) or "published" in found.options
-    if not (problems or found.paths or elsewhere or "prereg" in found.options):
+    if not (found.problems or found.paths or elsewhere or "prereg" in found.options):
         problems.append("name the folder of a run, or a folder that holds several")
     if "published.models" in found.options and "published" not in found.options:
         problems.append("published.models= needs published=PATH, the file or folder that has them")
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    return found.usable(*problems)
 
 
 def _compare(request: Words, words: Sequence[str]) -> int:

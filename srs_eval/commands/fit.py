@@ -27,8 +27,7 @@ _HELP = f"""Fit an algorithm to all reviews of a log, for a scheduler; nothing i
 
 Options, KEY=VALUE:
 
-"""
-_HELP_END = """
+{explained(KEYS)}
 
 Whether the parameters predict better than others is what python -m srs_eval measures.
 Flags: --help, --version. Exit status: 0 if parameters were written, 1 if the fit failed, was
@@ -41,7 +40,7 @@ def command(words: Sequence[str]) -> int:
         lambda: _fit(understood(words)),
         words,
         program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
+        help_page=_HELP,
     )
 
 

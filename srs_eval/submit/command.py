@@ -57,6 +57,8 @@ _CHOICES = {
     **dict.fromkeys(("predictions", "logs", "code", "trust"), _BOOLEAN),
     "mark": ("reported", "verified", "published"),
 }
+_TITLES = {"": "Options, KEY=VALUE:", **{name: f"Options of {name}:" for name in KEYS if name}}
+_OPTIONS = "\n\n".join(f"{_TITLES[name]}\n\n{explained(KEYS[name])}" for name in KEYS)
 _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown on a site.
 
   {PROGRAM} RUN… out=leaderboard/NAME       write a submission of a finished run
@@ -64,9 +66,7 @@ _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown 
   {PROGRAM} verify FOLDER…                  run it again, and compare the scores
   {PROGRAM} accept FOLDER…                  add it to the record of the leaderboard
 
-"""
-_TITLES = {"": "Options, KEY=VALUE:", **{name: f"Options of {name}:" for name in KEYS if name}}
-_HELP_END = """
+{_OPTIONS}
 
 Nothing of a submission is run by check, but for code=true and trust=true.
 Flags: --help, --version. Exit status: 0, or 2 if there are problems."""
@@ -81,9 +81,7 @@ def command(words: Sequence[str]) -> int:
         lambda: do(understood(what, words[bool(what) :])),
         words,
         program=PROGRAM,
-        help_page=_HELP
-        + "\n\n".join(f"{_TITLES[name]}\n\n{explained(KEYS[name])}" for name in KEYS)
-        + _HELP_END,
+        help_page=_HELP,
     )
 
 
@@ -93,8 +91,7 @@ def understood(what: str, words: Sequence[str]) -> Words:
     choices = {key: _CHOICES[key] for key in keys if key in _CHOICES and (what or key != "code")}
     # the data are at a path, and nothing else of them is an option
     found = sort_words(words, keys, choices=choices)
-    problems = list(found.problems)
-    problems += [] if what else _writing_problems(found)
+    problems = [] if what else _writing_problems(found)
     if what and not found.paths:
         problems.append("name the folder of a submission, or of a leaderboard")
     if "tolerance" in found.options:
@@ -104,9 +101,7 @@ def understood(what: str, words: Sequence[str]) -> Words:
         for key in found.options
         if key.startswith("data.") and key != "data.path"
     ]
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    return found.usable(*problems)
 
 
 def _writing_problems(found: Words) -> list[str]:

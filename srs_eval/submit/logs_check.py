@@ -14,6 +14,7 @@ from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
+from srs_eval.experiment.description import targets
 from srs_eval.metrics.proper import SCORES
 from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
@@ -116,12 +117,12 @@ def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Sour
 
 
 def _is_simulated(options: Mapping[str, Any]) -> bool:
-    return [*targets_in(options)] == [_SIMULATED]
+    return [*targets(options)] == [_SIMULATED]
 
 
 def _is_plain(options: Mapping[str, Any]) -> bool:
     """Whether options are those of a reader of files, and only say how files are read."""
-    inner = [*targets_in({name: value for name, value in options.items() if name != TARGET})]
+    inner = [*targets({name: value for name, value in options.items() if name != TARGET})]
     return (
         options[TARGET] in _READERS
         and options.keys() <= {TARGET, *_OPTIONS}
@@ -134,18 +135,7 @@ def is_own(options: Any, part: str = "") -> bool:
     inside = f"{_OWN}.{part}." if part else f"{_OWN}."
     if not isinstance(options, Mapping) or not str(options.get(TARGET)).startswith(inside):
         return False
-    return all(target.startswith(f"{_OWN}.") for target in targets_in(options))
-
-
-def targets_in(options: Any) -> Iterator[str]:
-    """Go through all targets in options."""
-    if isinstance(options, Mapping):
-        if TARGET in options:
-            yield str(options[TARGET])
-        options = [*options.values()]
-    if isinstance(options, list):
-        for value in options:
-            yield from targets_in(value)
+    return all(target.startswith(f"{_OWN}.") for target in targets(options))
 
 
 def own_builder() -> Builder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -33,10 +32,10 @@ from srs_eval.submit.submission import ABOUT, PREDICTIONS, RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, sums_of_user
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.suggestion import suggestion
+from srs_eval.tracking.run_facts import git
 
 # Digest of the first 256 reviews: fewer are alike in different people.
 _FINGERPRINT = 8
-_GIT_SECONDS = 10
 _URL = "https://github.com/srs-eval/srs_eval"
 # Arguments of data that are different on every machine; those of a submission are never used.
 PLACES = ("path", "url", "download", "repo_id")
@@ -296,17 +295,8 @@ def _own_code(options: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _commit() -> str:
     """Return the commit of a checkout of srs_eval; "" if it is none, or if files were changed."""
-    git = shutil.which("git")
     folder = Path(srs_eval.__file__).parents[1]
-    if git is None or not (folder / ".git").exists():
+    if not (folder / ".git").exists():
         return ""
-    options = ["--always", "--abbrev=40", "--dirty", "--exclude=*"]
-    words = [git, "-C", str(folder), "describe", *options]
-    try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    found = done.stdout.strip()
-    return "" if done.returncode or found.endswith("-dirty") else found
+    found = git(folder, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*") or ""
+    return "" if found.endswith("-dirty") else found

@@ -76,19 +76,25 @@ def is_dirty(folder: Path) -> bool | None:
 
     None where there is no git, or no repository.
     """
-    git = shutil.which("git")
-    if git is None:
+    changed = git(folder, "status", "--porcelain", "--untracked-files=no")
+    return None if changed is None else bool(changed)
+
+
+def git(folder: Path, *words: str) -> str | None:
+    """Return what a command of git prints; None if it fails, takes too long or is not there."""
+    program = shutil.which("git")
+    if program is None:
         return None
-    words = [git, "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
     # do not wait for, or take, the lock of another git process
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    command = [program, "-C", str(folder), *words]
     try:
         done = subprocess.run(
-            words, env=env, capture_output=True, timeout=_GIT_SECONDS, check=False
+            command, env=env, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return bool(done.stdout.strip()) if done.returncode == 0 else None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def split_environment(tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
