@@ -33,7 +33,7 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks, Tracker
+from srs_eval.tracking.tracker import RunInfo, Tracker, tracked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,19 +110,13 @@ def run_study(
     is_single: bool,
 ) -> Done:
     """Run a study; print, write and log what it has found."""
-    tracker.start(RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder))
-    end: RunEnd = "failed"
-    try:
+    info = RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder)
+    with tracked(tracker, info) as run:
         tracker.log(Param(f"study.{key}", value) for key, value in options.items())
         found = study(SimpleNamespace(**options))
         show(found)
         tracker.log(_items(found, folder))
-        end = "finished"
-    except KeyboardInterrupt:
-        end = "killed"
-        raise
-    finally:
-        links = tracker.finish(end) or RunLinks()
+    links = run.links
     say()
     if is_single:
         at = {"results": str(folder), "MLflow UI": links.ui_command, "this run": links.run_url}

@@ -120,13 +120,7 @@ def users_figure(
         if users > 1:
             key = "line: median;  diamond: mean with its 99 % interval over users"
             figure.supxlabel(key, fontsize=style.SMALL, color=style.MUTED)
-        figure.suptitle(
-            style.heading(f"scores of {counted(users, 'user')}", title),
-            x=0.01,
-            ha="left",
-            fontsize=style.NORMAL + 1,
-            fontweight="bold",
-        )
+        style.title_above(figure, f"scores of {counted(users, 'user')}", title)
     return figure
 
 

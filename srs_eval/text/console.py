@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from tabulate import tabulate
+from tabulate import TableFormat, tabulate
 
 from srs_eval.text.plain import one_line, printable
 
@@ -41,11 +41,17 @@ def facts(pairs: Mapping[str, str]) -> str:
     )
 
 
-def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, text: int = 1) -> str:
-    """Format a table; the first `text` columns are text, the others numbers."""
+def table(
+    rows: Iterable[Sequence[object]],
+    headers: Sequence[str],
+    *,
+    text: int = 1,
+    style: str | TableFormat = "simple",
+) -> str:
+    """Format a table in a style of tabulate; the first `text` columns are text, others numbers."""
     body = [[one_line(str(cell)) for cell in row] for row in rows]
     align = ["left"] * text + ["right"] * (len(headers) - text)
-    return tabulate(body, headers, tablefmt="simple", colalign=align, disable_numparse=True)
+    return tabulate(body, headers, tablefmt=style, colalign=align, disable_numparse=True)
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -25,7 +25,7 @@ from srs_eval.tracking.items import (
     TableRows,
     Value,
 )
-from srs_eval.tracking.tracker import RunEnd, RunInfo, Tracker
+from srs_eval.tracking.tracker import RunInfo, Tracker, tracked
 from srs_eval.tuning.best import Overlay
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.search import Found, written
@@ -101,13 +101,8 @@ def keep_in_tracker(ending: Ending) -> None:
     try:
         options: Any = OmegaConf.to_container(ending.config.tracking, resolve=True)
         tracker = Builder().build(options, Tracker)
-        tracker.start(RunInfo(name, tags))
-        end: RunEnd = "failed"
-        try:
+        with tracked(tracker, RunInfo(name, tags)):
             tracker.log(_items(ending))
-            end = "finished"
-        finally:
-            tracker.finish(end)
     except SrsEvalError as error:  # the results are in the folder
         complain(str(error))
 

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import BoolArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import BoolArray, IntArray, Reviews, Vector
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0

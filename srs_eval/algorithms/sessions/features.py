@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.sessions.answers import Answers
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import Vector
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
 # What is left of the means of answer times after another: of the user's, and of a card's.

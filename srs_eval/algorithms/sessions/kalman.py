@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from srs_eval.nouns import BoolArray
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import BoolArray, Matrix, Vector
 
 # Of the information of an answer, so that certain predictions can be unlearned.
 _LEAST_INFORMATION = 0.02

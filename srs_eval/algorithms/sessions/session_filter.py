@@ -19,10 +19,10 @@ from srs_eval.algorithms.combined.wrapping import (
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
-from srs_eval.algorithms.sessions.walk import Prior, Vector, Walk, contributions, walk
+from srs_eval.algorithms.sessions.walk import Prior, Walk, contributions, walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, Vector, When
 
 
 @dataclass(frozen=True, slots=True)

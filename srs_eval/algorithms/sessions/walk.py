@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.combined.stages import Stages
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import Feature
 from srs_eval.algorithms.sessions.kalman import Weights, learn_weights
 from srs_eval.errors import FitError
-from srs_eval.nouns import Contribution, FloatArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import Contribution, FloatArray, IntArray, Matrix, Reviews, Vector
 
 
 @dataclass(frozen=True)

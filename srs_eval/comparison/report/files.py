@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tabulate import DataRow, Line, TableFormat, tabulate
+from tabulate import DataRow, Line, TableFormat
 
 from srs_eval.comparison.report.grids import Grid, beside, grids, leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
@@ -144,9 +144,7 @@ def _cells(
 def _formatted(
     grid: Grid, rows: Iterable[list[str]], escape: Callable[[str], str], style: str | TableFormat
 ) -> str:
-    align = ["left"] * grid.text + ["right"] * (len(grid.headers) - grid.text)
-    headers = list(map(escape, grid.headers))
-    return tabulate(rows, headers, tablefmt=style, colalign=align, disable_numparse=True)
+    return table(rows, [*map(escape, grid.headers)], text=grid.text, style=style)
 
 
 def _caption(verdict: Verdict, grid: Grid) -> str:
