@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -30,6 +31,13 @@ class FitCounts:
     failed: int = 0
     skipped: int = 0
     not_converged: int = 0  # Fits that made predictions, although their optimiser stopped early
+
+    @classmethod
+    def of(cls, fits: Sequence[Fit]) -> FitCounts:
+        """Count fits."""
+        ended = Counter(fit.status for fit in fits)
+        stopped_early = sum(fit.predicts and not fit.converged for fit in fits)
+        return cls(len(fits), ended["fallback"], ended["failed"], ended["skipped"], stopped_early)
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import compress
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from srs_eval.evaluation.scoring import ScoredUser, Scores
 from srs_eval.nouns import User
-from srs_eval.results.fit_counts import reason_of
+from srs_eval.results.fit_counts import FitCounts, reason_of
 from srs_eval.results.tables import user_column
 
 _COUNTS = ("fits", "failed", "fallback", "skipped", "not_converged")
@@ -48,7 +48,7 @@ def users_table(users: Sequence[ScoredUser]) -> pa.Table:
         "notes": pa.array([list(user.log.notes) for user in users], pa.list_(pa.string())),
         "fit_note": pa.array([_fit_note(user) for user in users], pa.string()),
     }
-    counts = [_fit_counts(user) for user in users]
+    counts = [asdict(FitCounts.of(user.fits)) for user in users]
     columns |= {name: pa.array([count[name] for count in counts], pa.int64()) for name in _COUNTS}
     return pa.table(columns)
 
@@ -140,10 +140,3 @@ def _curve_rows(user: ScoredUser) -> int | None:
 
 def _fit_note(user: ScoredUser) -> str:
     return reason_of(user.fits[-1]) if user.fits and user.fits[-1].reason else ""
-
-
-def _fit_counts(user: ScoredUser) -> Counter[str]:
-    counts: Counter[str] = Counter(fit.status for fit in user.fits)
-    counts["fits"] = len(user.fits)
-    counts["not_converged"] = sum(fit.predicts and not fit.converged for fit in user.fits)
-    return counts

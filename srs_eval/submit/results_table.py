@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric
 from srs_eval.results.files import reading, write_table
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.tables import read_scores, scores_table
 from srs_eval.submit.about import TAG
 from srs_eval.submit.problems import Kind, Problem, shown, some
@@ -31,7 +32,7 @@ from srs_eval.text.suggestion import suggestion
 LARGEST = 64_000_000
 MOST_USERS, MOST_COLUMNS, MOST_VALUES = 200_000, 500, 20_000_000
 _MOST_BYTES = 400_000_000
-FIT_COUNTS = ("fits", "fallback", "failed", "skipped", "not_converged")
+FIT_COUNTS = tuple(each.name for each in fields(FitCounts))
 _SECONDS = "seconds"
 # Names of metrics have no dots.
 FIT, SUMS = "fit.", "sums."

@@ -16,6 +16,7 @@ from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import CURVES_PER_USER, Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.result import Result
 from srs_eval.results.run import Run, run_of
 from srs_eval.submit.checking import Asked, checked_submission
@@ -169,9 +170,9 @@ def _claims(
         if stated != computed:
             advice = f"run again, it is {computed}"
             yield Problem("rerun", file, where, shown(stated), advice)
-    by_user = fits_by_user(result)
+    ended = FitCounts.of([fit for fits in fits_by_user(result) for fit in fits])
     for name in COMPARED_FITS:
-        given, number = run.summary.get(name), sum(int(fits[name]) for fits in by_user)
+        given, number = run.summary.get(name), getattr(ended, name)
         if given != number:
             place, advice = submission.folder / RESULTS, f"run again, they are {number:,}"
             yield Problem("rerun", place, f"column {FIT}{name}", shown(given), advice)

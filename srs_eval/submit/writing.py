@@ -6,7 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import Any
@@ -20,8 +20,9 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.experiment import CURVES_PER_USER
-from srs_eval.nouns import Algorithm, Fit, FloatArray
+from srs_eval.nouns import Algorithm, Fit, FloatArray, User
 from srs_eval.results.files import CONFIG, reading
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.result import Result
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
@@ -123,8 +124,9 @@ def require_name(folder: Path) -> None:
 def results_of(result: Result) -> Results:
     """Return the metrics of srs_eval in a run, with sums if it has kept its predictions."""
     scores, fits = _of_srs_eval(result.by_user), fits_by_user(result)
-    counts = {name: np.array([each[name] for each in fits], np.int64) for name in FIT_COUNTS}
-    seconds = np.array([each["seconds"] for each in fits], np.float64)
+    ended = [asdict(FitCounts.of(each)) for each in fits]
+    counts = {name: np.array([each[name] for each in ended], np.int64) for name in FIT_COUNTS}
+    seconds = np.array([sum(fit.seconds for fit in each) for each in fits], np.float64)
     return Results(scores, counts, seconds, _sums(result, scores))
 
 
@@ -157,17 +159,13 @@ def _sums(result: Result, scores: Scores) -> dict[str, FloatArray]:
     return {name_of(sums): np.stack(of) for sums, of in zip(kept, columns, strict=True)}
 
 
-def fits_by_user(result: Result) -> list[Mapping[str, float]]:
-    """Count the fits of each user by how they ended, and add up their seconds."""
-    counts: dict[Any, Counter[str]] = {user: Counter() for user in result.by_user.users}
+def fits_by_user(result: Result) -> list[list[Fit]]:
+    """Return the fits of each user."""
+    fits: dict[User, list[Fit]] = {user: [] for user in result.by_user.users}
     for fit in result.fitted:
-        if fit.user in counts:
-            of_user = counts[fit.user]
-            of_user[fit.status] += 1
-            of_user["fits"] += 1
-            of_user["not_converged"] += fit.predicts and not fit.converged
-            of_user["seconds"] += fit.seconds  # type: ignore[assignment]
-    return [*counts.values()]
+        if fit.user in fits:
+            fits[fit.user].append(fit)
+    return [*fits.values()]
 
 
 def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
