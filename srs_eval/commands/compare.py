@@ -75,12 +75,7 @@ command was not understood or the runs cannot be compared."""
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _compare(parse(words), words),
-        words,
-        program=PROGRAM,
-        help_page=_HELP,
-    )
+    return carry_out(lambda: _compare(parse(words), words), words, program=PROGRAM, help_page=_HELP)
 
 
 def parse(words: Sequence[str]) -> Words:

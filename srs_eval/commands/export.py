@@ -46,12 +46,7 @@ skipped or cannot be written, 2 if the command was not understood or no schedule
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _export(understood(words)),
-        words,
-        program=PROGRAM,
-        help_page=_HELP,
-    )
+    return carry_out(lambda: _export(understood(words)), words, program=PROGRAM, help_page=_HELP)
 
 
 def understood(words: Sequence[str]) -> Words:

@@ -52,13 +52,7 @@ class Leaderboard:
         }
 
 
-def leaderboards(
-    scores: FloatArray,
-    reviews: IntArray,
-    rules: Rules,
-    *,
-    weightings: Sequence[Weighting] = WEIGHTINGS,
-) -> list[Leaderboard]:
+def leaderboards(scores: FloatArray, reviews: IntArray, rules: Rules) -> list[Leaderboard]:
     """Compute the leaderboard of a metric for each weighting of users.
 
     Users without a score [users, models] of a model are left out for all models; a model without
@@ -70,7 +64,7 @@ def leaderboards(
     values, counts = np.asfortranarray(scores[whole]), reviews[whole]
     largest = np.abs(values).max(axis=0, initial=0.0).tolist()
     found = []
-    for weighting in weightings:
+    for weighting in WEIGHTINGS:
         weights = user_weights(counts, weighting)
         means = [mean_of_users(column, weights) for column in values.T]
         intervals = [clipped(mean.interval(), rules.bounds) for mean in means]

@@ -42,8 +42,6 @@ def single_user_intervals(
     predictions: Predictions,
     *,
     resamples: int | None = None,
-    seed: int = 0,
-    level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
     """Compute intervals of one user's scores, from resampling that user's cards, and days.
 
@@ -61,15 +59,8 @@ def single_user_intervals(
     sketch = panel.sketch(predictions)
     if sketch is None:
         return dict.fromkeys(panel.names, (math.nan, math.nan))
-    widths = joint_half_widths(
-        panel,
-        predictions,
-        labels,
-        counted=sketch.tally,
-        resamples=resamples,
-        seed=seed,
-        level=level,
-    )
+    counted = sketch.tally
+    widths = joint_half_widths(panel, predictions, labels, counted=counted, resamples=resamples)
     return intervals_around(panel, panel.of(sketch, predictions), widths)
 
 

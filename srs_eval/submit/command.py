@@ -78,10 +78,7 @@ def command(words: Sequence[str]) -> int:
     what = words[0] if words and words[0] in KEYS else ""
     do = {"": _write, "check": _check, "verify": _verify, "accept": _accept}[what]
     return carry_out(
-        lambda: do(understood(what, words[bool(what) :])),
-        words,
-        program=PROGRAM,
-        help_page=_HELP,
+        lambda: do(understood(what, words[bool(what) :])), words, program=PROGRAM, help_page=_HELP
     )
 
 

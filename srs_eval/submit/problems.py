@@ -92,6 +92,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def some(values: Iterable[object], most: int = 5) -> str:
+def some(values: Iterable[object]) -> str:
     """Return the first of some values for a message, and the number of the others."""
-    return listed([shown(value) for value in values], most)
+    return listed([shown(value) for value in values])
