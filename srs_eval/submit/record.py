@@ -29,7 +29,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class FrozenBoard:
     """What the submissions of a board have scored."""
 
-    # Their numbers
+    # Numbers of users, and of scored reviews
     users: int
     reviews: int
     digest: str  # See `digest_of_rows`

@@ -63,7 +63,7 @@ class Board:
     name: str  # Stable name for addresses, such as ``srs_benchmark-1_synthetic-2_e256d343``
     # Names of the protocol and of the data set
     protocol: str
-    # Their versions
+    # Versions of protocol and data set
     protocol_version: str
     data: str
     data_version: str

@@ -50,7 +50,7 @@ class Weights:
     # Whom they were learned from: these users must not be scored with them
     seen: tuple[SeenUser, ...]
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
-    version: str = field(default_factory=lambda: version("srs-eval"))  # Of srs_eval
+    version: str = field(default_factory=lambda: version("srs-eval"))  # Version of srs_eval
 
     def seen_in(self, reviews: Reviews) -> SeenUser | None:
         """Find the user of a log among those seen, None if they are not there.
