@@ -1,6 +1,7 @@
 """`srs_eval.evaluate`, `fit` and `load`: the numbers of the command, for people in Python."""
 
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -251,6 +252,15 @@ def test_running_twice_and_in_threads_changes_nothing(result):
 def test_processes_change_nothing(result, workers):
     made = se.evaluate("fsrs6", "synthetic", **SMALL, fit="s0", workers=workers)
     pd.testing.assert_frame_equal(made.scores, result.scores)
+
+
+def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
+    result.save(tmp_path)
+    for whole in (result, se.load(tmp_path)):
+        assert len(whole.predictions) > 0  # files are open from here on
+        copied = pickle.loads(pickle.dumps(whole))
+        pd.testing.assert_frame_equal(copied.predictions, whole.predictions)
+        pd.testing.assert_frame_equal(copied.fits, whole.fits)
 
 
 def test_nothing_is_printed_without_a_bar(capfd):
