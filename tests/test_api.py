@@ -119,6 +119,12 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_users_in_the_index_are_refused_rather_than_merged():
+    frame = log().rename(columns={"learner": "user"}).set_index("user")
+    with pytest.raises(ReviewLogError, match=r"'user'.*\n?.*index \(user\).*reset_index"):
+        se.evaluate("avg", frame, card="item", rating="grade", time="answered_at")
+
+
 def test_hydra_and_mlflow_are_not_imported(tmp_path):
     code = """
 import sys, srs_eval as se
