@@ -325,6 +325,15 @@ def test_a_fit_to_everything_predicts_and_exports():
         fitted.predict_at(3)
 
 
+def test_a_skipped_user_does_not_keep_the_others_from_predictions():
+    frame = pd.concat([log(), log(["eve"], cards=1)])
+    fitted = se.fit("avg", frame, **NAMES, progress=False)
+    assert fitted.fits["status"].to_dict() == {"ann": "ok", "ben": "ok", "eve": "skipped"}
+    assert set(fitted.predict()["user"]) == {"ann", "ben"}
+    with pytest.raises(FitError, match="user eve"):
+        fitted.predict(frame)
+
+
 def test_recall_falls_with_the_days():
     fitted = se.fit("fsrs6", log(), fit="s0", **NAMES)
     found = fitted.predict_at([0, 1, 30])
