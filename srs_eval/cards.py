@@ -21,6 +21,9 @@ class CardRows:
     # [cards]: Where each card begins in `order`, and how many rows it has
     begins: IntArray
     lengths: IntArray
+    # [n]: Number of each row's card, and how many earlier rows that has
+    number: IntArray
+    nth: IntArray
 
     def earlier(self, event: BoolArray) -> IntArray:
         """Count, for each row, the events at earlier rows of the same card.
@@ -44,12 +47,6 @@ class CardRows:
         result = np.empty(len(self.order), bool)
         result[self.order] = np.repeat(happened, self.lengths)
         return result
-
-    def nth(self) -> IntArray:
-        """Count, for each row, the earlier rows of the same card."""
-        along = np.arange(len(self.order))
-        along -= np.repeat(self.begins, self.lengths)
-        return self._by_row(along)
 
     def first(self) -> IntArray:
         """Row number of the first row of each row's card."""
@@ -88,8 +85,16 @@ class _Known(NamedTuple):
     rows: CardRows
 
 
-# The same cards are asked for again and again: to fit what was just predicted, for instance.
-_last: list[_Known | None] = [None]
+class _Recent(NamedTuple):
+    """A log whose cards were sorted, and the latest of its beginnings."""
+
+    whole: _Known
+    beginning: _Known | None = None
+
+
+# The same cards are asked for again and again: to fit what was just predicted, for instance, and
+# every fold is a beginning of one log.
+_recent: list[_Recent | None] = [None]
 
 
 def rows_by_card(card: IntArray) -> CardRows:
@@ -101,29 +106,63 @@ def rows_by_card(card: IntArray) -> CardRows:
     >>> rows_by_card(np.array([7, 9, 7])).order.tolist()
     [0, 2, 1]
     """
-    known = _last[0]
-    if known is not None and np.array_equal(card, known.card):
-        return known.rows
-    order = order_by_card(card)
+    recent = _recent[0]
+    for known in recent or ():
+        if known is not None and np.array_equal(card, known.card):
+            return known.rows
+    if recent is None or not _begins(card, recent.whole):
+        return _sorted(card)
+    order = recent.whole.rows.order
+    rows = _along(card, order[order < len(card)])
+    _recent[0] = recent._replace(beginning=_Known(card.copy(), rows))
+    return rows
+
+
+def rows_of_whole_log(card: IntArray) -> CardRows:
+    """Find the rows of each card, as `rows_by_card`, of a log that begins with these cards.
+
+    Of the whole log, where that was sorted before: then there are rows beyond the last of `card`.
+    """
+    recent = _recent[0]
+    if recent is not None and _begins(card, recent.whole):
+        return recent.whole.rows
+    return _sorted(card)
+
+
+def _begins(card: IntArray, log: _Known) -> bool:
+    return np.array_equal(card, log.card[: len(card)])
+
+
+def _sorted(card: IntArray) -> CardRows:
+    rows = _along(card, stable_order(card))
+    _recent[0] = _Recent(_Known(card.copy(), rows))
+    return rows
+
+
+def _along(card: IntArray, order: IntArray) -> CardRows:
+    """Find where each card begins in the order of the rows."""
     grouped = card[order]
     is_first = np.ones(len(card), bool)
     np.not_equal(grouped[1:], grouped[:-1], out=is_first[1:])
     begins = np.flatnonzero(is_first)
-    found = CardRows(order, begins, np.diff(begins, append=len(card)))
-    for shared in (found.order, found.begins, found.lengths):
-        shared.flags.writeable = False
-    _last[0] = _Known(card.copy(), found)
+    lengths = np.diff(begins, append=len(card))
+    number, nth = np.empty_like(order), np.empty_like(order)
+    number[order] = np.repeat(np.arange(len(begins)), lengths)
+    nth[order] = np.arange(len(order)) - np.repeat(begins, lengths)
+    found = CardRows(order, begins, lengths, number, nth)
+    for name in CardRows.__slots__:
+        getattr(found, name).flags.writeable = False
     return found
 
 
-def order_by_card(card: IntArray) -> IntArray:
-    """Row numbers sorted by card; those of a card stay in time order."""
-    if len(card):
-        lowest = card.min()
+def stable_order(numbers: IntArray) -> IntArray:
+    """Sort row numbers by whole numbers, such as cards; equal ones stay in their order."""
+    if len(numbers):
+        lowest = numbers.min()
         # As Python numbers, whose difference cannot overflow.
-        if int(card.max()) - int(lowest) < _QUICKLY_SORTED:
-            return np.argsort((card - lowest).astype(np.uint16), kind="stable")
-    return np.argsort(card, kind="stable")
+        if int(numbers.max()) - int(lowest) < _QUICKLY_SORTED:
+            return np.argsort((numbers - lowest).astype(np.uint16), kind="stable")
+    return np.argsort(numbers, kind="stable")
 
 
 def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.cards import earlier_on_card, order_by_card, rows_by_card
+from srs_eval import cards as cards_module
+from srs_eval.cards import earlier_on_card, rows_by_card, stable_order
 
 REVIEWS = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60)
 
@@ -55,13 +56,26 @@ def test_counts_along_cards_are_those_of_loops(reviews):
     earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
     same = [np.flatnonzero(card == which) for which in card]
     rows = rows_by_card(card)
-    assert rows.nth().tolist() == [len(before) for before in earlier]
+    assert rows.nth.tolist() == [len(before) for before in earlier]
     assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
     values = np.arange(1, len(card) + 1)
     assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
     assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
     assert rows.any(event).dtype == bool
-    assert {rows.nth().dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}
+    assert {rows.nth.dtype, rows.previous().dtype, rows.lengths.dtype} == {np.dtype(np.int64)}
+
+
+@given(REVIEWS, st.integers(0, 60))
+def test_the_rows_of_a_beginning_are_the_same_after_the_whole_log(reviews, until):
+    card, _ = columns(reviews)
+    cards_module._recent[0] = None
+    alone = rows_by_card(card[:until])
+    cards_module._recent[0] = None
+    rows_by_card(card)
+    after = rows_by_card(card[:until])
+    for name in ("order", "begins", "lengths", "number", "nth"):
+        assert getattr(after, name).tolist() == getattr(alone, name).tolist()
+        assert getattr(after, name).dtype == np.int64
 
 
 EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1, 2**63 - 1])
@@ -71,8 +85,8 @@ EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1,
 def test_cards_are_sorted_alike_whatever_their_numbers(cards):
     card = np.array(cards, np.int64)
     expected = sorted(range(len(cards)), key=lambda row: cards[row])
-    assert order_by_card(card).tolist() == expected
-    assert order_by_card(card).dtype == np.int64
+    assert stable_order(card).tolist() == expected
+    assert stable_order(card).dtype == np.int64
 
 
 def test_a_million_reviews_take_no_loop():

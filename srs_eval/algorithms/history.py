@@ -87,7 +87,7 @@ def history_of(reviews: Reviews) -> History:
     clock[cards.begins] = 0.0
     for at in nth_places(cards.begins, cards.lengths):
         clock[at] += clock[at - 1]
-    return History(reviews, cards, place, cards.nth(), clock)
+    return History(reviews, cards, place, cards.nth, clock)
 
 
 def no_reviews(*, whole_days: bool = True) -> Reviews:

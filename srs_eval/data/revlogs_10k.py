@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.cards import order_by_card
+from srs_eval.cards import stable_order
 from srs_eval.data import hub
 from srs_eval.data.by_user import UserTables, tables_by_user
 from srs_eval.data.columns import violations, whole_numbers
@@ -262,7 +262,7 @@ def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) 
 def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
     """Leave rows out, joining the intervals before and after each."""
     kept = reviews.take(~unknown)
-    previous, order = previous_review(kept.card), order_by_card(reviews.card)
+    previous, order = previous_review(kept.card), stable_order(reviews.card)
 
     def joined(intervals: Clock) -> Clock:
         """Intervals between the kept reviews of each card."""

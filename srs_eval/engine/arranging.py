@@ -1,6 +1,7 @@
 """Code that puts reviews in their places: loops that numpy would need a dozen passes for.
 
-Card by card, ``cut`` finds how many reviews are needed, and ``fill`` writes those down.
+``cut`` finds how many reviews of each card are needed, and ``fill`` writes those down, block by
+block.
 """
 
 from __future__ import annotations
@@ -19,51 +20,38 @@ def arranging_code(precision: Precision) -> str:
 def _cut() -> str:
     """``needed[card]`` = reviews of the card up to its last wanted one."""
     code = Assembly(1, "double")
-    last = code.memory(kind="i64")
-    with code.loop("card", "0", "%cards") as card:
-        begin = code.load("%begins", card, kind="i64")
-        code.write(f"store i64 0, ptr {last}")
-        with code.loop("review", "0", code.load("%lengths", card, kind="i64")) as nth:
-            following = code.value(f"add nsw i64 {nth}, 1")
-            row = code.load("%order", code.value(f"add nsw i64 {begin}, {nth}"), kind="i64")
-            wanted = code.value(f"trunc i8 {code.load('%wanted', row, kind='i8')} to i1")
-            before = code.value(f"load i64, ptr {last}")
-            code.write(
-                f"store i64 {code.value(f'select i1 {wanted}, i64 {following}, i64 {before}')}, "
-                f"ptr {last}"
-            )
-        code.store(code.value(f"load i64, ptr {last}"), "%needed", card, kind="i64")
-    arguments = "ptr %order, ptr %begins, ptr %lengths, i64 %cards, ptr %wanted, ptr %needed"
-    return _function(CUT, arguments, code)
+    with code.loop("wanted", "0", "%count") as index:
+        row = code.load("%until", index, kind="i64")
+        card = code.load("%number", row, kind="i64")
+        upto = code.value(f"add nsw i64 {code.load('%nth', row, kind='i64')}, 1")
+        before = code.load("%needed", card, kind="i64")
+        more = code.value(f"icmp sgt i64 {upto}, {before}")
+        needed = code.value(f"select i1 {more}, i64 {upto}, i64 {before}")
+        code.store(needed, "%needed", card, kind="i64")
+    return _function(CUT, "ptr %until, i64 %count, ptr %number, ptr %nth, ptr %needed", code)
 
 
 def _fill(precision: Precision) -> str:
-    """Write the facts of the needed reviews, their row numbers and their places."""
+    """Write the facts of the needed reviews, and where they are."""
     code = Assembly(1, precision)
-    count = code.memory(kind="i64")
-    code.write(f"store i64 0, ptr {count}")
-    with code.loop("card", "0", "%cards") as card:
+    with code.loop("lane", "0", "%cards") as index:
+        lane = code.value(f"urem i64 {index}, {LANES}")
+        block = code.value(f"udiv i64 {index}, {LANES}")
+        start = code.load("%starts", block, kind="i64")
+        card = code.load("%by_length", index, kind="i64")
         begin = code.load("%begins", card, kind="i64")
-        first_place = code.load("%places_of_cards", card, kind="i64")
-        lane = code.value(f"urem i64 {first_place}, {LANES}")
-        block = code.value(f"sub nsw i64 {first_place}, {lane}")
-        first_fact = code.value(f"add nsw i64 {code.value(f'mul i64 {block}, {FACTS}')}, {lane}")
         with code.loop("review", "0", code.load("%needed", card, kind="i64")) as nth:
             row = code.load("%order", code.value(f"add nsw i64 {begin}, {nth}"), kind="i64")
-            down = code.value(f"mul nsw i64 {nth}, {LANES * FACTS}")
-            at = code.value(f"add nsw i64 {first_fact}, {down}")
+            place = code.value(f"add nsw i64 {start}, {nth}")
+            first = code.value(f"mul nsw i64 {place}, {FACTS * LANES}")
+            at = code.value(f"add nsw i64 {first}, {lane}")
             for number, fact in enumerate(_facts(code, row)):
-                place = code.value(f"add nsw i64 {at}, {number * LANES}")
-                code.store(fact, "%facts", place)
-            done = code.value(f"load i64, ptr {count}")
-            code.store(row, "%rows", done, kind="i64")
-            further = code.value(f"mul nsw i64 {nth}, {LANES}")
-            place = code.value(f"add nsw i64 {first_place}, {further}")
-            code.store(place, "%places", done, kind="i64")
-            code.write(f"store i64 {code.value(f'add nsw i64 {done}, 1')}, ptr {count}")
+                code.store(fact, "%facts", code.value(f"add nsw i64 {at}, {number * LANES}"))
+            where = code.value(f"add nsw i64 {code.value(f'mul nsw i64 {place}, {LANES}')}, {lane}")
+            code.store(where, "%where", row, kind="i64")
     arguments = (
-        "ptr %order, ptr %begins, ptr %needed, ptr %places_of_cards, i64 %cards, "
-        "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %rows, ptr %places"
+        "ptr %by_length, i64 %cards, ptr %starts, ptr %begins, ptr %needed, ptr %order, "
+        "ptr %elapsed, ptr %rating, ptr %weight, ptr %facts, ptr %where"
     )
     return _function(FILL, arguments, code)
 

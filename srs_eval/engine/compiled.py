@@ -21,6 +21,7 @@ from srs_eval.nouns import FloatArray, IntArray
 
 _TILE = 3  # the fastest of 2, 3 and 4, by a little, on a processor with AVX-512
 _MODELS_KEPT = 64
+_ROUNDING = {dtype: np.finfo(dtype).eps for dtype in (np.float32, np.float64)}
 
 
 class Gradient(NamedTuple):
@@ -97,7 +98,8 @@ class CompiledModel:
         code = fisher_kernel(self._traced, precision, tile=_TILE)
         # All derivatives and the residual, without what fills the last tile.
         places = _places_in_tiles(code.columns)[: code.quantities + 1, : code.quantities]
-        return CompiledKernel(code.kernel), code.quantities, places
+        first = 1 + code.quantities * self.size
+        return CompiledKernel(code.kernel), code.quantities, first + places
 
     def walk(
         self, w: FloatArray, packed: Packed
@@ -129,16 +131,15 @@ class CompiledModel:
         kernel, quantities, places = self._fisher(_precision(packed))
         out = np.zeros(kernel.code.outputs)
         kernel(np.ascontiguousarray(w, np.float64), packed, out)
-        tiles = 1 + quantities * self.size
-        chain = out[1:tiles].reshape(quantities, self.size)
-        products = out[tiles:][places]
+        chain = out[1 : 1 + quantities * self.size].reshape(quantities, self.size)
+        products = out.take(places)
         with np.errstate(over="ignore", invalid="ignore"):  # who fits looks at the numbers
             by_w = products @ chain
             information = chain.T @ by_w[:quantities]
             # Where a parameter acts in ways that nearly cancel, what is left is rounding error.
-            noise = np.finfo(packed.reviews.dtype).eps * (chain**2).T @ products.diagonal()
-        on_diagonal = np.diag_indices(self.size)
-        information[on_diagonal] = np.maximum(information[on_diagonal], noise)
+            noise = _ROUNDING[kernel.dtype] * (chain**2).T @ products.diagonal()
+        on_diagonal = information.reshape(-1)[:: self.size + 1]
+        np.maximum(on_diagonal, noise, out=on_diagonal)
         return Fisher(float(out[0]), by_w[quantities], information)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ FACTS = 3  # elapsed days, rating, weight
 _ALIGNMENT = 64  # bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Packed:
     """Reviews in blocks of `LANES` cards; within a block, review by review.
 
@@ -28,20 +29,18 @@ class Packed:
     # [blocks]: First place of each block, and how many places it has
     starts: IntArray
     lengths: IntArray
-    rows: IntArray  # [n]: Row number of each review that is packed
-    places: IntArray  # [n]: Where it is: place * LANES + lane
+    # [reviews of the log]: Where each review is, place * LANES + lane; -1 if it is not packed
+    where: IntArray
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """Number of reviews of the longest card."""
         return int(self.lengths.max(initial=0))
 
-    def places_of(self, rows: IntArray) -> IntArray:
-        """Find where reviews are, by row number; all must be packed."""
-        where = np.full(int(self.rows.max(initial=-1)) + 1, -1)
-        where[self.rows] = self.places
-        found: IntArray = where[rows]
-        return found
+    @cached_property
+    def addresses(self) -> tuple[int, int, int]:
+        """Where `reviews`, `starts` and `lengths` begin in memory."""
+        return self.reviews.ctypes.data, self.starts.ctypes.data, self.lengths.ctypes.data
 
 
 def aligned(size: int, dtype: type[np.float32] | type[np.float64]) -> FloatArray:

@@ -54,15 +54,16 @@ class CompiledKernel:
             self._call(w, packed, out)
 
     def _call(self, w: FloatArray, packed: Packed, out: FloatArray) -> None:
+        reviews, starts, lengths = packed.addresses
         size = (packed.longest * self.code.scratch + self.code.more_scratch) * LANES
         if len(self._scratch) < size:
             self._scratch = aligned(size, self.dtype)
         self._function(
             w.ctypes.data,
-            packed.reviews.ctypes.data,
+            reviews,
             len(packed.starts),
-            packed.starts.ctypes.data,
-            packed.lengths.ctypes.data,
+            starts,
+            lengths,
             self._scratch.ctypes.data,
             out.ctypes.data,
         )

@@ -172,6 +172,9 @@ class _Box:
         self.upper = np.minimum(space.upper, _UNBOUNDED)
         self.low = np.array([low for low, _ in space.ordered], np.int64)
         self.high = np.array([high for _, high in space.ordered], np.int64)
+        units = np.eye(len(space))
+        self.order = units[self.high] - units[self.low]
+        self.unbounded = np.full(len(self.order), _UNBOUNDED)
 
     def step(
         self,
@@ -190,24 +193,21 @@ class _Box:
         scale[scale <= 0] = 1.0
         curvature = information / (scale[:, None] * scale)
         slope = gradient / scale
-        damped = curvature + damping * np.eye(len(w))
-        pairs = np.arange(len(self.low))
-        order = np.zeros((len(pairs), len(w)))
-        order[pairs, self.low] = -1 / scale[self.low]
-        order[pairs, self.high] = 1 / scale[self.high]
+        damped = curvature.copy()
+        damped.flat[:: len(w) + 1] += damping
         solution, _, flag, _ = daqp.solve(
             damped,
             slope,
-            order,
-            np.concatenate([scale * (self.upper - w), np.full(len(pairs), _UNBOUNDED)]),
+            self.order / scale,
+            np.concatenate([scale * (self.upper - w), self.unbounded]),
             np.concatenate([scale * (self.lower - w), w[self.low] - w[self.high]]),
-            np.zeros(len(w) + len(pairs), np.int32),
+            np.zeros(len(w) + len(self.order), np.int32),
         )
         if flag != _SOLVED or not np.isfinite(solution).all():
             return None
         # The solver keeps bounds to within its tolerance; models want them kept exactly.
         moved = np.minimum(np.maximum(w + solution / scale, self.lower), self.upper)
-        if len(pairs):
+        if len(self.order):
             moved = feasible(moved, self.space)
         taken = (moved - w) * scale
         return moved - w, float(-(slope @ taken) - 0.5 * taken @ curvature @ taken)

@@ -42,11 +42,15 @@ class LogCoordinates:
 
     def decode(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the parameters at some coordinates."""
-        return np.concatenate([np.exp(theta[: self.count]), theta[self.count :]])
+        w = theta.copy()
+        w[: self.count] = np.exp(theta[: self.count])
+        return w
 
     def slope(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the derivative of each parameter by its coordinate."""
-        return np.concatenate([w[: self.count], np.ones(len(w) - self.count)])
+        slope = np.ones(len(w))
+        slope[: self.count] = w[: self.count]
+        return slope
 
     def space(self, space: ParameterSpace) -> ParameterSpace:
         """Return bounds and order of the coordinates."""
@@ -67,7 +71,7 @@ class LogCoordinates:
         w = self.decode(theta)
         loss, gradient, information = self.model.fisher(w, packed)
         slope = self.slope(w)
-        return Fisher(loss, gradient * slope, information * np.outer(slope, slope))
+        return Fisher(loss, gradient * slope, information * (slope[:, None] * slope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Objective:
         """Return what the distance from the centre costs, and its gradient."""
         distance = w - self.centre
         pull = self.penalty_matrix @ distance
-        return float(np.sum(distance * pull)), 2 * pull
+        return float((distance * pull).sum()), 2 * pull
 
 
 def penalty_matrix(space: ParameterSpace, prior_weight: float) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.cards import CardRows, rows_by_card
+from srs_eval.cards import CardRows, rows_by_card, rows_of_whole_log, stable_order
 from srs_eval.engine.arranging import CUT, FILL, arranging_code
 from srs_eval.engine.assembly import Precision
 from srs_eval.engine.layout import FACTS, LANES, Packed, aligned
@@ -36,9 +36,17 @@ def pack(
     counts; all other reviews count nothing.
     """
     cut, fill = _functions("float" if dtype is np.float32 else "double")
-    cards = rows_by_card(reviews.card) if cards is None else cards
-    needed = cards.lengths if until is None else _needed(cut, cards, until)
-    places_of_cards, starts, lengths = _blocks(needed)
+    if until is None:
+        cards = rows_by_card(reviews.card) if cards is None else cards
+        needed = cards.lengths
+    else:
+        cards = rows_of_whole_log(reviews.card) if cards is None else cards
+        if len(until) and not 0 <= until.min() <= until.max() < len(reviews):
+            raise IndexError(
+                f"rows from {until.min()} to {until.max()}, in a log of {len(reviews)} reviews"
+            )
+        needed = _needed(cut, cards, until)
+    by_length, starts, lengths = _blocks(needed)
     weights = np.zeros(len(reviews))
     if weight is not None and until is not None:
         weights[until] = weight
@@ -46,50 +54,44 @@ def pack(
     facts = aligned(total * FACTS * LANES, dtype)
     packed = facts.reshape(total, FACTS, LANES)
     packed[:, 1] = _FILLER_RATING
-    count = int(needed.sum())
-    rows, places = np.empty(count, np.int64), np.empty(count, np.int64)
+    where = np.full(len(reviews), -1)
     columns = (
         np.ascontiguousarray(reviews.elapsed, np.float64),
         np.ascontiguousarray(reviews.rating, np.int64),
         weights,
     )
     fill(
-        *(_address(array) for array in (cards.order, cards.begins, needed, places_of_cards)),
-        len(needed),
-        *(_address(array) for array in (*columns, facts, rows, places)),
+        _address(by_length),
+        len(by_length),
+        *(_address(array) for array in (starts, cards.begins, needed, cards.order)),
+        *(_address(array) for array in (*columns, facts, where)),
     )
-    return Packed(packed, starts, lengths, rows, places)
+    return Packed(packed, starts, lengths, where)
 
 
 def _needed(cut: Callable[..., None], cards: CardRows, until: IntArray) -> IntArray:
     """Count the reviews of each card up to its last wanted one."""
-    wanted = np.zeros(len(cards.order), np.uint8)
-    wanted[until] = 1
-    needed = np.empty(len(cards.lengths), np.int64)
+    needed = np.zeros(len(cards.lengths), np.int64)
+    wanted = np.ascontiguousarray(until, np.int64)
     cut(
-        *(_address(array) for array in (cards.order, cards.begins, cards.lengths)),
-        len(needed),
-        *(_address(array) for array in (wanted, needed)),
+        _address(wanted),
+        len(wanted),
+        *(_address(array) for array in (cards.number, cards.nth, needed)),
     )
     return needed
 
 
 def _blocks(needed: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort cards by length into blocks.
+    """Sort the cards that have reviews by length into blocks.
 
-    Returns the place of each card's first review, of no meaning for cards without reviews, and
-    `starts` and `lengths` of `Packed`.
+    Returns their numbers in that order, and `starts` and `lengths` of `Packed`.
     """
     empty = int(np.count_nonzero(needed == 0))
-    by_length = np.argsort(needed, kind="stable")[empty:]
+    by_length = stable_order(needed)[empty:]
     # The last card of a block is its longest.
     lasts = np.minimum(np.arange(LANES, len(by_length) + LANES, LANES), len(by_length)) - 1
     lengths: IntArray = needed[by_length[lasts]]
-    starts = np.cumsum(lengths) - lengths
-    block, lane = np.divmod(np.arange(len(by_length)), LANES)
-    places_of_cards = np.zeros(len(needed), np.int64)
-    places_of_cards[by_length] = starts[block] * LANES + lane
-    return places_of_cards, starts, lengths
+    return by_length, np.cumsum(lengths) - lengths, lengths
 
 
 def _address(array: NDArray[Any]) -> int:
@@ -100,6 +102,6 @@ def _address(array: NDArray[Any]) -> int:
 @cache
 def _functions(precision: Precision) -> tuple[Callable[..., None], Callable[..., None]]:
     code = Compiled(arranging_code(precision))
-    cut = code.function(CUT, *[_ADDRESS] * 3, _COUNT, *[_ADDRESS] * 2)
-    fill = code.function(FILL, *[_ADDRESS] * 4, _COUNT, *[_ADDRESS] * 6)
+    cut = code.function(CUT, _ADDRESS, _COUNT, *[_ADDRESS] * 3)
+    fill = code.function(FILL, _ADDRESS, _COUNT, *[_ADDRESS] * 9)
     return cut, fill

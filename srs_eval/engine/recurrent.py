@@ -43,7 +43,8 @@ class RecurrentModel:
         """Predict recall at each of `rows`; NaN at a card's first review."""
         packed = pack(reviews, until=rows)
         p, _ = compiled(self.equations).walk(np.asarray(self.parameters), packed)
-        return uncertain(p.ravel()[packed.places_of(rows)])
+        place, lane = np.divmod(packed.where[rows], LANES)
+        return uncertain(p[place, lane])
 
     def predict_at(
         self, reviews: Reviews, rows: IntArray, elapsed: FloatArray
@@ -64,8 +65,8 @@ class RecurrentModel:
         """Trace the state after every review, by name; each float64 [len(reviews)]."""
         packed = pack(reviews)
         _, states = compiled(self.equations).walk(np.asarray(self.parameters), packed)
-        places = packed.places_of(np.arange(len(reviews)))
-        return dict(zip(self.equations.state_names, _at(states, places), strict=True))
+        columns = _at(states, packed.where)
+        return dict(zip(self.equations.state_names, columns, strict=True))
 
 
 def states_before(
@@ -74,7 +75,7 @@ def states_before(
     """State [names, rows] of each row's card before that review; NaN at a first review."""
     packed = pack(reviews, until=rows)
     _, states = compiled(equations).walk(np.asarray(parameters), packed)
-    places = packed.places_of(rows)
+    places = packed.where[rows]
     first = np.isin(places // LANES, packed.starts)
     columns = _at(states, np.where(first, places, places - LANES))
     columns[:, first] = np.nan

@@ -52,7 +52,7 @@ class Recipe:
         """Mark the rows that are trained on."""
         kept = np.ones(len(rows), bool)
         if self.longest_history is not None:
-            kept &= cards.nth()[rows] <= self.longest_history
+            kept &= cards.nth[rows] <= self.longest_history
         if self.later_only:
             kept &= cards.earlier(reviews.elapsed_days > 0)[rows] > 0
         return kept
@@ -92,7 +92,7 @@ def train(
         packed = pack(reviews, rows[some], weight=weight[some], dtype=np.float32, cards=cards)
         return Objective(model, packed, start, pull * len(some) / len(rows), public=True)
 
-    order = recipe.order(cards.nth()[rows])
+    order = recipe.order(cards.nth[rows])
     batches = [objective(np.sort(order[cut])) for cut in recipe.cuts(len(rows))]
     return descend(batches, objective(np.arange(len(rows))), start, recipe, space)
 

@@ -89,9 +89,9 @@ def reviews_fingerprint(reviews: Reviews) -> str:
     """Digest of a log: its cards, days, ratings and elapsed times."""
     digest = hashlib.sha256(str(reviews.user).encode())
     for column in (reviews.card, reviews.day, reviews.rating, reviews.elapsed_days):
-        digest.update(column.astype("<i8").tobytes())
+        digest.update(np.ascontiguousarray(column, "<i8").data)
     if reviews.elapsed_seconds is not None:
-        digest.update(reviews.elapsed_seconds.astype("<f8").tobytes())
+        digest.update(np.ascontiguousarray(reviews.elapsed_seconds, "<f8").data)
     return digest.hexdigest()[:16]
 
 

@@ -130,7 +130,7 @@ def _within_longest_history(reviews: Reviews) -> tuple[Reviews, CardRows]:
     cards = rows_by_card(reviews.card)
     if cards.lengths.max(initial=0) <= _LONGEST_HISTORY:
         return reviews, cards
-    histories = reviews.take(cards.nth() < _LONGEST_HISTORY)
+    histories = reviews.take(cards.nth < _LONGEST_HISTORY)
     return histories, rows_by_card(histories.card)
 
 

@@ -26,7 +26,7 @@ def walk_agrees(
     """Check predictions and states against numpy."""
     packed = pack(reviews)
     p, states = model.walk(w, packed)
-    places = packed.places_of(np.arange(len(reviews)))
+    places = packed.where
     with np.errstate(all="ignore"):
         moments = plain_walk(model.equations, NumpyMaths(), w, reviews)
     for moment in moments:

@@ -50,7 +50,7 @@ end:
         given, out = (aligned(vectors * LANES, TYPES[precision]) for _ in range(2))
         given[: len(x)] = x
         counts = np.array([vectors])
-        kernel(np.zeros(1), Packed(given, counts - vectors, counts, counts, counts), out)
+        kernel(np.zeros(1), Packed(given, counts - vectors, counts, counts), out)
         return out[: len(x)].copy()
 
     return call

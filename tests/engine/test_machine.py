@@ -29,7 +29,7 @@ def fitted_predictions():
     end = newton(Objective(model, packed, start, penalty_matrix(space, 1.0)), start, space)
     tested = pack(task.reviews, fold.test)
     p, _ = model.walk(end.parameters, tested)
-    return p.ravel()[tested.places_of(fold.test)]
+    return p.ravel()[tested.where[fold.test]]
 
 
 @pytest.mark.slow

@@ -7,13 +7,22 @@ from hypothesis import strategies as st
 from hypothesis_settings import SEEDS, few
 from random_logs import log_of, logs, random_log
 
+from srs_eval import cards
+from srs_eval.cards import rows_by_card
 from srs_eval.engine.packing import FACTS, LANES, pack
+
+
+def rows_and_places(packed):
+    """The rows that are packed, and where each is."""
+    rows = np.flatnonzero(packed.where >= 0)
+    return rows, packed.where[rows]
 
 
 def lanes_of(packed):
     """For each lane of each block the rows that lie in it, in order."""
     row_at = np.full((len(packed.reviews), LANES), -1)
-    row_at.ravel()[packed.places] = packed.rows
+    rows, places = rows_and_places(packed)
+    row_at.ravel()[places] = rows
     return [
         [int(row) for row in column if row >= 0]
         for start, length in zip(packed.starts, packed.lengths, strict=True)
@@ -26,11 +35,10 @@ def lanes_of(packed):
 def test_every_review_lands_once_with_its_facts(log):
     reviews = log.reviews()
     packed = pack(reviews)
-    assert sorted(packed.rows) == list(range(len(reviews)))
-    assert len(np.unique(packed.places)) == len(reviews)
-    place, lane = np.divmod(packed.places, LANES)
-    np.testing.assert_array_equal(packed.reviews[place, 0, lane], reviews.elapsed[packed.rows])
-    np.testing.assert_array_equal(packed.reviews[place, 1, lane], reviews.rating[packed.rows])
+    assert len(np.unique(packed.where)) == len(packed.where) == len(reviews)
+    place, lane = np.divmod(packed.where, LANES)
+    np.testing.assert_array_equal(packed.reviews[place, 0, lane], reviews.elapsed)
+    np.testing.assert_array_equal(packed.reviews[place, 1, lane], reviews.rating)
     assert (packed.reviews[:, 2] == 0).all()
 
 
@@ -44,8 +52,7 @@ def test_a_lane_is_a_card_from_its_first_review_on(log):
         np.flatnonzero(reviews.card == card).tolist() for card in np.unique(reviews.card)
     )
     assert found == expected
-    begins = {row for row, place in zip(packed.rows, packed.places, strict=True)
-              if place // LANES in packed.starts}  # fmt: skip
+    begins = set(np.flatnonzero(np.isin(packed.where // LANES, packed.starts)))
     assert begins == {lane[0] for lane in expected}
 
 
@@ -90,23 +97,34 @@ def test_weights_are_those_of_the_wanted_rows_and_fillers_weigh_nothing(log, see
     given_weight = np.zeros(len(reviews))
     given_weight[rows] = weight
     found = packed.reviews[:, 2].copy()
-    np.testing.assert_array_equal(
-        found.ravel()[packed.places], given_weight[packed.rows].astype(dtype)
-    )
-    found.ravel()[packed.places] = 0
+    packed_rows, places = rows_and_places(packed)
+    np.testing.assert_array_equal(found.ravel()[places], given_weight[packed_rows].astype(dtype))
+    found.ravel()[places] = 0
     assert (found == 0).all()
 
 
 @few(50)
-@given(logs(), SEEDS)
-def test_places_of_rows_are_where_the_rows_are(log, seed):
+@given(logs(), SEEDS, st.integers(1, 30))
+def test_a_beginning_is_packed_alike_whether_the_whole_log_is_known_or_not(log, seed, until):
     reviews = log.reviews()
-    rows = np.random.default_rng(seed).integers(0, len(reviews), 7)
-    packed = pack(reviews, until=rows)
-    found = packed.places_of(rows)
-    assert packed.rows[[packed.places.tolist().index(place) for place in found]].tolist() == (
-        rows.tolist()
-    )
+    beginning = reviews.take(slice(0, min(until, len(reviews))))
+    rows = np.flatnonzero(np.random.default_rng(seed).random(len(beginning)) < 0.5)
+    cards._recent[0] = None
+    alone = pack(beginning, rows)
+    cards._recent[0] = None
+    rows_by_card(reviews.card)
+    known = pack(beginning, rows)
+    np.testing.assert_array_equal(known.reviews, alone.reviews)
+    np.testing.assert_array_equal(known.where, alone.where)
+    np.testing.assert_array_equal(known.starts, alone.starts)
+
+
+@pytest.mark.parametrize("until", [[-1], [3], [0, 2, 9]])
+def test_rows_outside_the_log_are_refused(until):
+    log = log_of([1, 1, 2, 2], [3, 3, 3, 3], [0, 1, 1, 2])
+    rows_by_card(log.card)
+    with pytest.raises(IndexError, match="in a log of 3 reviews"):
+        pack(log.take(slice(0, 3)), np.array(until))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -127,5 +145,5 @@ NOTHING = np.array([], np.int64)
 def test_of_nothing_nothing_is_packed(reviews, until):
     packed = pack(reviews, until)
     assert packed.reviews.shape == (0, FACTS, LANES)
-    assert len(packed.starts) == len(packed.lengths) == len(packed.rows) == packed.longest == 0
-    assert packed.places_of(NOTHING).tolist() == []
+    assert len(packed.starts) == len(packed.lengths) == packed.longest == 0
+    assert (packed.where == -1).all()

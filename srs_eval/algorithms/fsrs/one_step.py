@@ -74,7 +74,7 @@ def train_one_step(
         np.asarray(space.upper, np.float64),
         reviews.elapsed[by_card.order].astype(np.float64),
         reviews.rating[by_card.order].astype(np.int64),
-        places - by_card.nth()[learned],
+        places - by_card.nth[learned],
         places,
     )
     if not np.isfinite(w).all():

@@ -111,7 +111,7 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, BoolArray]
     cards = rows_by_card(reviews.card)
     wanted = np.zeros(len(reviews), bool)
     wanted[rows] = True
-    last = np.maximum.reduceat(np.where(wanted, cards.nth(), -1)[cards.order], cards.begins)
+    last = np.maximum.reduceat(np.where(wanted, cards.nth, -1)[cards.order], cards.begins)
     by_length = np.argsort(-last, kind="stable")
     begins, last = cards.begins[by_length], last[by_length]
     belief = np.tile(np.array(_START)[:, None], len(begins))

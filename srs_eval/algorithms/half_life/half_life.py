@@ -25,7 +25,7 @@ def counts_before(reviews: Reviews, rows: IntArray) -> tuple[Vector, Vector]:
     """Count the right and wrong answers of each card before each of `rows`."""
     cards = rows_by_card(reviews.card)
     right = cards.earlier(reviews.recalled)[rows]
-    return right.astype(np.float64), (cards.nth()[rows] - right).astype(np.float64)
+    return right.astype(np.float64), (cards.nth[rows] - right).astype(np.float64)
 
 
 def half_life(log_half_life: Vector) -> Vector:

@@ -194,7 +194,7 @@ def _growth_of_interval(answers: Answers) -> Vector:
 
 
 def _reviews(answers: Answers) -> Vector:
-    return np.log1p(answers.cards.nth()) - 1.5
+    return np.log1p(answers.cards.nth) - 1.5
 
 
 def _later_reviews(answers: Answers) -> Vector:
@@ -224,7 +224,7 @@ def _successes(answers: Answers) -> Vector:
     return (
         np.log1p(answers.cards.earlier(answers.later))
         - np.log1p(_since_later(answers, failed=True))
-        - np.log1p(answers.cards.nth()) / 2
+        - np.log1p(answers.cards.nth) / 2
         - 0.25
     )
 
