@@ -36,13 +36,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def common_level() -> str:
-    """Return the level that was asked for; "" for the processor at hand.
-
-    Raises
-    ------
-    ConfigError
-        If it is unknown, or came too late.
-    """
+    """Return the level that was asked for; "" for the processor at hand."""
     if _WANTED and _WANTED not in _SETTINGS:
         raise ConfigError(f"{VARIABLE}={_WANTED}: choose one of {', '.join(_SETTINGS)}")
     if _WANTED and platform.machine().lower() not in ("x86_64", "amd64"):

@@ -50,20 +50,11 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file in a folder.
+    """A file in a folder."""
 
-    Attributes
-    ----------
-    place : Place
-        Its address.
-    size : int
-        In bytes.
-    changed : int
-        When it was last written, in nanoseconds since 1970; 0 where the store does not say.
-    """
-
-    place: Place
-    size: int
+    place: Place  # Its address
+    size: int  # In bytes
+    # When it was last written, in nanoseconds since 1970; 0 where the store does not say
     changed: int
 
 

@@ -34,6 +34,7 @@ from srs_eval.nouns import (
 )
 from srs_eval.results import Summary
 from srs_eval.results.tables import fits_table
+from srs_eval.text.console import counted
 
 _ANY_RATING = 3
 _PARAMETERS_SHOWN = 5
@@ -218,7 +219,7 @@ class FittedModels:
     @property
     def _notes(self) -> list[str]:
         failed = [fit for fit in self._fits if not fit.predicts]
-        notes = [f"{len(self.by_user):,} users"] if len(self.by_user) != 1 else ["1 user"]
+        notes = [counted(len(self.by_user), "user")]
         if failed:
             notes.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
         return notes

@@ -19,6 +19,7 @@ from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results import Result, folder
 from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
+from srs_eval.text.console import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,9 +130,8 @@ class RunResult(Result):
     @property
     def _notes(self) -> list[str]:
         facts = self.facts
-        users = f"{facts.users:,} user{'s' * (facts.users != 1)}"
         predicted = f"predicted {IN_WORDS[facts.when]}"
-        notes = [f"{users}, {facts.reviews:,} scored reviews, {predicted}"]
+        notes = [f"{counted(facts.users, 'user')}, {facts.reviews:,} scored reviews, {predicted}"]
         words = facts.fit_counts.in_words
         if words:
             worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")

@@ -28,7 +28,7 @@ _HELP = f"""What FSRS is worth on an Anki collection: a page, and the same in a 
 
 The file is copied and never changed. Options, KEY=VALUE:
 
-"""
+{explained(KEYS)}"""
 _WIDTH = 110
 _LABEL = 12
 
@@ -39,7 +39,7 @@ def command(words: Sequence[str]) -> int:
         lambda: _report(about_one(words, KEYS, "collection"), words),
         words,
         program=PROGRAM,
-        help_page=_HELP + explained(KEYS),
+        help_page=_HELP,
     )
 
 

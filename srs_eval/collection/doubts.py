@@ -8,7 +8,7 @@ import numpy as np
 
 from srs_eval.collection.section import Section, Table
 from srs_eval.collection.study import Study
-from srs_eval.collection.words import counted
+from srs_eval.text.console import counted
 
 QUESTION = "What should I doubt?"
 _FEW = 1000

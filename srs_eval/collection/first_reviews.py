@@ -11,15 +11,9 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 @dataclass(frozen=True, slots=True)
 class FirstReviews:
-    """Score the last sixth of a log with a fit to its first reviews.
+    """Score the last sixth of a log with a fit to its first reviews."""
 
-    Parameters
-    ----------
-    count : int
-        Number of training reviews.
-    """
-
-    count: int
+    count: int  # Number of training reviews
     version: ClassVar[str] = SrsBenchmark.version
     folds: ClassVar[int] = 1
 

@@ -10,9 +10,10 @@ from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import Study, reason_of
-from srs_eval.collection.words import counted, log_loss
+from srs_eval.collection.words import log_loss
 from srs_eval.comparison.published import read_published
 from srs_eval.errors import ConfigError
+from srs_eval.text.console import counted
 
 QUESTION = "How do I compare with other people?"
 # Published models, the newest first, and the algorithms that they are.
@@ -25,13 +26,7 @@ _FEWEST = 50
 
 
 def others(study: Study, path: Path) -> Section:
-    """Return the section.
-
-    Raises
-    ------
-    ConfigError
-        If the file has no published scores of the models.
-    """
+    """Return the section."""
     runs = {run.name: run for run in read_published(path)}
     name = next((name for name in MODELS if name in runs), None)
     if name is None or CONSTANT not in runs:

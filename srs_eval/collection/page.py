@@ -6,35 +6,16 @@ from collections.abc import Sequence
 
 from srs_eval.collection.pictures import drawn
 from srs_eval.collection.section import Paste, Picture, Section, Table
-from srs_eval.text.escapes import for_html, html_head
+from srs_eval.text.escapes import PAGE_STYLE, for_html, html_head, html_table
 
-_IS_TEXT = ' class="text"'
+# Beside the style that all pages share.
 _STYLE = """
-:root { color-scheme: light dark; --text: #1f2328; --page: #fff; --muted: #57606a;
-  --line: #d0d7de; --thin: #eaeef2; --box: #f6f8fa; --blue: #0072b2; --off: #d55e00; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --text: #e6edf3; --page: #0d1117; --muted: #9198a1; --line: #3d444d;
-    --thin: #262c36; --box: #151b23; --blue: #56b4e9; --off: #ff8c42; }
-}
 * { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif;
-  color: var(--text); background: var(--page); max-width: 1100px; margin: 0 auto;
-  padding: 24px 20px 64px; }
-h1 { font-size: 26px; margin: 0 0 4px; overflow-wrap: anywhere; }
-h2 { font-size: 21px; margin: 44px 0 8px; padding-top: 20px; border-top: 1px solid var(--line); }
-h3 { font-size: 15px; margin: 22px 0 2px; }
+body { font-size: 16px; max-width: 1100px; }
+h1, h3, p, td.text { overflow-wrap: anywhere; }
 p.answer { font-size: 18px; margin: 8px 0 14px; max-width: 75ch; }
-p.facts, p.note, p.caption, footer { color: var(--muted); font-size: 14px; max-width: 90ch; }
-p.note, p.caption { margin: 4px 0; }
-p, td.text, h3 { overflow-wrap: anywhere; }
-td, th { white-space: nowrap; }
+p.note { color: var(--muted); font-size: 14px; margin: 4px 0; max-width: 90ch; }
 td.text, th.text { white-space: normal; min-width: 9em; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 14px 5px 0; text-align: right; vertical-align: top; }
-th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
-td { border-bottom: 1px solid var(--thin); }
-td.text, th.text { text-align: left; }
 .pictures { display: grid; gap: 8px 36px;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
 figure { margin: 0; min-width: 0; }
@@ -51,28 +32,19 @@ svg .off .mark { stroke: var(--off); } svg .off text { fill: var(--off); font-we
 .paste { margin: 14px 0; }
 .paste h3 { margin: 0 0 4px; }
 code { display: block; font: 13.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace;
-  background: var(--box); border: 1px solid var(--line); border-radius: 6px; padding: 8px 12px;
+  background: var(--bold); border: 1px solid var(--line); border-radius: 6px; padding: 8px 12px;
   user-select: all; overflow-wrap: anywhere; }
-footer { margin-top: 48px; border-top: 1px solid var(--line); padding-top: 12px; }
 @media (max-width: 600px) { body { padding: 16px 14px 48px; font-size: 15px; }
   h2 { margin-top: 32px; } p.answer { font-size: 16.5px; } }
-@media print { body { max-width: none; } figure, tr, .paste { break-inside: avoid; } }
+@media print { .paste { break-inside: avoid; } }
 """
 
 
 def page(title: str, facts: str, sections: Sequence[Section], *, command: str) -> str:
-    """Format the page.
-
-    Parameters
-    ----------
-    title, facts : str
-        Name of the collection, and what was read.
-    command : str
-        The command line.
-    """
+    """Format the page: the name of the collection, what was read, and the command line."""
     return "\n".join(
         [
-            *html_head(title, _STYLE),
+            *html_head(title, PAGE_STYLE.read_text(encoding="utf-8") + _STYLE),
             f"<h1>{for_html(title)}</h1>",
             f'<p class="facts">{text(facts)}</p>',
             *(_section(section) for section in sections),
@@ -103,17 +75,8 @@ def _section(section: Section) -> str:
 
 
 def _table(table: Table) -> str:
-    def row(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f"<{tag}{_IS_TEXT if place < table.text else ''}>{text(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
-        )
-
-    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in table.rows)
-    return (
-        f'<h3>{text(table.caption)}</h3><div class="scroll"><table>'
-        f"<thead><tr>{row(table.headers, 'th')}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    headers, *rows = ([text(cell) for cell in row] for row in (table.headers, *table.rows))
+    return f"<h3>{text(table.caption)}</h3>{html_table(headers, rows, text=table.text)}"
 
 
 def _paste(paste: Paste) -> str:

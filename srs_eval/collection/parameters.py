@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from srs_eval.collection.section import Paste, Section, Table
 from srs_eval.collection.study import Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between, counted, explained, log_loss, percent
+from srs_eval.collection.words import Change, between, explained, log_loss, percent
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
-from srs_eval.text.console import number
+from srs_eval.text.console import counted, number
 
 _DECIMALS = 4
 
@@ -42,11 +42,6 @@ def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
     """Return title and numbers of each list of parameters, as Anki takes them.
 
     Keys are presets, and None for the list of all others.
-
-    Raises
-    ------
-    SrsEvalError
-        If the fit to all reviews failed.
     """
     text = study.final.export("anki").text
     (user,) = study.final.users

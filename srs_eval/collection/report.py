@@ -19,22 +19,14 @@ from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
 from srs_eval.collection.truth import truth
-from srs_eval.collection.words import counted
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.errors import ConfigError
+from srs_eval.text.console import counted
 
 
 def study_of(path: Path, options: Mapping[str, Any]) -> Study:
-    """Read a collection.
-
-    Raises
-    ------
-    ConfigError
-        If an option cannot be used, or there are several users.
-    ReviewLogError
-        If the file is missing, no collection, or damaged.
-    """
+    """Read a collection."""
     logs = source(path, **options)
     users = logs.users()
     if len(users) != 1:

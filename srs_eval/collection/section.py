@@ -8,39 +8,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A row of a picture: a value with its interval, and what it is held against.
-
-    Attributes
-    ----------
-    name : str
-    value, lo, hi : float
-    expected : float
-    stands_out : bool
-        Whether the interval excludes what is expected.
-    reviews : int
-        Shown behind the name, unless it is 0.
-    """
+    """A row of a picture: a value with its interval, and what it is held against."""
 
     name: str
     value: float
     lo: float
     hi: float
     expected: float
-    stands_out: bool
-    reviews: int = 0
+    stands_out: bool  # Whether the interval excludes what is expected
+    reviews: int = 0  # Shown behind the name, unless it is 0
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Values with intervals, one below the other.
+    """Values with intervals, one below the other."""
 
-    Attributes
-    ----------
-    title, value, expected : str
-        What is shown, and what its dots and its strokes are.
-    marks : sequence of Mark
-    """
-
+    # What is shown, and what its dots and its strokes are
     title: str
     value: str
     expected: str
@@ -49,20 +32,12 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first column is text.
+    """A table; the first column is text."""
 
-    Attributes
-    ----------
-    caption : str
-        What it shows.
-    text : int
-        Number of columns that are text.
-    """
-
-    caption: str
+    caption: str  # What it shows
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    text: int = 1
+    text: int = 1  # Number of columns that are text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +50,10 @@ class Paste:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question and its answer.
-
-    Attributes
-    ----------
-    question : str
-    answer : str
-        In one sentence or two; the terminal shows the first.
-    notes : sequence of str
-        Sentences that explain it.
-    parts : sequence of Picture, Table or Paste
-    label : str
-        The question in a word, for the terminal.
-    """
+    """A question and its answer."""
 
     question: str
-    answer: str
-    notes: Sequence[str] = ()
+    answer: str  # In one sentence or two; the terminal shows the first
+    notes: Sequence[str] = ()  # Sentences that explain it
     parts: Sequence[Picture | Table | Paste] = ()
-    label: str = ""
+    label: str = ""  # The question in a word, for the terminal

@@ -14,24 +14,14 @@ from srs_eval.stats.significance import ALPHA, wilson_interval
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Recall in a group of reviews.
+    """Recall in a group of reviews."""
 
-    Attributes
-    ----------
-    name : str
-        The group.
-    reviews : int
-        How many there are, at least one.
-    predicted, observed : float
-        Mean prediction, and share of recalls.
-    lo, hi : float
-        Interval of the true share.
-    """
-
-    name: str
-    reviews: int
+    name: str  # The group
+    reviews: int  # How many there are, at least one
+    # Mean prediction, and share of recalls
     predicted: float
     observed: float
+    # Interval of the true share
     lo: float
     hi: float
 
@@ -47,16 +37,12 @@ class Share:
 
 
 def shares(predictions: Predictions, groups: Sequence[tuple[str, BoolArray]]) -> list[Share]:
-    """Compute the recall of each group that has reviews.
+    """Compute the recall of each group, a name and a mask, that has reviews.
 
     The intervals of all groups together hold with 99 %: each has 1 - 0.01 / groups (Bonferroni).
     Each is Wilson's, for as many independent reviews as have the variance of the sum of those
     within cards and days (Korn and Graubard, 1998, Survey Methodology 24, 193-201). Where all
     reviews turned out alike, cards or days are counted, whichever are fewer.
-
-    Parameters
-    ----------
-    groups : sequence of (name, bool [n])
     """
     held = [(name, rows) for name, rows in groups if rows.any()]
     level = 1 - ALPHA / max(1, len(held))

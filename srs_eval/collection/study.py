@@ -65,31 +65,21 @@ class OneLog:
     log: Reviews
 
     def users(self) -> Sequence[User]:
-        """Return the one user."""
         return (self.log.user,)
 
     def read(self, user: User) -> Reviews:
-        """Return the log."""
         return self.log
 
 
 @dataclass(frozen=True)
 class Study:
-    """A collection, and what is computed of it when it is first used.
+    """A collection, and what is computed of it when it is first used."""
 
-    Attributes
-    ----------
-    source : OneLog
-        The reviews.
-    settings : FsrsSettings, optional
-        FSRS settings of the collection; None for logs of other kinds.
-    due : int64 [n], optional
-        Days after its last answer at which each review of the log was due; -1 if that is not
-        known.
-    """
-
-    source: OneLog
+    source: OneLog  # The reviews
+    # FSRS settings of the collection; None for logs of other kinds
     settings: FsrsSettings | None = None
+    # [n]: Days after its last answer at which each review of the log was due; -1 if that is not
+    # known
     due: IntArray | None = None
 
     @property

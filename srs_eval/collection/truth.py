@@ -10,8 +10,9 @@ from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import Study
-from srs_eval.collection.words import counted, percent, with_interval
+from srs_eval.collection.words import percent, with_interval
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
+from srs_eval.text.console import counted
 
 QUESTION = "Is what Anki tells me true?"
 _EDGES = (0.0, 0.65, 0.75, 0.825, 0.875, 0.925, 0.975, 1.0)

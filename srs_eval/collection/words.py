@@ -42,31 +42,14 @@ def with_interval(share: Share) -> str:
     return f"{percent(share.observed)} ({between(share.lo, share.hi)})"
 
 
-def counted(number: int, noun: str) -> str:
-    """Format a count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "review"), counted(1200, "review")
-    ('1 review', '1,200 reviews')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A paired difference of log loss, as a share of the log loss that it is held against.
+    """A paired difference of log loss, as a share of the log loss that it is held against."""
 
-    Attributes
-    ----------
-    kind : {"better", "worse", "noise", "same", "open", "unknown"}
-        Decided by the interval alone, by default of 99 %. It is open where the interval holds 0
-        and also errors that are smaller by more than 5 %.
-    share, lo, hi : float
-        Below 0 where the error is smaller.
-    """
-
+    # Decided by the interval alone, by default of 99 %. It is open where the interval holds 0 and
+    # also errors that are smaller by more than 5 %
     kind: Kind
+    # Below 0 where the error is smaller
     share: float
     lo: float
     hi: float

@@ -22,25 +22,21 @@ _WIDTH = 76
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A parsed command line.
+    """A parsed command line."""
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        Arguments that are not of the form KEY=VALUE.
-    options : mapping of str to str
-        Values by key; of a repeated key, the last value.
-    problems : tuple of str
-        All errors in the command line.
-    """
-
-    paths: tuple[Path, ...]
-    options: Mapping[str, str]
-    problems: tuple[str, ...] = ()
+    paths: tuple[Path, ...]  # Arguments that are not of the form KEY=VALUE
+    options: Mapping[str, str]  # Values by key; of a repeated key, the last value
+    problems: tuple[str, ...] = ()  # All errors in the command line
 
     def path(self, key: str) -> Path | None:
         """Return the value of a key as a path; None if it was not given."""
         return Path(self.options[key]).expanduser() if self.options.get(key) else None
+
+    def usable(self, *further: str) -> Words:
+        """Return the command line, or raise `ConfigError` with its errors and further ones."""
+        if self.problems or further:
+            raise ConfigError(*self.problems, *further)
+        return self
 
 
 def exit_with(command: Callable[[list[str]], int]) -> None:
@@ -61,22 +57,10 @@ def carry_out(
 ) -> int:
     """Run a command or print its help, and return the exit status.
 
-    Parameters
-    ----------
-    do : callable
-        Runs the command and returns the exit status; its exceptions are printed.
-    program : str
-        How the command is typed.
-    advice : str
-        What its ``--help`` shows, for error messages.
-    unwritten : str
-        What the command writes, for errors of the operating system.
-
-    Returns
-    -------
-    int
-        0 or 1 from `do`, 1 if something failed, 2 if the command was not understood, 130 if it
-        was interrupted.
+    `do` runs the command and returns its exit status, 0 or 1; its exceptions are printed, with
+    status 1, or 2 if the command was not understood. `program` is how the command is typed, and
+    `advice` what its ``--help`` shows. `unwritten` is what the command writes, for errors of the
+    operating system.
     """
     if "--version" in words:
         say(f"srs_eval {version('srs-eval')}")
@@ -110,14 +94,9 @@ def sort_words(
 ) -> Words:
     """Parse a command line into paths and options, and collect its errors.
 
-    Parameters
-    ----------
-    keys : mapping of str to str
-        Description of each key; ``tags.KEY`` stands for every key with that prefix.
-    choices : mapping of str to sequence of str
-        Allowed values of some keys.
-    path_keys : sequence of str
-        Keys whose values are paths, like arguments without a key.
+    `keys` has the description of each key, where ``tags.KEY`` stands for every key with that
+    prefix, `choices` the allowed values of some keys. Values of `path_keys` are paths, like
+    arguments without a key.
 
     Examples
     --------
@@ -157,20 +136,11 @@ def about_one(
     *,
     choices: Mapping[str, Sequence[str]] | None = None,
 ) -> Words:
-    """Parse a command line that names one file or folder, a `noun`.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line that names one file or folder, a `noun`."""
     found = sort_words(words, keys, choices=choices or {})
-    problems = list(found.problems)
-    if not problems and len(found.paths) != 1:
-        problems.append(f"name one {noun}" + f", not {len(found.paths)}" * bool(found.paths))
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    if not found.problems and len(found.paths) != 1:
+        found.usable(f"name one {noun}" + f", not {len(found.paths)}" * bool(found.paths))
+    return found.usable()
 
 
 def explained(keys: Mapping[str, str]) -> str:

@@ -65,8 +65,7 @@ compared by strata of the reviews.
 
 Options, KEY=VALUE:
 
-"""
-_HELP_END = """
+{explained(KEYS)}
 
 Output: a verdict and tables here; comparison.md, .tex, .csv, .json and report.html in the folder.
 Runs are compared on identical reviews only, checked by a digest of each user's scored reviews.
@@ -76,32 +75,19 @@ command was not understood or the runs cannot be compared."""
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _compare(parse(words), words),
-        words,
-        program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
-    )
+    return carry_out(lambda: _compare(parse(words), words), words, program=PROGRAM, help_page=_HELP)
 
 
 def parse(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake in it, and what was probably meant.
-    """
+    """Parse a command line."""
     found = sort_words(words, KEYS, choices=_CHOICES)
-    problems = list(found.problems)
+    problems = []
     elsewhere = _store_filter(found.options) or "published" in found.options
-    if not (problems or found.paths or elsewhere or "prereg" in found.options):
+    if not (found.problems or found.paths or elsewhere or "prereg" in found.options):
         problems.append("name the folder of a run, or a folder that holds several")
     if "published.models" in found.options and "published" not in found.options:
         problems.append("published.models= needs published=PATH, the file or folder that has them")
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    return found.usable(*problems)
 
 
 def _compare(request: Words, words: Sequence[str]) -> int:

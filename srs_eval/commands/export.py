@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
-from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.errors import SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ _HELP = f"""Export the fitted parameters of a run to a scheduler; nothing is fit
 
 RUN is a folder with fits.parquet. Options, KEY=VALUE:
 
-"""
-_HELP_END = """
+{explained(KEYS)}
 
 The parameters go to standard output or the file, notes about them to standard error.
 Flags: --help, --version. Exit status: 0 if parameters were exported, 1 if the fit failed, was
@@ -47,34 +46,20 @@ skipped or cannot be written, 2 if the command was not understood or no schedule
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _export(understood(words)),
-        words,
-        program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
-    )
+    return carry_out(lambda: _export(understood(words)), words, program=PROGRAM, help_page=_HELP)
 
 
 def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line."""
     found = sort_words(words, KEYS, choices={"to": tuple(ENDINGS)}, path_keys=("run",))
-    problems = list(found.problems)
     runs, fold = found.paths, found.options.get("fold")
     if fold and not (fold.isascii() and fold.isdigit()):
-        problems.append(f"fold={fold}: folds are numbers, from 0")
-    if not problems and len(runs) != 1:
-        problems.append("name the folder of one run" + f", not {len(runs)}" * (len(runs) > 1))
-    if not problems and "to" not in found.options:
-        problems.append(f"the format is missing: to={', '.join(ENDINGS)}")
-    if problems:
-        raise ConfigError(*problems)
-    return found
+        found.usable(f"fold={fold}: folds are numbers, from 0")
+    if not found.problems and len(runs) != 1:
+        found.usable("name the folder of one run" + f", not {len(runs)}" * (len(runs) > 1))
+    if not found.problems and "to" not in found.options:
+        found.usable(f"the format is missing: to={', '.join(ENDINGS)}")
+    return found.usable()
 
 
 def _export(asked: Words) -> int:

@@ -27,8 +27,7 @@ _HELP = f"""Fit an algorithm to all reviews of a log, for a scheduler; nothing i
 
 Options, KEY=VALUE:
 
-"""
-_HELP_END = """
+{explained(KEYS)}
 
 Whether the parameters predict better than others is what python -m srs_eval measures.
 Flags: --help, --version. Exit status: 0 if parameters were written, 1 if the fit failed, was
@@ -37,22 +36,11 @@ skipped or cannot be written, 2 if the command was not understood or no schedule
 
 def command(words: Sequence[str]) -> int:
     """Run the command line `words` and return the exit status."""
-    return carry_out(
-        lambda: _fit(understood(words)),
-        words,
-        program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
-    )
+    return carry_out(lambda: _fit(understood(words)), words, program=PROGRAM, help_page=_HELP)
 
 
 def understood(words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line."""
     found = about_one(words, KEYS, "review log", choices={"to": tuple(ENDINGS)})
     if "to" not in found.options:
         raise ConfigError(f"the format is missing: to={', '.join(ENDINGS)}")
@@ -66,11 +54,6 @@ def values_of(options: Mapping[str, str], *groups: str) -> dict[str, Any]:
     --------
     >>> values_of({"data.decks": "[a*, 'b c']", "to": "anki"}, "data")
     {'decks': ['a*', 'b c']}
-
-    Raises
-    ------
-    ConfigError
-        If a value cannot be read.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException

@@ -111,13 +111,7 @@ def _write(words: list[str]) -> int:
 
 
 def leaderboard_files(name: str) -> dict[str, str]:
-    """Return the files of a repository with a leaderboard: paths and contents.
-
-    Raises
-    ------
-    ConfigError
-        If the name cannot be that of a repository.
-    """
+    """Return the files of a repository with a leaderboard: paths and contents."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
         raise ConfigError(
             f"{name!r}: a name has at most 60 letters, digits, '-', '_' and '.', and a letter or "
@@ -133,13 +127,7 @@ def leaderboard_files(name: str) -> dict[str, str]:
 
 
 def package_files(name: str, kind: str = "algo") -> dict[str, str]:
-    """Return the files of a package with something of this name: paths and contents.
-
-    Raises
-    ------
-    ConfigError
-        If the name cannot be that of an option, package and module.
-    """
+    """Return the files of a package with something of this name: paths and contents."""
     _expect_good_name(name, KINDS[kind].group)
     words = {
         "name": name,

@@ -35,8 +35,7 @@ _HELP = f"""Compute how many users settle a difference between two models.
 
 Options, KEY=VALUE:
 
-"""
-_HELP_END = f"""
+{explained(KEYS)}
 
 The comparison is paired, over users, by Student's test of one difference at {ALPHA:.0%}. A pilot
 with few users may find too small a standard deviation, and then promises too much: take 50 users
@@ -49,19 +48,18 @@ def command(words: Sequence[str]) -> int:
         lambda: _answer(sort_words(words, KEYS, choices={})),
         words,
         program=PROGRAM,
-        help_page=_HELP + explained(KEYS) + _HELP_END,
+        help_page=_HELP,
     )
 
 
 def _answer(request: Words) -> int:
-    problems = [*request.problems]
+    problems: list[str] = []
     given = {key: _number(key, value, problems) for key, value in request.options.items()}
     if len(request.paths) not in (0, 2):
         problems.append(f"{len(request.paths)} runs: name two, or none")
     if not request.paths and "difference" not in given:
         problems.append("name two finished runs, or the difference that matters: difference=0.001")
-    if problems:
-        raise ConfigError(*problems)
+    request.usable(*problems)
     wanted = given.get("power", 0.8)
     pilot: Estimate | None = None
     if request.paths:

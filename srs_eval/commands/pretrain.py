@@ -65,13 +65,7 @@ def _pretrain(words: list[str]) -> int:
 
 
 def pretrained(overrides: list[str]) -> Any:
-    """Build the objects of the overrides, and pretrain the algorithm.
-
-    Raises
-    ------
-    ConfigError
-        If something cannot be built, or the algorithm cannot be pretrained.
-    """
+    """Build the objects of the overrides, and pretrain the algorithm."""
     given = dict(word.split("=", 1) for word in overrides)
     choices = {**defaults(), "tracking": "none", **given}
     cfg = settings.composed([*overrides, "tracking=none"])

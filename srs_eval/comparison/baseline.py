@@ -18,40 +18,24 @@ IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
 
 @dataclass(frozen=True, slots=True)
 class Percent:
-    """Difference between two means as a percentage of the baseline's.
-
-    Attributes
-    ----------
-    difference : float
-        Negative if the run is better.
-    lo, hi : float
-        99 % interval; NaN for a single user if the score is no mean over reviews, or predictions
-        were not saved.
-    """
+    """Difference between two means as a percentage of the baseline's."""
 
     metric: str
-    difference: float
+    difference: float  # Negative if the run is better
+    # 99 % interval; NaN for a single user if the score is no mean over reviews, or predictions were
+    # not saved
     lo: float
     hi: float
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstBaseline:
-    """A run against its baseline, on the users for whom both scored the same reviews.
-
-    Attributes
-    ----------
-    n_users : int
-        Number of these users.
-    of_users : int
-        Number of users the run scored.
-    percents : tuple of Percent
-        One for each metric that both have and that is above 0 for the baseline.
-    """
+    """A run against its baseline, on the users for whom both scored the same reviews."""
 
     baseline: Run
-    n_users: int
-    of_users: int
+    n_users: int  # Number of these users
+    of_users: int  # Number of users the run scored
+    # One for each metric that both have and that is above 0 for the baseline
     percents: tuple[Percent, ...]
 
 
@@ -73,17 +57,8 @@ def in_percent(run: Run, baseline: Run) -> AgainstBaseline:
 def first_alike(run: Run, sweep_folder: Path) -> Run | None:
     """Find the first job of a sweep that scored all the reviews of a later job.
 
-    Parameters
-    ----------
-    run : Run
-        A job of the sweep; only jobs with lower numbers are candidates.
-    sweep_folder : Path
-        Folder of all jobs.
-
-    Returns
-    -------
-    Run or None
-        None if there is no such job, or if it has not finished.
+    Only jobs with lower numbers are candidates. None if there is no such job, or if it has not
+    finished.
     """
     own, _ = job_number(run.place)
     before = [f for f in sweep_folder.iterdir() if 0 <= job_number(f)[0] < own]

@@ -23,12 +23,8 @@ class Extremes(NamedTuple):
 def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     """Compute the share of users for whom the row's model is better than the column's.
 
-    Ties count half. Users without a score of either model are left out of that pair.
-
-    Returns
-    -------
-    float64 [models, models], in [0, 1]
-        Adds up to 1 with its transpose; NaN for pairs without users.
+    Ties count half. Users without a score of either model are left out of that pair; a pair without
+    users is NaN.
 
     Examples
     --------
@@ -48,15 +44,7 @@ def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
 def mean_ranks(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     """Compute the mean rank of each model over users: 1 is best, and ties share theirs.
 
-    Parameters
-    ----------
-    scores : float [users, models]
-        Users with any NaN are left out.
-
-    Returns
-    -------
-    float64 [models]
-        NaN without users.
+    Users [users, models] with any NaN are left out; without users, ranks are NaN.
     """
     from scipy.stats import rankdata  # a second to import: not for a run
 

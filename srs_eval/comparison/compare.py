@@ -14,6 +14,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.nouns import Better, User
 from srs_eval.results.run import Run, protocols, with_own_names
+from srs_eval.text.suggestion import suggestion
 
 # In units of a constant learned from the training reviews, which depend on the protocol.
 _BY_TRAINING = ("normalized_entropy_train",)
@@ -77,16 +78,8 @@ def directions(runs: Sequence[Run]) -> dict[str, Better]:
     return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
 
 
-def find_run(runs: Sequence[Run], wanted: str, key: str = "baseline") -> int:
-    """Return the number of the run with a name, an algorithm or a folder.
-
-    `key` is the option that names it, for the error message.
-
-    Raises
-    ------
-    ConfigError
-        If there is none or more than one.
-    """
+def find_run(runs: Sequence[Run], wanted: str) -> int:
+    """Return the number of the only run with a name, an algorithm or a folder."""
     names = [run.name for run in runs]
     places = [run.place.resolve() for run in runs]
     ways: tuple[tuple[object, Sequence[object]], ...] = (
@@ -99,9 +92,8 @@ def find_run(runs: Sequence[Run], wanted: str, key: str = "baseline") -> int:
     for value, values in ways:
         if values.count(value) == 1:
             return values.index(value)
-    close = difflib.get_close_matches(wanted, names, 1)
-    advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-    raise ConfigError(f"{key}={wanted}: no unique run with this name; {advice}")
+    meant = suggestion(wanted, names, form="{}", otherwise=f"; there are {', '.join(names)}")
+    raise ConfigError(f"baseline={wanted}: no unique run with this name{meant}")
 
 
 def _baseline(paired: Paired, wanted: str) -> int:

@@ -18,20 +18,11 @@ _FEWEST_METRICS = 2
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A run with the same predictions as another.
+    """A run with the same predictions as another."""
 
-    Attributes
-    ----------
-    run : Run
-        The run that is left out of the statistics.
-    twin : Run
-        The run that stands for both.
-    by_predictions : bool
-        Whether predictions were compared; where they were not saved, only scores were.
-    """
-
-    run: Run
-    twin: Run
+    run: Run  # The run that is left out of the statistics
+    twin: Run  # The run that stands for both
+    # Whether predictions were compared; where they were not saved, only scores were
     by_predictions: bool
 
     @property
@@ -45,16 +36,9 @@ class Duplicate:
 def find_duplicates(runs: Sequence[Run], users: Sequence[User]) -> list[Duplicate]:
     """Find runs whose predictions equal those of an earlier run.
 
-    Scores are compared first, exactly and in every metric that both runs have; predictions only
-    where these are equal and both runs saved them. Runs without predictions need at least two
-    metrics in common that are defined for some user.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs that scored the same reviews of the users.
-    users : sequence of users
-        The users they are compared on.
+    Scores of `users` are compared first, exactly and in every metric that both runs have;
+    predictions only where these are equal and both runs saved them. Runs without predictions need
+    at least two metrics in common that are defined for some user.
     """
     kept: list[_Scored] = []
     found: list[Duplicate] = []

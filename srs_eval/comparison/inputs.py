@@ -12,24 +12,10 @@ from srs_eval.results.run import Run, load_run, runs_below
 
 
 def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
-    """Read all runs at some paths.
+    """Read all runs at some paths, and return a note for each that scored no user.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Each is the folder of a run, a folder with runs somewhere below, a file of published
-        scores, or a folder of such files.
-
-    Returns
-    -------
-    runs : list of Run
-    notes : list of str
-        One for each run that was left out because it scored no user.
-
-    Raises
-    ------
-    ConfigError
-        If a path holds no runs, with every such path.
+    A path is the folder of a run, a folder with runs somewhere below, a file of published scores,
+    or a folder of such files. Raise `ConfigError` with every path that holds no runs.
     """
     runs: list[Run] = []
     problems = []

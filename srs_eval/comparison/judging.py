@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-import yaml
-
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.matching import shared_users
 from srs_eval.comparison.prereg import REGIONS, TAG, Prereg, read_prereg
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import CONFIG, PREREG, SUMMARY, reading
+from srs_eval.results.files import CONFIG, PREREG, SUMMARY
+from srs_eval.results.folder import read_config
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
-from srs_eval.text.console import interval
+from srs_eval.text.console import counted, interval
 from srs_eval.text.plain import one_line
 from srs_eval.text.suggestion import suggestion
 
@@ -26,38 +25,25 @@ Decision = Literal["kept", "refuted", "undecided", "no verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a pre-registered hypothesis.
+    """The verdict on a pre-registered hypothesis."""
 
-    Attributes
-    ----------
-    prereg : Prereg
-        The hypothesis.
-    decision : str
-        ``kept``, ``refuted`` or ``undecided``; ``no verdict`` with fewer users than registered,
-        other data, another protocol, or a file that has changed since the run.
-    advantage : Estimate
-        Difference of the means by the metric, positive where the model is better.
-    lo, hi : float
-        Its interval at the registered level.
-    users : int
-        Users with scored reviews, the same in both runs.
-    deviations : tuple of str
-        How the runs differ from what was registered; those that prevent a verdict first.
-    """
-
-    prereg: Prereg
+    prereg: Prereg  # The hypothesis
+    # ``kept``, ``refuted`` or ``undecided``; ``no verdict`` with fewer users than registered, other
+    # data, another protocol, or a file that has changed since the run
     decision: Decision
-    advantage: Estimate
+    advantage: Estimate  # Difference of the means by the metric, positive where the model is better
+    # Its interval at the registered level
     lo: float
     hi: float
-    users: int
+    users: int  # Users with scored reviews, the same in both runs
+    # How the runs differ from what was registered; those that prevent a verdict first
     deviations: tuple[str, ...]
 
     @property
     def in_short(self) -> str:
         """The decision and the number of deviations, such as ``kept, 1 deviation``."""
         count = len(self.deviations)
-        return f"{self.decision}, {count} deviation{'s' * (count > 1)}" if count else self.decision
+        return f"{self.decision}, {counted(count, 'deviation')}" if count else self.decision
 
     @property
     def sentence(self) -> str:
@@ -82,12 +68,8 @@ def judge(prereg: Prereg, runs: Sequence[Run]) -> Judgement:
     The hypothesis is a region of advantages: at least the smallest difference (``better``), and so
     on. It is kept if the interval of the advantage lies in the region, refuted if it lies outside,
     and undecided otherwise. One comparison was registered, so the interval is not adjusted for
-    several. Runs that are not those that were registered have no verdict.
-
-    Raises
-    ------
-    ConfigError
-        If no single run has the label of the model or of the baseline, or neither has the metric.
+    several. Runs that are not those that were registered have no verdict. Raise `ConfigError` if no
+    single run has the label of the model or of the baseline, or neither has the metric.
     """
     model, baseline = _labelled(prereg, runs, "model"), _labelled(prereg, runs, "baseline")
     shared = shared_users([baseline, model])
@@ -129,11 +111,6 @@ def about_prereg(run: Run, runs: Sequence[Run]) -> dict[str, Any] | None:
     """Return what a submission says of the pre-registration that is about its run.
 
     The verdict is that of `runs`, among them the run; without one of the baseline there is none.
-
-    Raises
-    ------
-    ConfigError
-        If the copy in the run's folder cannot be used.
     """
     if not _digest(run):
         return None
@@ -228,13 +205,8 @@ def _label(run: Run) -> str:
 def _options(run: Run) -> Mapping[str, Any]:
     """Return the configuration of a run; an empty one if it is not known."""
     given = run.summary.get("options")
-    file = run.place / CONFIG
-    if given is None and file.is_file():
-        try:
-            with reading(file):
-                given = yaml.safe_load(file.read_bytes())
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{file}: is not YAML: {one_line(str(error))}") from error
+    if given is None and (run.place / CONFIG).is_file():
+        given = read_config(run.place)
     return given if isinstance(given, Mapping) else {}
 
 

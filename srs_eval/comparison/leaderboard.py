@@ -19,46 +19,29 @@ WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """One metric of several models over the same users.
+    """One metric of several models over the same users."""
 
-    Attributes
-    ----------
-    weighting : str
-        Weights of users: see `srs_eval.stats.paired.user_weights`.
-    n_users : int
-        Users for whom every model has a score; others are left out.
-    effective : float
-        Effective number of users: see `srs_eval.stats.paired.effective_users`.
-    mean, lo, hi : float64 [models]
-        Weighted mean with its 99 % interval.
-    pairs : tuple of tuple of Estimate
-        Mean paired difference, the row's model less the column's. Intervals and p-values are
-        not adjusted for the number of pairs.
-    order : tuple of int
-        Models by the time of their predictions, then from the best to the worst mean; those
-        without a score last.
-    leaders : tuple of int
-        The model that each is compared with, -1 if none: the best eligible model that predicts at
-        the same time. Where none is eligible, that of the time before.
-    to_best, to_baseline : tuple of Standing
-        Each model against its leader, and against the baseline, adjusted for the number of
-        comparisons: see `srs_eval.comparison.standing`.
-    sign : float
-        1 if lower is better, -1 if higher is.
-    """
-
-    weighting: Weighting
-    n_users: int
-    effective: float
+    weighting: Weighting  # Weights of users: see `srs_eval.stats.paired.user_weights`
+    n_users: int  # Users for whom every model has a score; others are left out
+    effective: float  # Effective number of users: see `srs_eval.stats.paired.effective_users`
+    # [models]: Weighted mean with its 99 % interval
     mean: FloatArray
     lo: FloatArray
     hi: FloatArray
+    # Mean paired difference, the row's model less the column's. Intervals and p-values are not
+    # adjusted for the number of pairs
     pairs: tuple[tuple[Estimate, ...], ...]
+    # Models by the time of their predictions, then from the best to the worst mean; those without a
+    # score last
     order: tuple[int, ...]
+    # The model that each is compared with, -1 if none: the best eligible model that predicts at the
+    # same time. Where none is eligible, that of the time before
     leaders: tuple[int, ...]
+    # Each model against its leader, and against the baseline, adjusted for the number of
+    # comparisons: see `srs_eval.comparison.standing`
     to_best: tuple[Standing, ...]
     to_baseline: tuple[Standing, ...]
-    sign: float
+    sign: float  # 1 if lower is better, -1 if higher is
 
     @property
     def groups(self) -> dict[int, list[int]]:
@@ -69,24 +52,11 @@ class Leaderboard:
         }
 
 
-def leaderboards(
-    scores: FloatArray,
-    reviews: IntArray,
-    rules: Rules,
-    *,
-    weightings: Sequence[Weighting] = WEIGHTINGS,
-) -> list[Leaderboard]:
+def leaderboards(scores: FloatArray, reviews: IntArray, rules: Rules) -> list[Leaderboard]:
     """Compute the leaderboard of a metric for each weighting of users.
 
-    Parameters
-    ----------
-    scores : float [users, models]
-        NaN where a model has no score; such users are left out for all models, and a model
-        without any score is left out itself.
-    reviews : int [users]
-        Scored reviews.
-    rules : Rules
-        Direction of the metric, and which models are eligible.
+    Users without a score [users, models] of a model are left out for all models; a model without
+    any score is left out itself.
     """
     has_any = ~np.isnan(scores).all(axis=0)
     whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
@@ -94,7 +64,7 @@ def leaderboards(
     values, counts = np.asfortranarray(scores[whole]), reviews[whole]
     largest = np.abs(values).max(axis=0, initial=0.0).tolist()
     found = []
-    for weighting in weightings:
+    for weighting in WEIGHTINGS:
         weights = user_weights(counts, weighting)
         means = [mean_of_users(column, weights) for column in values.T]
         intervals = [clipped(mean.interval(), rules.bounds) for mean in means]
@@ -132,14 +102,9 @@ def leaderboard_of_pairs(
 ) -> Leaderboard:
     """Rank models by their means, and compare them by the differences of every pair.
 
-    Parameters
-    ----------
-    mean : float64 [models]
-    intervals : float64 [models, 2]
-    below : sequence of sequence of Estimate
-        Difference of each model to each model of a lower number.
-    values : float64 [users, models]
-        Scores of the users of the leaderboard.
+    `intervals` are those of the means [models, 2], `values` the scores of the users of the
+    leaderboard [users, models]; `below` has the difference of each model to each model of a lower
+    number.
     """
     models = range(len(mean))
     pairs = tuple(

@@ -9,27 +9,16 @@ from functools import cached_property
 from srs_eval.nouns import User
 from srs_eval.results.run import Run
 from srs_eval.results.saved_predictions import has_predictions
-
-_NAMED = 5
+from srs_eval.text.console import counted, listed
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Scored reviews of several runs, matched user by user.
+    """Scored reviews of several runs, matched user by user."""
 
-    Attributes
-    ----------
-    runs : tuple of Run
-        All runs.
-    own : tuple of Run
-        Those of them that are not yardsticks.
-    users : tuple of users
-        Users to match.
-    """
-
-    runs: tuple[Run, ...]
-    own: tuple[Run, ...]
-    users: tuple[User, ...]
+    runs: tuple[Run, ...]  # All runs
+    own: tuple[Run, ...]  # Those of them that are not yardsticks
+    users: tuple[User, ...]  # Users to match
 
     @property
     def by_digest(self) -> bool:
@@ -110,17 +99,11 @@ class Matching:
     def _fewest_reviews(self, users: Sequence[User]) -> str:
         """Count users, and the reviews of each in the run that scored fewest of them."""
         fewest = sum(min(run.reviews[user] for run in self.runs) for user in users)
-        return f"{fewest:,} review{'' if fewest == 1 else 's'} of {counted_users(len(users))}"
+        return f"{counted(fewest, 'review')} of {counted(len(users), 'user')}"
 
 
 def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> list[User]:
-    """List the users for whom all runs scored the same reviews.
-
-    Parameters
-    ----------
-    users : sequence of users, optional
-        Users to choose from; those of the first run by default.
-    """
+    """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
     by_digest = all(run.has_digests for run in runs)
     reviews = [run.rows if by_digest else run.reviews for run in runs]
     first = reviews[0]
@@ -136,14 +119,3 @@ def shared_users(runs: Sequence[Run], users: Sequence[User] | None = None) -> li
 def named_users(users: Sequence[User]) -> str:
     """Format some users as part of a sentence."""
     return f"user{'s' if len(users) > 1 else ''} {listed(users)}"
-
-
-def listed(names: Sequence[object]) -> str:
-    """List the first names and count the others."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(map(str, names[:_NAMED])) + more
-
-
-def counted_users(users: int) -> str:
-    """Write a number of users."""
-    return "1 user" if users == 1 else f"{users:,} users"

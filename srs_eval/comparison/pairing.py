@@ -9,12 +9,13 @@ from itertools import chain
 import numpy as np
 
 from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.matching import Matching, counted_users, listed, named_users
+from srs_eval.comparison.matching import Matching, named_users
 from srs_eval.comparison.restriction import Restricted, restrict
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, IntArray, User
 from srs_eval.results.run import Run, protocols, usual_protocol
 from srs_eval.results.saved_predictions import has_predictions
+from srs_eval.text.console import counted, listed
 
 _UNVERIFIED = (
     "Published runs ({}) do not say which reviews they scored: users were matched by name and "
@@ -25,25 +26,16 @@ _UNVERIFIED = (
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Runs that scored the same reviews of the same users.
-
-    Attributes
-    ----------
-    reviews : int64 [users]
-        Scored reviews of each user.
-    notes : tuple of str
-        What was left out and what could not be verified, for every output.
-    restricted : frozenset of users
-        Users for whom runs scored further reviews, which do not count here.
-    duplicates : tuple of Duplicate
-        Runs with the predictions of one of `runs`, and left out of it.
-    """
+    """Runs that scored the same reviews of the same users."""
 
     runs: tuple[Run, ...]
     users: tuple[User, ...]
-    reviews: IntArray
+    reviews: IntArray  # [users]: Scored reviews of each user
+    # What was left out and what could not be verified, for every output
     notes: tuple[str, ...] = ()
+    # Users for whom runs scored further reviews, which do not count here
     restricted: frozenset[User] = frozenset()
+    # Runs with the predictions of one of `runs`, and left out of it
     duplicates: tuple[Duplicate, ...] = ()
 
     @property
@@ -71,12 +63,6 @@ def pair(
     """Pair runs user by user, or explain why they cannot be compared.
 
     Parameters are those of `srs_eval.comparison.compare.compare`.
-
-    Raises
-    ------
-    ConfigError
-        If runs differ in users or reviews; if they have nothing in common; or if reviews in
-        common have different outcomes.
     """
     every = (*runs, *yardsticks)
     if users is None:
@@ -125,13 +111,13 @@ def _restriction_notes(
     share = f"{reviews:,} of {most:,} reviews"
     if anew:
         yield (
-            f"Restricted to {share} of {users:,} of {counted_users(len(asked))}: those that all "
-            f"runs scored; scores of {counted_users(anew)} were computed anew from saved "
+            f"Restricted to {share} of {users:,} of {counted(len(asked), 'user')}: those that all "
+            f"runs scored; scores of {counted(anew, 'user')} were computed anew from saved "
             "predictions"
         )
     else:
         yield (
-            f"Restricted to {counted_users(users)} of {len(asked):,}, with {share}: those for "
+            f"Restricted to {counted(users, 'user')} of {len(asked):,}, with {share}: those for "
             "whom all runs scored the same reviews"
         )
     without = [run.name for run in runs if not has_predictions(run)]

@@ -133,13 +133,7 @@ class Prereg:
 
 
 def read_prereg(file: Path) -> Prereg:
-    """Read a pre-registration.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or with every problem of its content.
-    """
+    """Read a pre-registration."""
     with reading(file), file.open("rb") as opened:
         raw = opened.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
@@ -154,15 +148,7 @@ def read_prereg(file: Path) -> Prereg:
 
 
 def prereg_of(content: Mapping[str, Any], raw: bytes = b"", where: str = "") -> Prereg:
-    """Build a pre-registration from its content.
-
-    `where` begins each error message.
-
-    Raises
-    ------
-    ConfigError
-        With every problem of the content.
-    """
+    """Build a pre-registration from its content; `where` begins each error message."""
     problems = [
         f"{key}: there is no such key{suggestion(str(key), _KEYS)}"
         for key in map(_shown, content)

@@ -45,13 +45,7 @@ _PREVIOUS_REVIEW = (
 
 
 def is_published(path: Path) -> bool:
-    """Return whether a file holds published scores, judging by its content.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
-    """
+    """Return whether a file holds published scores, judging by its content."""
     with reading(path):
         if path.suffix == ".parquet" and path.is_file():
             return set(_IDENTITY) <= set(pq.read_schema(path).names)
@@ -64,23 +58,15 @@ def is_published(path: Path) -> bool:
 def read_published(path: Path, models: Sequence[str] = ()) -> list[Run]:
     """Read published scores from a file, or from all files of a folder.
 
-    Parameters
-    ----------
-    path : Path
-        A parquet file with columns model, user, size and one for each metric; a file of lines
-        as the benchmark writes them, named after its model; or a folder of such files, in
-        which a model that occurs twice is read once, from parquet if possible. A column, or an
-        entry of each line, called ``when`` says when predictions are made; without it, that is
-        known of the models of the public benchmark alone.
-    models : sequence of str
-        Names or globs of the models to return, in this order; all by default. Only letters and
-        digits count, upper and lower case are the same, and so are ``v3`` and ``3``: ``fsrs6``
-        is FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R.
+    A file is parquet with columns model, user, size and one for each metric, or has lines as the
+    benchmark writes them, and is named after its model. Of a folder, a model that occurs twice is
+    read once, from parquet if possible. A column, or an entry of each line, called ``when`` says
+    when predictions are made; without it, that is known of the models of the public benchmark
+    alone.
 
-    Raises
-    ------
-    ConfigError
-        If there are no published scores, if a file cannot be read, or if a name matches no model.
+    `models` are names or globs of the models to return, in this order; all by default. Only letters
+    and digits count, upper and lower case are the same, and so are ``v3`` and ``3``: ``fsrs6`` is
+    FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R.
     """
     if not path.exists():
         raise ConfigError(

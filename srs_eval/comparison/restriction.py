@@ -33,24 +33,12 @@ _FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """Runs with new scores of some users, computed on the reviews in common.
+    """Runs with new scores of some users, computed on the reviews in common."""
 
-    Attributes
-    ----------
-    runs : tuple of Run
-        Runs with new scores, digests and numbers of reviews of those users.
-    users : tuple of users
-        Users with reviews in common.
-    without : tuple of users
-        Users without.
-    lost : tuple of str
-        Metrics of some run that cannot be computed from saved predictions.
-    """
-
-    runs: tuple[Run, ...]
-    users: tuple[User, ...] = ()
-    without: tuple[User, ...] = ()
-    lost: tuple[str, ...] = ()
+    runs: tuple[Run, ...]  # Runs with new scores, digests and numbers of reviews of those users
+    users: tuple[User, ...] = ()  # Users with reviews in common
+    without: tuple[User, ...] = ()  # Users without
+    lost: tuple[str, ...] = ()  # Metrics of some run that cannot be computed from saved predictions
 
 
 @dataclass(slots=True)
@@ -82,20 +70,7 @@ class _Rescored:
 
 
 def restrict(runs: Sequence[Run], users: Sequence[User]) -> Restricted:
-    """Compute the scores of users on the reviews that all runs scored.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs with saved predictions.
-    users : sequence of users
-        Users that all runs scored.
-
-    Raises
-    ------
-    ConfigError
-        If runs are of different logs, or if predictions and scores of a run do not match.
-    """
+    """Compute the scores of users, whom all runs scored, on the reviews that all runs scored."""
     panel = default_panel()
     files = [OwnPredictions(run) for run in runs]
     rescored = [_Rescored() for _ in runs]
@@ -121,17 +96,7 @@ def same_reviews(
 ) -> list[Predictions]:
     """Read the predictions of a user by each run, for the same reviews in the same order.
 
-    Parameters
-    ----------
-    files : sequence of OwnPredictions
-        One for each run.
-    restricted : bool
-        Whether to select the reviews in common; otherwise any other review is an error.
-
-    Raises
-    ------
-    ConfigError
-        If predictions and scores of a run do not match, or runs have different reviews.
+    If `restricted`, these are the reviews in common; otherwise any other review is an error.
     """
     runs = [file.run for file in files]
     found = [file.read(user) for file in files]
@@ -152,13 +117,7 @@ def same_reviews(
 
 
 def in_common(runs: Sequence[Run], of_runs: Sequence[Predictions]) -> list[Predictions]:
-    """Select the reviews of a user that all runs predicted, ordered by row.
-
-    Raises
-    ------
-    ConfigError
-        If a run predicted a review twice, or if a common review differs between runs.
-    """
+    """Select the reviews of a user that all runs predicted, ordered by row."""
     for run, one in zip(runs, of_runs, strict=True):
         _require_one_prediction(run, one)
     rows = reduce(np.intersect1d, [one.row for one in of_runs])

@@ -32,13 +32,9 @@ _OWN_PROTOCOLS = "srs_eval.protocol."
 def chosen_on_test_rows(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Find the algorithms of which several settings were scored on the same test reviews.
 
-    Settings are whatever changes numbers: options, and seeds too.
-
-    Returns
-    -------
-    dict of str to list of Run
-        Runs by algorithm; only algorithms with at least two different settings under one
-        protocol that is not made for choosing.
+    Settings are whatever changes numbers: options, and seeds too. Returned are the runs by
+    algorithm, of those with at least two different settings under one protocol that is not made for
+    choosing.
     """
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:

@@ -25,50 +25,26 @@ Pairs = Sequence[Sequence[Estimate]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules by which models are compared.
+    """Rules by which models are compared."""
 
-    Attributes
-    ----------
-    eligible : tuple of bool
-        Which models may be called the best.
-    times : tuple of int
-        Position in time of each model's predictions; a leader is named for each. By default all
-        predict at the same time.
-    sign : float
-        1 if lower is better, -1 if higher is.
-    baseline : int
-        Number of the baseline.
-    bounds : (float, float)
-        Range of the metric.
-    """
-
-    eligible: tuple[bool, ...]
+    eligible: tuple[bool, ...]  # Which models may be called the best
+    # Position in time of each model's predictions; a leader is named for each. By default all
+    # predict at the same time
     times: tuple[int, ...] = ()
-    sign: float = 1.0
-    baseline: int = 0
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    sign: float = 1.0  # 1 if lower is better, -1 if higher is
+    baseline: int = 0  # Number of the baseline
+    bounds: tuple[float, float] = (-math.inf, math.inf)  # Range of the metric
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Test of a difference, adjusted for multiple comparisons.
+    """Test of a difference, adjusted for multiple comparisons."""
 
-    Attributes
-    ----------
-    verdict : str
-        Whether the model is significantly better or worse than the other at 1 %.
-    p_value : float
-        Adjusted; NaN without a test.
-    factor : int
-        Factor of the adjustment: the level is 1 - ALPHA / factor.
-    lo, hi : float
-        Interval at that level: of the mean difference, or of the share of users without a tie
-        for whom the model is better.
-    """
-
-    verdict: Decision
-    p_value: float
-    factor: int
+    verdict: Decision  # Whether the model is significantly better or worse than the other at 1 %
+    p_value: float  # Adjusted; NaN without a test
+    factor: int  # Factor of the adjustment: the level is 1 - ALPHA / factor
+    # Interval at that level: of the mean difference, or of the share of users without a tie for
+    # whom the model is better
     lo: float
     hi: float
 
@@ -87,20 +63,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One model against another.
+    """One model against another."""
 
-    Attributes
-    ----------
-    difference : Estimate
-        Mean of the model's scores less the other's.
-    counts : SignTest
-        Users for whom the model is better and worse.
-    average, users : Answer
-        Whether it differs on average, and for most users.
-    """
-
-    difference: Estimate
-    counts: SignTest
+    difference: Estimate  # Mean of the model's scores less the other's
+    counts: SignTest  # Users for whom the model is better and worse
+    # Whether it differs on average, and for most users
     average: Answer
     users: Answer
 

@@ -33,23 +33,14 @@ OfReviews = Callable[[Predictions], FloatArray | IntArray | None]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Property by which reviews are stratified.
-
-    Attributes
-    ----------
-    values : callable
-        Returns the values of a user's reviews, as the baseline predicted them.
-    edges : tuple of float
-        Increasing; a stratum holds values from one edge up to, not including, the next.
-    labels : tuple of str
-        One for each stratum.
-    """
+    """Property by which reviews are stratified."""
 
     name: str
     title: str
-    values: OfReviews
+    values: OfReviews  # Returns the values of a user's reviews, as the baseline predicted them
+    # Increasing; a stratum holds values from one edge up to, not including, the next
     edges: tuple[float, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # One for each stratum
 
     def stratum(self, values: FloatArray | IntArray) -> IntArray:
         """Return the stratum of each value; values beyond the edges are in the outermost ones."""
@@ -110,23 +101,15 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Differences to the baseline in one stratum of the reviews.
-
-    Attributes
-    ----------
-    share : float
-        Share of all reviews, where each user counts once.
-    n_reviews, n_clusters : int
-        Numbers of reviews, and of users (or cards of a single user).
-    gap, lo, hi : float64 [runs]
-        Mean score less the baseline's, with its 99 % interval over users or cards, for this
-        stratum alone.
-    """
+    """Differences to the baseline in one stratum of the reviews."""
 
     label: str
-    share: float
+    share: float  # Share of all reviews, where each user counts once
+    # Numbers of reviews, and of users (or cards of a single user)
     n_reviews: int
     n_clusters: int
+    # [runs]: Mean score less the baseline's, with its 99 % interval over users or cards, for this
+    # stratum alone
     gap: FloatArray
     lo: FloatArray
     hi: FloatArray
@@ -134,28 +117,16 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Differences to the baseline in every stratum of the reviews.
+    """Differences to the baseline in every stratum of the reviews."""
 
-    Attributes
-    ----------
-    runs : tuple of int
-        Numbers of the runs with saved predictions, in the order of the columns; the baseline is
-        among them.
-    score : str
-        Score of single reviews.
-    over : str
-        Clusters of the intervals: ``users``, or ``cards`` of a single user.
-    facts : tuple of (Fact, strata)
-        Without empty strata, and without facts that have only one stratum.
-    sample : str
-        The sample of users that was read; "" for all.
-    """
-
+    # Numbers of the runs with saved predictions, in the order of the columns; the baseline is among
+    # them
     runs: tuple[int, ...]
-    score: str
-    over: str
+    score: str  # Score of single reviews
+    over: str  # Clusters of the intervals: ``users``, or ``cards`` of a single user
+    # Without empty strata, and without facts that have only one stratum
     facts: tuple[tuple[Fact, tuple[Stratum, ...]], ...]
-    sample: str = ""
+    sample: str = ""  # The sample of users that was read; "" for all
 
 
 # For each fact: weighted differences [clusters, strata, runs], weights [clusters, strata] and
@@ -166,22 +137,8 @@ _Sums = list[tuple[FloatArray, FloatArray, IntArray]]
 def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     """Compute differences by stratum from the predictions of all runs, user by user.
 
-    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names.
-
-    Parameters
-    ----------
-    baseline : int
-        Number of the run whose predictions the others are compared with.
-
-    Returns
-    -------
-    Strata or None
-        None if the baseline, or every other run, has no saved predictions.
-
-    Raises
-    ------
-    ConfigError
-        If predictions and scores of a run do not match, or runs have different reviews.
+    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
+    if the baseline, or every other run, has no saved predictions.
     """
     kept = [n for n, run in enumerate(paired.runs) if has_predictions(run)]
     if baseline not in kept or len(kept) < 2:

@@ -33,21 +33,13 @@ class Verdict:
 
     Numbers are computed when they are first used. Only single users, `strata` and runs that are
     restricted to common reviews need predictions.
-
-    Attributes
-    ----------
-    paired : Paired
-        The runs, and the users they are compared on.
-    metric, better : str
-        The metric, and its better direction.
-    baseline : int
-        Number of the run that the others are compared with.
     """
 
-    paired: Paired
+    paired: Paired  # The runs, and the users they are compared on
+    # The metric, and its better direction
     metric: str
     better: Better
-    baseline: int = 0
+    baseline: int = 0  # Number of the run that the others are compared with
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -161,15 +153,8 @@ class Verdict:
     def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
         """Estimate the difference of a run to the baseline as a share of the baseline's mean.
 
-        Parameters
-        ----------
-        metric : str, optional
-            Another metric of the runs.
-
-        Returns
-        -------
-        Estimate
-            Without a mean if the baseline's is not above 0.
+        The estimate, of the metric of the verdict or of another one, has no mean if the baseline's
+        is not above 0.
         """
         metric = metric or self.metric
         scores = self.paired.scores(metric)

@@ -23,26 +23,15 @@ COMMAND_FILES = ("hydra.yaml", "overrides.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of several commands that share the users of a run.
+    """One of several commands that share the users of a run."""
 
-    Attributes
-    ----------
-    number, of : int
-        The first is 1 of `of`.
-    """
-
+    # The first is 1 of `of`
     number: int
     of: int
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read a shard such as ``3/64``.
-
-        Raises
-        ------
-        ConfigError
-            If it is not one.
-        """
+        """Read a shard such as ``3/64``."""
         found = re.fullmatch(r"(\d+)/(\d+)", text)
         number, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= of:

@@ -22,18 +22,10 @@ from srs_eval.text.console import complain, shell
 
 
 class Attempt(NamedTuple):
-    """Outcome of a job, for Hydra and for a search.
+    """Outcome of a job, for Hydra and for a search."""
 
-    Attributes
-    ----------
-    value : float
-        Mean of the metric over users; NaN where there is none.
-    exit_status : int
-        Exit status of the command.
-    """
-
-    value: float
-    exit_status: int
+    value: float  # Mean of the metric over users; NaN where there is none
+    exit_status: int  # Exit status of the command
 
 
 class Work(NamedTuple):
@@ -53,22 +45,9 @@ def attempt(
 ) -> Attempt:
     """Plan and run one job, and record its outcome as ``job.json`` in its folder.
 
-    Every error is printed and recorded, so that the next job of a sweep runs: in a line
-    if the user can mend it, else with its traceback.
-
-    Parameters
-    ----------
-    label : str
-        Label of the job until it is planned.
-    sweep_folder : Path, optional
-        Folder of all jobs, if this is one of several.
-    metric : str
-        Metric to return.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
+    Every error is printed and recorded, so that the next job of a sweep runs: in a line if the user
+    can mend it, else with its traceback. `label` is that of the job until it is planned,
+    `sweep_folder` the folder of all jobs, if this is one of several, and `metric` what is returned.
     """
     try:
         claimed = claim(folder)

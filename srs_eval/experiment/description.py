@@ -9,7 +9,6 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from srs_eval.cpu import common_level
 from srs_eval.engine.machine import target_cpu
 from srs_eval.nouns.when import when_of
 from srs_eval.results.run import TRAITS
-from srs_eval.tracking.run_facts import plug_in_versions
+from srs_eval.tracking.run_facts import plug_in_versions, versions
 
 # Keys of the configuration that an `Experiment` is built from.
 NUMBERS_DEPEND_ON = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
@@ -28,33 +27,19 @@ _LIBRARIES = ("srs-eval", "numpy", "scipy", "torch", "numba")
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """What describes a run.
+    """What describes a run."""
 
-    Attributes
-    ----------
-    algo, data : str
-        Names of the options.
-    label : str
-        The algorithm with those of its arguments that are not at their defaults.
-    name : str
-        Name of the run in lists, with the marks of the algorithm's traits.
-    notes : str
-        Free text.
-    params : mapping
-        The resolved configuration, flat.
-    options : mapping of group to mapping
-        The resolved configuration of what was built, with what each was built by.
-    tags : mapping of str to str
-        What finds the run again, among it the digests of settings and code.
-    """
-
+    # Names of the options
     algo: str
     data: str
-    label: str
-    name: str = ""
-    notes: str = ""
+    label: str  # The algorithm with those of its arguments that are not at their defaults
+    name: str = ""  # Name of the run in lists, with the marks of the algorithm's traits
+    notes: str = ""  # Free text
+    # The resolved configuration, flat
     params: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    # By group: The resolved configuration of what was built, with what each was built by
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # What finds the run again, among it the digests of settings and code
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -75,19 +60,10 @@ def described(
     usual: Mapping[str, Any],
     further_tags: Mapping[str, str],
 ) -> RunDescription:
-    """Describe a run by its configuration.
+    """Describe a run by its configuration, `content`, and the objects of each group, `built`.
 
-    Parameters
-    ----------
-    built : mapping of group to object
-    content : mapping
-        The resolved configuration.
-    choices : mapping of group to str
-        Name of the option chosen in each group.
-    usual : mapping
-        Arguments of the algorithm as its option has them.
-    further_tags : mapping of str to str
-        Tags of a sweep.
+    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
+    option has them, and `further_tags` those of a sweep.
     """
     algo, data = choices["algo"], choices["data"]
     label = algo + _inside(content["algo"]) + _arguments(built["algo"], content["algo"], usual)
@@ -109,7 +85,7 @@ def described(
         "when": when_of(built["algo"]),
         "python": platform.python_version(),
         "cpu": target_cpu(),
-        **{f"version.{name}": installed for name in _LIBRARIES if (installed := _version(name))},
+        **versions(_LIBRARIES),
         **plug_in_versions(targets(options)),
         **content["tags"],
         **further_tags,
@@ -202,10 +178,3 @@ def _code_hash(objects: Iterable[object]) -> str:
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None

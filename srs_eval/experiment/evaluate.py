@@ -66,31 +66,16 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkDone:
-    """Result of a chunk, as it is sent to the parent.
-
-    Attributes
-    ----------
-    part : Part, optional
-        What the store wants to have sent.
-    watched : tuple of float
-        The metric of each user that a search watches; empty without a search.
-    has_died : bool
-        Whether its worker process died or can do no more, and nothing is kept.
-    was_done : bool
-        Whether the part was there before.
-    fits_worked : bool
-        Whether a fit worked, now or before.
-    failed : tuple of Fit
-        The fits that failed, if none worked.
-    """
+    """Result of a chunk, as it is sent to the parent."""
 
     chunk: Chunk
-    part: Part | None = None
+    part: Part | None = None  # What the store wants to have sent
+    # The metric of each user that a search watches; empty without a search
     watched: tuple[float, ...] = ()
-    has_died: bool = False
-    was_done: bool = False
-    fits_worked: bool = True
-    failed: tuple[Fit, ...] = ()
+    has_died: bool = False  # Whether its worker process died or can do no more, and nothing is kept
+    was_done: bool = False  # Whether the part was there before
+    fits_worked: bool = True  # Whether a fit worked, now or before
+    failed: tuple[Fit, ...] = ()  # The fits that failed, if none worked
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +83,11 @@ class EvaluateChunk:
     """Evaluate the users of a chunk and keep their part, in the process that does the work.
 
     A part that is there already is kept, unless the log of one of its users has changed.
-
-    Parameters
-    ----------
-    watched : str, optional
-        The metric that a search watches.
     """
 
     evaluate: EvaluateAndScore
     store: Store
-    watched: str | None = None
+    watched: str | None = None  # The metric that a search watches
 
     def __call__(self, chunk: Chunk, tick: Tick = lambda *_: None) -> ChunkDone:
         """Evaluate a chunk, calling `tick` after each fold."""
@@ -214,13 +194,7 @@ def evaluate(
 def gathered(
     experiment: Experiment, chunks: Sequence[Chunk], store: Store, stay: Path | None = None
 ) -> Result:
-    """Return the result of chunks of users who have been evaluated.
-
-    Parameters
-    ----------
-    stay : Path, optional
-        As for `evaluate`.
-    """
+    """Return the result of chunks of users who have been evaluated; `stay` is as for `evaluate`."""
     names, panel = [chunk.name for chunk in chunks], experiment.panel
     parts = store.parts()
     fitted = PartFits(parts, names)
@@ -242,11 +216,8 @@ def result_of(
 ) -> Result:
     """Summarise over users.
 
-    Parameters
-    ----------
-    sums : callable, optional
-        Returns the sums of the users without a missing fold, for pooled scores; by default they
-        are computed from the predictions.
+    `sums` returns the sums of the users without a missing fold, for pooled scores; by default they
+    are computed from the predictions.
     """
     of_users = partial(predicted.of, users.complete)
     over = summarise_users(users.scores, experiment.panel, of_users, sums)
@@ -290,14 +261,9 @@ def evaluate_chunks(
     watch: Watch | None = None,
     limits: FitLimits = NO_LIMITS,
 ) -> int:
-    """Evaluate the users of chunks; the results are in the store alone.
+    """Evaluate the users of chunks into the store, and return how many were done before.
 
     A chunk whose worker died is evaluated user by user, so that it costs one user only.
-
-    Returns
-    -------
-    before : int
-        Users who were done before.
     """
     on_step = step_callback(watch, experiment, sum(len(chunk.users) for chunk in chunks))
     means = None if on_step else RunningMeans.of(watch, chunks)

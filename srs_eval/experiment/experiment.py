@@ -19,38 +19,23 @@ class Experiment:
     """Everything that can change a number of a result, and nothing else.
 
     The digest of its configuration is the ``config_hash`` of a run.
-
-    Attributes
-    ----------
-    algorithm : Algorithm
-        What is evaluated.
-    source : Source
-        Review logs.
-    protocol : EvaluationProtocol
-        Which reviews are scored, and what may be learned before each of them.
-    panel : Panel
-        Metrics.
-    seed : int
-        Seeds every fit, together with the user and the fold.
-    curves_per_user : int
-        Forgetting curves that are sampled per user, for the metrics and plots of curves.
     """
 
-    algorithm: Algorithm
-    source: Source
+    algorithm: Algorithm  # What is evaluated
+    source: Source  # Review logs
+    # Which reviews are scored, and what may be learned before each of them
     protocol: EvaluationProtocol
-    panel: Panel
-    seed: int = SEED
+    panel: Panel  # Metrics
+    seed: int = SEED  # Seeds every fit, together with the user and the fold
+    # Forgetting curves that are sampled per user, for the metrics and plots of curves
     curves_per_user: int = CURVES_PER_USER
 
 
 def checked_users(source: Source) -> list[User]:
     """Return the users of a source, as Python's own numbers or texts.
 
-    Raises
-    ------
-    ReviewLogError
-        If there are none, or listing every name that is of another type or occurs twice.
+    Raise `ReviewLogError` if there are none, with every name that is of another type or occurs
+    twice.
     """
     users: list[User] = []
     known: set[User] = set()

@@ -19,13 +19,7 @@ def frame_lines(fit: Fit) -> list[str]:
 
 
 class FailingAlike:
-    """Stops an evaluation whose first users all fail alike.
-
-    Parameters
-    ----------
-    users : int
-        How many users are to be evaluated.
-    """
+    """Stops an evaluation whose first users, of so many, all fail alike."""
 
     def __init__(self, users: int) -> None:
         self._of_users = users
@@ -39,10 +33,8 @@ class FailingAlike:
     def add(self, failed: Sequence[Fit]) -> None:
         """Add the failed fits of users without a fit that worked.
 
-        Raises
-        ------
-        FailedAlikeError
-            If these are enough users, others are left, and all their fits failed alike.
+        Raise `FailedAlikeError` if these are enough users, others are left, and all their fits
+        failed alike.
         """
         if self._is_over:
             return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +34,7 @@ from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
 from srs_eval.results.run import load_run, run_of
 from srs_eval.text.console import complain, say
-from srs_eval.tracking.items import Tag
-from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
+from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 
 _FIGURES = ("calibration", "corp", "roc", "bins", "users", "forgetting", "contributions")
 # Worth comparing with any algorithm: a baseline, and those that lead on real logs, in whole and in
@@ -58,17 +56,7 @@ class Done:
 
 
 def run_job(plan: Plan) -> Done:
-    """Carry out a plan; results are on disk before anything is sent anywhere.
-
-    Raises
-    ------
-    SrsEvalError
-        If nothing could be evaluated, or the tracking store could not be reached.
-    OSError
-        If the output folder cannot be written to.
-    Pruned
-        If the search this job is part of ends it early.
-    """
+    """Carry out a plan; results are on disk before anything is sent anywhere."""
     about, options = plan.about, plan.options
     if options.shard is not None:
         return Done(evaluate_shard(plan, options.shard, _BAR))
@@ -92,7 +80,9 @@ def run_job(plan: Plan) -> Done:
             f"protocol={plan.experiment.protocol.name} counts fractional days; fsrs7 and logistic "
             "were made for these"
         )
-    with _tracked(plan) as run:
+    info = RunInfo(about.name, tags=about.tags, folder=options.folder, resumes=options.resume)
+    with tracked(options.tracker, info) as run:
+        options.tracker.log(facts_before(about))
         kept.open(
             resume=options.resume,
             chunk=chunk_size(len(users), getattr(options.compute, "chunk", None)),
@@ -109,7 +99,8 @@ def run_job(plan: Plan) -> Done:
         against = _against_baseline(plan, result)
         _show(plan, result, against)
         options.tracker.log(facts_after(plan, result, drawn, against))
-        run.end = "failed" if result.facts.failed else "finished"
+        if result.facts.failed:
+            run.end = "failed"
     # Only now: if the tracker failed, nothing needs to be fitted again.
     kept.end(chunks if kept.stays(len(users)) else ())
     say()
@@ -202,38 +193,6 @@ def _show(plan: Plan, result: Result, against: AgainstBaseline | None) -> None:
         say(percent_text(against, result.facts.when))
     if plan.options.prereg is not None and against is not None and is_single:
         say("\n".join(["", *verdicts_of([run_of(result), against.baseline])]))
-
-
-@dataclass
-class _TrackedRun:
-    """How a run is to end, and once it has, where it can be seen."""
-
-    end: RunEnd = "failed"
-    links: RunLinks = field(default_factory=RunLinks)
-
-
-@contextmanager
-def _tracked(plan: Plan) -> Iterator[_TrackedRun]:
-    """Begin the tracked run, and end it with the status of what happens inside."""
-    options, about = plan.options, plan.about
-    tracker = options.tracker
-    tracker.start(
-        RunInfo(about.name, tags=about.tags, folder=options.folder, resumes=options.resume)
-    )
-    run = _TrackedRun()
-    try:
-        tracker.log(facts_before(about))
-        yield run
-    except KeyboardInterrupt:
-        run.end = "killed"
-        raise
-    except Pruned:
-        tracker.log([Tag("outcome", "pruned")])
-        run.end = "killed"
-        raise
-    finally:
-        # a tracker of a plug-in may have nothing to show, and return nothing
-        run.links = tracker.finish(run.end) or RunLinks()
 
 
 def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) -> str:

@@ -24,31 +24,18 @@ JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How a job ended; its folder holds it as ``job.json``.
+    """How a job ended; its folder holds it as ``job.json``."""
 
-    Attributes
-    ----------
-    label : str
-        The algorithm with its arguments.
-    status : str
-        ``ok``; ``skipped`` if no user could be scored, for stated reasons; ``failed`` if any
-        fit or the job itself failed; ``interrupted`` while it runs and if it never ended.
-    message : str
-        Reason of anything but ``ok``.
-    exit_status : int
-        What the command returns for it: 0, 1 for a failure, 2 for a configuration error.
-    run_id : str
-        Name of the run in the tracker's store; "" if there is none.
-    ui_command, view_url : str, optional
-        How to open the tracker's pages, and the one that compares all runs.
-    """
-
-    label: str
+    label: str  # The algorithm with its arguments
+    # ``ok``; ``skipped`` if no user could be scored, for stated reasons; ``failed`` if any fit or
+    # the job itself failed; ``interrupted`` while it runs and if it never ended
     status: JobStatus
-    message: str = ""
+    message: str = ""  # Reason of anything but ``ok``
+    # What the command returns for it: 0, 1 for a failure, 2 for a configuration error
     exit_status: int = 0
     seconds: float = 0.0
-    run_id: str = ""
+    run_id: str = ""  # Name of the run in the tracker's store; "" if there is none
+    # How to open the tracker's pages, and the one that compares all runs
     ui_command: str | None = None
     view_url: str | None = None
 
@@ -87,12 +74,8 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
 def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
     """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
-    A single job has printed its own table already.
-
-    Parameters
-    ----------
-    report : bool
-        Whether to write the comparisons into the folder.
+    A single job has printed its own table already. With `report`, the comparisons are written into
+    the folder.
     """
     outcomes = read_outcomes(folder, is_sweep=is_sweep)
     if is_sweep and outcomes:

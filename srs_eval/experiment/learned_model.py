@@ -55,12 +55,8 @@ def learned_model(plan: Plan, result: Result) -> Iterator[Item]:
 def _check(plan: Plan, result: Result, fit: Fit) -> tuple[bool, Predictions]:
     """Compare the model built again with the one that predicted.
 
-    Returns
-    -------
-    whole_days : bool
-        The clock it was learned on.
-    predictions : Predictions
-        What it has predicted of the reviews after those it has learned from.
+    Return whether its clock counts whole days, and what it has predicted of the reviews after those
+    it has learned from.
     """
     experiment, label = plan.experiment, plan.about.label
     log = experiment.source.read(fit.user)

@@ -54,15 +54,7 @@ def facts_after(
     figures: Mapping[str, Sequence[Path]],
     against: AgainstBaseline | None = None,
 ) -> Iterator[Item]:
-    """Yield the results of a run: numbers, tables, figures, files.
-
-    Parameters
-    ----------
-    figures : mapping of str to sequence of Path
-        Files of each figure.
-    against : AgainstBaseline, optional
-        The run compared with another.
-    """
+    """Yield the results of a run: numbers, tables, figures by their files, and files."""
     facts, source, panel = result.facts, plan.experiment.source, plan.experiment.panel
     yield Tag("data_fingerprint", facts.data_fingerprint)
     yield Tag("rows_fingerprint", facts.rows_fingerprint)

@@ -42,57 +42,26 @@ _NOT_NEGATIVE = ("seed", "curves_per_user", "parts_above")
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run is carried out: nothing here changes a number.
+    """How a run is carried out: nothing here changes a number."""
 
-    Attributes
-    ----------
-    folder : Path
-        Folder of the results.
-    compute : Compute
-        Where users are evaluated.
-    tracker : Tracker
-        Where the run is logged.
-    resume : bool
-        Whether to continue an interrupted run in the folder.
-    figures : bool
-        Whether to draw figures.
-    baseline : Path, optional
-        Folder of a finished run to compare with; None takes the first job of a sweep.
-    prereg : Prereg, optional
-        The hypothesis that the run is to test.
-    sweep_folder : Path, optional
-        Folder of all jobs, if this is one of several.
-    trial : RunningTrial, optional
-        The place of the job in a search.
-    parts : Place, optional
-        Where workers write their parts, if not in the folder.
-    parts_above : int
-        The predictions of more users than this stay in parts.
-    shard : Shard, optional
-        The share of the users that is evaluated, if it is not all of them.
-    is_merge : bool
-        Whether to take what shards have evaluated.
-    limits : FitLimits
-        How long fits may take, and whether to stop where all of them fail alike.
-    words : sequence of str
-        The words of the command, but for the algorithm and its options: they say what else is
-        evaluated on the same reviews.
-    """
-
-    folder: Path
-    compute: Compute
-    tracker: Tracker
-    resume: bool = False
-    figures: bool = True
+    folder: Path  # Folder of the results
+    compute: Compute  # Where users are evaluated
+    tracker: Tracker  # Where the run is logged
+    resume: bool = False  # Whether to continue an interrupted run in the folder
+    figures: bool = True  # Whether to draw figures
+    # Folder of a finished run to compare with; None takes the first job of a sweep
     baseline: Path | None = None
-    prereg: Prereg | None = None
-    sweep_folder: Path | None = None
-    trial: RunningTrial | None = None
-    parts: Place | None = None
-    parts_above: int = 1000
-    shard: Shard | None = None
-    is_merge: bool = False
+    prereg: Prereg | None = None  # The hypothesis that the run is to test
+    sweep_folder: Path | None = None  # Folder of all jobs, if this is one of several
+    trial: RunningTrial | None = None  # The place of the job in a search
+    parts: Place | None = None  # Where workers write their parts, if not in the folder
+    parts_above: int = 1000  # The predictions of more users than this stay in parts
+    shard: Shard | None = None  # The share of the users that is evaluated, if it is not all of them
+    is_merge: bool = False  # Whether to take what shards have evaluated
+    # How long fits may take, and whether to stop where all of them fail alike
     limits: FitLimits = NO_LIMITS
+    # The words of the command, but for the algorithm and its options: they say what else is
+    # evaluated on the same reviews
     words: Sequence[str] = ()
 
     @property
@@ -127,29 +96,10 @@ def make_plan(
     words: Sequence[str] = (),
     folders: Sequence[Path] = (),
 ) -> Plan:
-    """Plan a job by its configuration.
+    """Plan a job by its configuration, `content`, of which the objects of each group are `built`.
 
-    Parameters
-    ----------
-    built : mapping of group to object
-    content : mapping
-        The resolved configuration.
-    choices : mapping of group to str
-        Name of the option chosen in each group.
-    usual : mapping
-        Arguments of the algorithm as its option has them.
-    trial : RunningTrial, optional
-        The place of the job in a search.
-    words : sequence of str
-        The words of the command.
-    folders : sequence of Path
-        The user's folders of options.
-
-    Raises
-    ------
-    ConfigError
-        If a number is negative that cannot be, the baseline is no finished run, a search would
-        choose by test rows or by a metric that there is not, or the pre-registration is invalid.
+    `choices` are the options chosen in each group, `usual` the arguments of the algorithm as its
+    option has them, `words` those of the command, and `folders` the user's folders of options.
     """
     negative = [f"{key}={content[key]}" for key in _NOT_NEGATIVE if content[key] < 0]
     if negative:

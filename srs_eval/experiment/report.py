@@ -17,7 +17,7 @@ from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
-from srs_eval.text.console import facts, interval, number, table
+from srs_eval.text.console import counted, facts, interval, number, table
 from srs_eval.tracking.sections import HEADLINE
 
 ENOUGH_REVIEWS = 100
@@ -36,14 +36,13 @@ def announcement(plan: Plan, n_users: int) -> str:
     """Return what will be evaluated, and where the results will be."""
     experiment = plan.experiment
     protocol = experiment.protocol
-    users = "1 user" if n_users == 1 else f"{n_users:,} users"
-    fits = "1 fit" if protocol.folds == 1 else f"{protocol.folds} fits"
     return facts(
         {
             "algorithm": plan.about.label,
             "predicts": IN_WORDS[when_of(experiment.algorithm)],
-            "data": f"{experiment.source.location}: {users}",
-            "protocol": f"{protocol.name}, version {protocol.version}: {fits} per user",
+            "data": f"{experiment.source.location}: {counted(n_users, 'user')}",
+            "protocol": f"{protocol.name}, version {protocol.version}: "
+            f"{counted(protocol.folds, 'fit')} per user",
             "output": str(plan.options.folder),
         }
     )
@@ -52,10 +51,7 @@ def announcement(plan: Plan, n_users: int) -> str:
 def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
     """Return how many reviews were scored, what failed, and the panel with its intervals.
 
-    Parameters
-    ----------
-    brief : bool
-        Leave out the panel, for one job of many.
+    `brief` leaves out the panel, for one job of many.
     """
     users, fits = result.facts.users, result.fitted
     lines = [

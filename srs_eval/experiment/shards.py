@@ -33,16 +33,9 @@ _USERS_NAMED = 5
 def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]]) -> JobOutcome:
     """Evaluate the share of a shard; nothing is summarised, drawn or logged.
 
-    A shard that is started again goes on where it stopped. Fits that fail are counted, and make
-    the merge fail.
-
-    Raises
-    ------
-    ConfigError
-        If the folder has a run of other settings or other code.
-    FailedAlikeError
-        If all fits of the first users fail alike. The parts of these users are removed, so that
-        the shard can be started again.
+    A shard that is started again goes on where it stopped. Fits that fail are counted, and make the
+    merge fail. Where all fits of the first users fail alike, the parts of these users are removed,
+    so that the shard can be started again.
     """
     about, options = plan.about, plan.options
     folder, experiment = options.run_folder, plan.experiment
@@ -101,18 +94,7 @@ def shared_at(plan: Plan) -> Place:
 
 
 def require_all(users: Sequence[User], kept: KeptParts, place: Place) -> None:
-    """Make sure that shards have evaluated all users.
-
-    Parameters
-    ----------
-    place : Place
-        As of `shared_at`.
-
-    Raises
-    ------
-    SrsEvalError
-        Naming shards and users that are missing.
-    """
+    """Raise an error with the shards and users that are missing, unless all users are evaluated."""
     if not kept.is_begun:
         raise SrsEvalError(f"{place}: no shard has evaluated anything there")
     chunks = cut(users, kept.chunk)

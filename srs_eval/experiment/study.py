@@ -33,7 +33,7 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks, Tracker
+from srs_eval.tracking.tracker import RunInfo, Tracker, tracked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,31 +44,16 @@ TABLES = "tables"
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study has found.
+    """What a study has found."""
 
-    Attributes
-    ----------
-    answer : str
-        The answer to its question, in one sentence.
-    learned : sequence of str
-        What was learned: sentences whose numbers come from the tables.
-    tables : mapping of str to DataFrame
-        Numbers are formatted by `formats`, text is shown as it is.
-    figures : mapping of str to Figure
-    metrics : mapping of str to float
-        The numbers to compare runs of the study by.
-    left_out : sequence of str
-        Parts for which no data were given.
-    formats : mapping of str to str
-        Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default.
-    """
-
-    answer: str
-    learned: Sequence[str]
-    tables: Mapping[str, pd.DataFrame]
+    answer: str  # The answer to its question, in one sentence
+    learned: Sequence[str]  # What was learned: sentences whose numbers come from the tables
+    tables: Mapping[str, pd.DataFrame]  # Numbers are formatted by `formats`, text is shown as it is
     figures: Mapping[str, Figure]
+    # The numbers to compare runs of the study by
     metrics: Mapping[str, float] = field(default_factory=dict)
-    left_out: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # Parts for which no data were given
+    # Formats of numbers by column, such as ``.1%``; ``.4f`` and ``,d`` by default
     formats: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, table: str, style: str = "simple") -> str:
@@ -95,13 +80,7 @@ Study = Callable[[SimpleNamespace], Findings]
 
 
 def load_study(name: str, folder: Path) -> Study:
-    """Load the function of a study.
-
-    Raises
-    ------
-    ConfigError
-        If the folder of the studies, which an installed package does not have, lacks it.
-    """
+    """Load the function of a study."""
     file = folder / name / "study.py"
     if not file.is_file():
         raise ConfigError(
@@ -130,28 +109,14 @@ def run_study(
     *,
     is_single: bool,
 ) -> Done:
-    """Run a study; print, write and log what it has found.
-
-    Raises
-    ------
-    SrsEvalError
-        If an option is wrong, or the tracking store could not be reached.
-    OSError
-        If the output folder cannot be written to.
-    """
-    tracker.start(RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder))
-    end: RunEnd = "failed"
-    try:
+    """Run a study; print, write and log what it has found."""
+    info = RunInfo(name, tags={"kind": "study"}, experiment=name, folder=folder)
+    with tracked(tracker, info) as run:
         tracker.log(Param(f"study.{key}", value) for key, value in options.items())
         found = study(SimpleNamespace(**options))
         show(found)
         tracker.log(_items(found, folder))
-        end = "finished"
-    except KeyboardInterrupt:
-        end = "killed"
-        raise
-    finally:
-        links = tracker.finish(end) or RunLinks()
+    links = run.links
     say()
     if is_single:
         at = {"results": str(folder), "MLflow UI": links.ui_command, "this run": links.run_url}

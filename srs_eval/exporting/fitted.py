@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.scoring import Scores
@@ -15,8 +14,10 @@ from srs_eval.exporting.versions import FsrsVersion, version_of
 from srs_eval.nouns import Fit, Part, User
 from srs_eval.results import Summary, load
 from srs_eval.results.files import CONFIG, FITS, reading
+from srs_eval.results.folder import read_config
+from srs_eval.text.console import listed
 
-_NAMED_AT_MOST = 10
+_some = partial(listed, most=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +160,8 @@ def _by_user(fits: Sequence[Fit]) -> dict[User, dict[int, Fit]]:
 
 def _algorithm_options(folder: Path) -> dict[str, Any]:
     """Read the algorithm's options from the configuration of the run."""
-    if not (folder / CONFIG).is_file():
-        raise ConfigError(
-            f"{folder}: there is no {CONFIG}, which has the algorithm's options; was the run made "
-            "with hydra.output_subdir=null?"
-        )
-    try:
-        with reading(folder / CONFIG):
-            return dict(yaml.safe_load((folder / CONFIG).read_text("utf-8"))["algo"])
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{folder / CONFIG}: cannot be read (YAMLError: {reason})") from error
+    with reading(folder / CONFIG):
+        return dict(read_config(folder)["algo"])
 
 
 def _log_losses(scores: Scores) -> dict[User, tuple[float, int]]:
@@ -188,9 +180,3 @@ def _unusable(fit: Fit, fits: Mapping[int, Fit]) -> str:
 
 
 _WENT = {"failed": "failed", "skipped": "was skipped"}
-
-
-def _some(names: Sequence[object]) -> str:
-    told = ", ".join(map(str, names[:_NAMED_AT_MOST]))
-    more = len(names) - _NAMED_AT_MOST
-    return f"{told} and {more} more" if more > 0 else told

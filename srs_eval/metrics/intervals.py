@@ -42,49 +42,25 @@ def single_user_intervals(
     predictions: Predictions,
     *,
     resamples: int | None = None,
-    seed: int = 0,
-    level: float = LEVEL,
 ) -> dict[str, tuple[float, float]]:
-    """Intervals of one user's scores, from resampling that user's cards, and days.
+    """Compute intervals of one user's scores, from resampling that user's cards, and days.
 
     Reviews of a card are alike, and so are reviews of a day. Each is resampled in turn, every
-    metric is recomputed on each resample, and the spread, by Student's t with one degree of
-    freedom less than there are clusters, gives half a width. The squares of the two are added
-    for an interval around the score itself, cut off at the `bounds` of the metrics that have any.
+    metric is recomputed on each resample, and the spread, by Student's t with one degree of freedom
+    less than there are clusters, gives half a width. The squares of the two are added for an
+    interval around the score itself, cut off at the `bounds` of the metrics that have any. It is
+    NaN where a score is not defined, or there are fewer than five cards or days.
 
-    Parameters
-    ----------
-    panel : Panel
-        The metrics.
-    predictions : Predictions
-        Of one user.
-    resamples : int, optional
-        How often cards and days are drawn; by default 200 times, which gives the width to 5 %.
-        Metrics that are neither means nor computed from a sketch are recomputed from rows,
-        fewer times above 20,000 reviews, and 30 times from 133,333 on.
-    seed : int
-        Of the draws.
-    level : float
-        Share of intervals that should hold the true score.
-
-    Returns
-    -------
-    dict of str to (lo, hi)
-        NaN where a score is not defined, or there are fewer than five cards or days.
+    By default there are 200 resamples, which give the width to 5 %. Metrics that are neither means
+    nor computed from a sketch are recomputed from rows, fewer times above 20,000 reviews, and 30
+    times from 133,333 on.
     """
     labels = [predictions.card] + ([] if predictions.day is None else [predictions.day])
     sketch = panel.sketch(predictions)
     if sketch is None:
         return dict.fromkeys(panel.names, (math.nan, math.nan))
-    widths = joint_half_widths(
-        panel,
-        predictions,
-        labels,
-        counted=sketch.tally,
-        resamples=resamples,
-        seed=seed,
-        level=level,
-    )
+    counted = sketch.tally
+    widths = joint_half_widths(panel, predictions, labels, counted=counted, resamples=resamples)
     return intervals_around(panel, panel.of(sketch, predictions), widths)
 
 
@@ -98,23 +74,11 @@ def joint_half_widths(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, float]:
-    """Half the width of each metric's interval; the squares of several clusterings are added.
+    """Compute half the width of each metric's interval; squares of several clusterings are added.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Checked before.
-    labels : sequence of [n]
-        Clusterings: the cluster of each review.
-    counted : Tally, optional
-        Tally of the predictions, if it is computed already.
-    resamples, seed, level
-        As in `single_user_intervals`.
-
-    Returns
-    -------
-    dict of str to float
-        NaN where it is for any clustering: too few clusters of any kind say nothing.
+    Each of `labels` is a clustering: the cluster of each review. `counted` is the tally of the
+    predictions, if it is computed already; other arguments are those of `single_user_intervals`.
+    NaN where it is for any clustering: too few clusters of any kind say nothing.
     """
     if not labels or not len(predictions):
         return {}
@@ -145,15 +109,11 @@ def bounds_of(metric: Metric) -> tuple[float, float]:
 def half_widths(
     clusters: ClusterSums, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> dict[str, float]:
-    """Half the width of each mergeable metric's interval when clusters are resampled.
+    """Compute half the width of each mergeable metric's interval when clusters are resampled.
 
-    The spread of the resampled scores by Student's t: the same draws for all metrics, and for
-    every set of equally many clusters with the same seed.
-
-    Returns
-    -------
-    dict of str to float
-        NaN with fewer than five clusters, and where a metric is hardly ever defined.
+    The spread of the resampled scores by Student's t: the same draws for all metrics, and for every
+    set of equally many clusters with the same seed. NaN with fewer than five clusters, and where a
+    metric is hardly ever defined.
     """
     if len(clusters) < FEWEST_CLUSTERS:
         return dict.fromkeys(clusters.panel.names, math.nan)

@@ -29,16 +29,9 @@ _CELLS = PredictionCells.fixed()
 class PooledSums:
     """Sums of users, from which the pooled scores of a panel are computed.
 
-    Workers add predictions; the parent adds up the sums of workers.
-    Nothing depends on how users are divided, if they come in the same order. Above 10,000 users,
-    the sums of 10,000 groups of users are kept instead of those of each.
-
-    Parameters
-    ----------
-    panel : Panel
-        The metrics.
-    users : iterable of Predictions, optional
-        Of each of the first users.
+    Workers add predictions; the parent adds up the sums of workers. Nothing depends on how users
+    are divided, if they come in the same order. Above 10,000 users, the sums of 10,000 groups of
+    users are kept instead of those of each.
     """
 
     def __init__(self, panel: Panel, users: Iterable[Predictions] = ()) -> None:
@@ -51,13 +44,7 @@ class PooledSums:
             self.add(predictions)
 
     def add(self, predictions: Predictions) -> None:
-        """Add the predictions of one user.
-
-        Raises
-        ------
-        ScoreError
-            If they cannot be scored.
-        """
+        """Add the predictions of one user."""
         check_predictions(predictions)
         self.fine.add(tally(predictions.p, predictions.recalled))
         everyone = np.zeros(len(predictions), np.int64)
@@ -65,13 +52,7 @@ class PooledSums:
         self._append(ClusterSums.of(self.panel, predictions, everyone, 1, _CELLS), group)
 
     def extend(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the users of other sums of the same panel, after those there are.
-
-        Parameters
-        ----------
-        arrays : mapping of str to array
-            What `arrays` returned.
-        """
+        """Add the users of other sums of the same panel, as `arrays` returned them, at the end."""
         self.fine.extend(arrays)
         if len(arrays["sum_group"]):
             self._append(ClusterSums.of_arrays(self.panel, _CELLS, arrays), arrays["sum_group"])
@@ -79,10 +60,7 @@ class PooledSums:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sums of at most 10,000 users as arrays of numbers, each with one dimension.
 
-        Raises
-        ------
-        ScoreError
-            If there are more users, whose sums are in groups and cannot be taken apart.
+        Sums of more users are in groups and cannot be taken apart.
         """
         if self.are_grouped:
             raise ScoreError(f"sums of {self.users} users: expected {GROUPS} or fewer in a chunk")
@@ -122,24 +100,14 @@ class PooledSums:
 
 @dataclass(frozen=True, slots=True)
 class PooledScores:
-    """Scores of the pooled predictions of all users.
+    """Scores of the pooled predictions of all users."""
 
-    Attributes
-    ----------
-    scores : mapping of str to float
-        The panel; NaN where a metric is not defined.
-    intervals : mapping of str to (lo, hi)
-        From resampling users; NaN with fewer than five of them.
-    thresholds : tuple of dict
-        Counts, rates and intervals for each threshold: see `threshold_rows`.
-    are_grouped : bool
-        Whether groups of users were resampled.
-    """
-
-    scores: Mapping[str, float]
+    scores: Mapping[str, float]  # The panel; NaN where a metric is not defined
+    # From resampling users; NaN with fewer than five of them
     intervals: Mapping[str, tuple[float, float]]
+    # Counts, rates and intervals for each threshold: see `threshold_rows`
     thresholds: tuple[Mapping[str, float], ...]
-    are_grouped: bool = False
+    are_grouped: bool = False  # Whether groups of users were resampled
 
 
 def pool(
@@ -153,22 +121,13 @@ def pool(
 ) -> PooledScores:
     """Score the pooled predictions of some users, with intervals from resampling users.
 
-    What depends on the order of predictions is computed from 2**20 cells that get narrower
-    towards 0 and 1. Predictions closer to each other than two millionths and than 1.3e-4 of
-    their distance from 0 or 1 count as ties.
+    What depends on the order of predictions is computed from 2**20 cells that get narrower towards
+    0 and 1. Predictions closer to each other than two millionths and than 1.3e-4 of their distance
+    from 0 or 1 count as ties.
 
-    Parameters
-    ----------
-    panel : Panel
-        The metrics. If a plug-in's metric can only be computed from rows, the rows of all users
-        are kept in memory.
-    users : callable
-        Returns an iterable of the predictions of each user, the same at each call. Not called
-        where the sums are enough.
-    sums : PooledSums, optional
-        Sums of these users, if they have been computed.
-    resamples, seed, level
-        Of the bootstrap: of users, or above 10,000 users of groups of them.
+    `users` returns the predictions of each user, the same at each call; it is not called where the
+    `sums` are enough. If a plug-in's metric can only be computed from rows, the rows of all users
+    are kept in memory. Above 10,000 users, groups of them are resampled.
     """
     sums = PooledSums(panel, users()) if sums is None else sums
     counted = sums.fine.tally()

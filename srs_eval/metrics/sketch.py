@@ -28,12 +28,8 @@ T = TypeVar("T")
 class Sketch:
     """Sums over some reviews, and their predictions counted by outcome.
 
-    Parameters
-    ----------
-    sums : mapping of Sums to float64 [used, columns]
-        Totals of each of the sums in the cells that hold reviews, in order of the cells.
-    count : callable
-        Computes the tally on first use.
+    `sums` has the totals [used, columns] of each of the sums in the cells that hold reviews, in
+    order of the cells; `count` computes the tally on first use.
     """
 
     def __init__(self, sums: Mapping[Sums, FloatArray], count: Callable[[], Tally]) -> None:
@@ -151,15 +147,7 @@ class SketchMetric(DeclaredMetric):
 
 
 def exact_sketch(predictions: Predictions, metrics: Iterable[object]) -> Sketch:
-    """Sum up predictions for some metrics.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        Of one user or many, checked before, and at least one.
-    metrics : iterable of Metric
-        Those that cannot be computed from a sketch are skipped.
-    """
+    """Sum up predictions, checked and at least one, for the metrics that a sketch is enough for."""
     needed = sums_of(metrics)
     totals = add_up(needed, predictions)
     found = {sums: total.values[0] for sums, total in zip(needed, totals, strict=True)}

@@ -19,36 +19,22 @@ UNBOUNDED = (-math.inf, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """One metric over users.
+    """One metric over users."""
 
-    Attributes
-    ----------
-    mean_users : float
-        Mean over users, each counting the same: the typical user.
-    mean_reviews : float
-        Mean over users weighted by their scored reviews: the typical review, where the
-        metric is a mean over reviews.
-    pooled : float
-        The metric of all users' predictions put together.
-    lo, hi : float
-        99 % interval of `mean_users` (over cards and days, if there is one user), within the
-        bounds of the metric; NaN where it cannot be computed.
-    n_users : int
-        Users with a defined score.
-    n_effective : float
-        Effective sample size of `mean_reviews`: the number of equally large users with the same
-        variance. It is small if a few users have most of the reviews.
-    pooled_lo, pooled_hi : float
-        99 % interval of `pooled` from resampling users; NaN where it cannot be had.
-    """
-
-    mean_users: float
+    mean_users: float  # Mean over users, each counting the same: the typical user
+    # Mean over users weighted by their scored reviews: the typical review, where the metric is a
+    # mean over reviews
     mean_reviews: float
-    pooled: float
+    pooled: float  # The metric of all users' predictions put together
+    # 99 % interval of `mean_users` (over cards and days, if there is one user), within the bounds
+    # of the metric; NaN where it cannot be computed
     lo: float
     hi: float
-    n_users: int
+    n_users: int  # Users with a defined score
+    # Effective sample size of `mean_reviews`: the number of equally large users with the same
+    # variance. It is small if a few users have most of the reviews
     n_effective: float = math.nan
+    # 99 % interval of `pooled` from resampling users; NaN where it cannot be had
     pooled_lo: float = math.nan
     pooled_hi: float = math.nan
 

@@ -23,6 +23,7 @@ from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.plots import style
 from srs_eval.plots.outcome_strip import draw_outcome_strip
 from srs_eval.stats.significance import wilson_intervals
+from srs_eval.text.console import counted
 
 FEW_LEVELS = 20
 _PIECES = 250
@@ -128,7 +129,7 @@ def range_texts(axes: Axes, reviews: Tally) -> list[str]:
     low, high = axes.get_xlim()
     count = reviews.count
     below, above = float(count[reviews.p < low].sum()), float(count[reviews.p > high].sum())
-    lines = [f"n = {style.counted(reviews.n, 'review')}"]
+    lines = [f"n = {counted(reviews.n, 'review')}"]
     lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
     lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
     return lines

@@ -13,13 +13,12 @@ from srs_eval.plots.style import (
     BLUE,
     INK,
     MUTED,
-    NORMAL,
     SMALL,
-    heading,
     house_style,
     lettering,
     new_figure,
     style_axes,
+    title_above,
 )
 from srs_eval.stats.estimate import mean_of_users
 
@@ -59,11 +58,5 @@ def contributions_figure(users: Sequence[Sequence[Contribution]], *, title: str 
     with house_style():
         figure = new_figure(5.6, 1.3 + 0.3 * len(groups))
         plot_contributions(figure.subplots(), users)
-        figure.suptitle(
-            heading("forgetting depends on", title),
-            x=0.01,
-            ha="left",
-            fontsize=NORMAL + 1,
-            fontweight="bold",
-        )
+        title_above(figure, "forgetting depends on", title)
     return figure

@@ -45,30 +45,13 @@ def plot_corp(
     The curve is the isotonic regression of outcomes on predictions: it needs no bins and no
     bandwidth, and may not fall. The pale band is where 19 of 20 such curves would be at each
     place if predictions were calibrated. Written beside it is what the Brier score and the log
-    loss are made of: miscalibration (MCB) - discrimination (DSC) + uncertainty (UNC).
-
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw; no other matplotlib state is touched.
-    p, recalled : float [n], in [0, 1], and bool [n]
-        Predicted recall, and outcome; or predictions of a run alone.
-    label, colour : str
-        Name in the legend, and any matplotlib colour.
-    outcomes : bool
-        Draw the density of predictions by outcome above the axes.
-    limits : (float, float), optional
-        Range of both axes. By default it holds 99.8 % of the predictions; others are counted.
+    loss are made of: miscalibration (MCB) - discrimination (DSC) + uncertainty (UNC). Parameters
+    and errors are those of `plot_calibration`.
 
     Returns
     -------
     Corp or None
         What was drawn; None if there are no predictions.
-
-    Raises
-    ------
-    ScoreError
-        If `p` and `recalled` cannot be scored.
     """
     reviews = style.tally_of(p, recalled)
     axes.set(xlabel="predicted recall", ylabel="recalibrated recall", aspect="equal")

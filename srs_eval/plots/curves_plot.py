@@ -17,6 +17,7 @@ from srs_eval.metrics.temporal import Kind, temporal_rates
 from srs_eval.nouns import BoolArray, Curves, FloatArray, IntArray, Predictions
 from srs_eval.plots import style
 from srs_eval.stats.significance import wilson_intervals
+from srs_eval.text.console import counted
 
 _FAN = 150
 # The median of more curves than these looks the same.
@@ -114,7 +115,7 @@ def plot_temporal(
     times, median = _median_curve(curves, usable)
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
     axes.plot(times, median, color=style.INK, lw=2.4, zorder=4, label="median curve")
-    number = style.counted(len(curves.p), "sampled curve")
+    number = counted(len(curves.p), "sampled curve")
     some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
     axes.plot([], [], color=style.MUTED, lw=0.8, label=some)
     # Above all curves, and readable over them.
@@ -154,7 +155,7 @@ def draw_recall_over_time(axes: Axes, recall: RecallOverTime) -> None:
     style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
-        hidden = style.counted(recall.same_day, "same-day review")
+        hidden = counted(recall.same_day, "same-day review")
         axes.set_xlabel(f"elapsed days ({hidden} not shown)")
     if not len(recall.n):
         style.write_message(axes, "no reviews on later days")

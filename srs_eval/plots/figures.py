@@ -26,7 +26,8 @@ from srs_eval.plots.roc_plot import roc_figure
 from srs_eval.plots.style import annotate, save_figure
 from srs_eval.plots.users_plot import HEADLINE, users_figure
 
-NAMES = ("calibration", "corp", "roc", "bins", "users", "forgetting")
+_OF_TALLY = {"calibration": calibration_figure, "corp": corp_figure, "roc": roc_figure}
+NAMES = (*_OF_TALLY, "bins", "users", "forgetting")
 _FACTS = FactSums()
 
 
@@ -102,12 +103,8 @@ def figure(
 
     Other arguments are those of `draw`.
     """
-    if name == "calibration":
-        return calibration_figure(seen.tally, title=title)
-    if name == "corp":
-        return corp_figure(seen.tally, title=title)
-    if name == "roc":
-        return roc_figure(seen.tally, title=title)
+    if name in _OF_TALLY:
+        return _OF_TALLY[name](seen.tally, title=title)
     if name == "bins":
         return bins_figure(seen.bins, title=title)
     if name == "users":

@@ -162,6 +162,12 @@ def _font_signs() -> frozenset[int]:
     return frozenset(font.get_charmap())
 
 
+def title_above(figure: Figure, kind: str, title: str) -> None:
+    """Write the title of a figure of several plots, or of one with long labels on its left."""
+    text = heading(kind, title)
+    figure.suptitle(text, x=0.01, ha="left", fontsize=NORMAL + 1, fontweight="bold")
+
+
 def short_name(name: str) -> str:
     """Shorten a long name in the middle, because names may differ at their end only."""
     text, half = lettering(name), _NAME_LETTERS // 2
@@ -193,17 +199,6 @@ def square_figure(kind: str, title: str, height: float, draw: Callable[[Axes], o
         draw(axes)
         axes.set_title(heading(kind, title))
     return figure
-
-
-def counted(number: float, noun: str) -> str:
-    """Write a count with its noun, as in ``1 user`` and ``5,020 reviews``.
-
-    Examples
-    --------
-    >>> counted(5020, "review"), counted(1, "user")
-    ('5,020 reviews', '1 user')
-    """
-    return f"{round(number):,} {noun}" + ("" if round(number) == 1 else "s")
 
 
 def colour_bar(

@@ -14,27 +14,11 @@ _LOCK = ".lock"
 
 
 def claim(folder: Path, *, wait: float = 0) -> AbstractContextManager[object]:
-    """Claim a folder, made if need be, for this process.
+    """Claim a folder, made if need be, for this process; leaving the context ends the claim.
 
-    The operating system ends the claim with the process, also if it is killed. A claim on the
-    same folder by the same thread is granted again.
-
-    Parameters
-    ----------
-    wait : float
-        Seconds to wait for another command.
-
-    Returns
-    -------
-    claim : context manager
-        Which ends the claim.
-
-    Raises
-    ------
-    FolderInUseError
-        If another command has claimed the folder.
-    OSError
-        If the folder cannot be written to.
+    The operating system ends the claim with the process, also if it is killed. A claim on the same
+    folder by the same thread is granted again. Raise `FolderInUseError` if another command still
+    has the folder after `wait` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -21,34 +22,26 @@ MARK = "§"
 
 @dataclass(frozen=True, slots=True)
 class FitCounts:
-    """Counts of fits by how they ended.
+    """Counts of fits by how they ended."""
 
-    Attributes
-    ----------
-    fits : int
-        All fits; 0 where the run does not say.
-    fallback, failed, skipped : int
-        Fits replaced by something simpler, fits without predictions because of an error, and
-        fits that were not tried for a stated reason.
-    not_converged : int
-        Fits that made predictions, although their optimiser stopped early.
-    """
-
-    fits: int = 0
+    fits: int = 0  # All fits; 0 where the run does not say
+    # Fits replaced by something simpler, fits without predictions because of an error, and fits
+    # that were not tried for a stated reason
     fallback: int = 0
     failed: int = 0
     skipped: int = 0
-    not_converged: int = 0
+    not_converged: int = 0  # Fits that made predictions, although their optimiser stopped early
+
+    @classmethod
+    def of(cls, fits: Sequence[Fit]) -> FitCounts:
+        """Count fits."""
+        ended = Counter(fit.status for fit in fits)
+        stopped_early = sum(fit.predicts and not fit.converged for fit in fits)
+        return cls(len(fits), ended["fallback"], ended["failed"], ended["skipped"], stopped_early)
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> FitCounts:
-        """Read the counts from ``summary.json``; those that it lacks are 0.
-
-        Raises
-        ------
-        ValueError
-            If one is not a count.
-        """
+        """Read the counts from ``summary.json``; those that it lacks are 0."""
         found = {name: summary.get(name, 0) for name in ("fits", *_SAID)}
         for name, count in found.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
@@ -73,13 +66,7 @@ class FitCounts:
 
 
 def explained_counts(runs: Sequence[tuple[str, FitCounts]]) -> str:
-    """Explain the mark, with the counts of each run that has it; "" if none has.
-
-    Parameters
-    ----------
-    runs : sequence of (str, FitCounts)
-        Names of the runs in a table, and their fits.
-    """
+    """Explain the mark, with the counts of each named run that has it; "" if none has."""
     alike: dict[str, list[str]] = {}
     for name, counts in runs:
         if counts.has_exceptions:

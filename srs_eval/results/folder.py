@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import pyarrow as pa
+import yaml
 
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit
 from srs_eval.results import files, tables
-from srs_eval.results.files import CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
+from srs_eval.results.files import CONFIG, CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
 from srs_eval.results.kept import forget_parts, kept_for_good
 from srs_eval.results.predicted import Predicted, SavedPredictions
 from srs_eval.results.result import Result
@@ -87,14 +89,24 @@ def is_run(folder: Path) -> bool:
     return (folder / SUMMARY).is_file() and (folder / SCORES).is_file()
 
 
-class SavedFits(Sequence[Fit]):
-    """The fits of a run, read from their file when first asked for.
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the configuration of a finished run."""
+    file = folder / CONFIG
+    if not file.is_file():
+        raise ConfigError(
+            f"{folder}: there is no {CONFIG}, which has the options; was the run made with "
+            "hydra.output_subdir=null?"
+        )
+    try:
+        with reading(file):
+            return dict(yaml.safe_load(file.read_bytes()))
+    except yaml.YAMLError as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{file}: cannot be read (YAMLError: {reason})") from error
 
-    Raises
-    ------
-    ConfigError
-        In asking for fits, if the file cannot be read.
-    """
+
+class SavedFits(Sequence[Fit]):
+    """The fits of a run, read from their file when first asked for."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -21,15 +21,9 @@ from srs_eval.results.user_rows import users_of
 class PartPredictions(Predicted):
     """The predictions in the parts of a run.
 
-    Parameters
-    ----------
-    parts : Parts
-    names : sequence of str
-        Names of the parts, in the order of the source.
-    folder : Path, optional
-        Folder of the run, where the parts stay; None where they are gathered into files.
-    as_text : bool
-        Whether users go by text although they are numbers.
+    `names` are those of the parts, in the order of the source. `folder` is that of the run, where
+    the parts stay; None where they are gathered into files. With `as_text`, users go by text
+    although they are numbers.
     """
 
     def __init__(
@@ -46,21 +40,17 @@ class PartPredictions(Predicted):
         self._as_text = as_text
 
     def reopened(self) -> PartPredictions:
-        """Return the same predictions, of which no file is open yet."""
         parts = self._parts.reopened()
         return PartPredictions(parts, self._names, self.folder, as_text=self._as_text)
 
     def stay_in(self, folder: Path) -> bool:
-        """Whether a folder has the predictions already, in parts."""
         return self.folder is not None and self.folder.resolve() == folder.resolve()
 
     @property
     def users(self) -> Sequence[User]:
-        """Users who have predictions, in the order of the source."""
         return tuple(self._places)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:
-        """Return the predictions of one user, with forgetting curves; None if there are none."""
         if user not in self._places:
             return None
         name, number, curve = self._places[user]
@@ -68,13 +58,11 @@ class PartPredictions(Predicted):
         return tables.read_predictions(user, self._parts.read(name, PREDICTIONS, number), sampled)
 
     def tables(self, file: str) -> Iterator[pa.Table]:
-        """Go through the users' rows of a file, `PREDICTIONS` or `CURVES`."""
         for name, count in self._counts(file):
             for number in range(count):
                 yield self._parts.read(name, file, number)
 
     def schemas(self, file: str) -> Iterator[pa.Schema]:
-        """Go through the schemas of `tables`, once for each part."""
         return (self._parts.schema(name, file) for name, count in self._counts(file) if count)
 
     def _counts(self, file: str) -> Iterator[tuple[str, int]]:
@@ -102,13 +90,7 @@ class PartPredictions(Predicted):
 
 
 class PartFits(Sequence[Fit]):
-    """The fits in the parts of a run, read part by part.
-
-    Parameters
-    ----------
-    parts, names, as_text
-        As for `PartPredictions`.
-    """
+    """The fits in the parts of a run, read part by part; arguments as for `PartPredictions`."""
 
     def __init__(self, parts: Parts, names: Sequence[str], *, as_text: bool = False) -> None:
         self._parts = parts

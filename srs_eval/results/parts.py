@@ -142,15 +142,12 @@ class PartsInMemory(Parts):
         self._parts = parts
 
     def whole(self, name: str) -> Part:
-        """Read all tables of a part."""
         return self._parts[name]
 
     def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
-        """Read one of the tables of a part."""
         return self._parts[name][kind][number]
 
     def schema(self, name: str, kind: str) -> pa.Schema:
-        """Return the schema of the tables of a part."""
         return tables.common_schema([table.schema for table in self._parts[name][kind]])
 
 
@@ -172,28 +169,21 @@ class KeptInMemory:
         return part
 
     def receive(self, chunk: Chunk, part: Part | None) -> None:
-        """Keep a part in the parent."""
         if part is not None:
             self._parts[chunk.name] = part
 
     def join(self, chunk: Chunk) -> None:
-        """Make one part of the parts of its users, where each was evaluated alone."""
         single = [self._parts.pop(each.name) for each in chunk.taken_apart()]
         self._parts[chunk.name] = joined(single)
 
     def parts(self) -> PartsInMemory:
-        """Return the parts, to be read."""
         return PartsInMemory(self._parts)
 
 
 class PartsInFolder(Parts):
     """Parts in a folder: ``KIND/part-NAME.parquet``, with a row group for each table.
 
-    Parameters
-    ----------
-    folder : Place
-    error : type of SrsEvalError
-        Raised where a part cannot be read.
+    `error` is raised where a part cannot be read.
     """
 
     def __init__(self, folder: Place, error: type[SrsEvalError] = SrsEvalError) -> None:
@@ -207,7 +197,6 @@ class PartsInFolder(Parts):
         return PartsInFolder, (self._folder, self._error)
 
     def reopened(self) -> PartsInFolder:
-        """Return the same parts, of which no file is open yet."""
         return PartsInFolder(self._folder, self._error)
 
     def file(self, name: str, kind: str) -> Place:
@@ -217,10 +206,7 @@ class PartsInFolder(Parts):
     def write(self, name: str, part: Part, stamp: str) -> None:
         """Write a part whole or not at all.
 
-        Parameters
-        ----------
-        stamp : str
-            Digest of settings and code, which marks the part as one of this run.
+        `stamp` is the digest of settings and code, which marks the part as one of this run.
         """
         self.file(name, USERS).remove()
         for kind in KINDS:
@@ -264,7 +250,6 @@ class PartsInFolder(Parts):
         return found
 
     def whole(self, name: str) -> Part:
-        """Read all tables of a part."""
         users = self.read(name, USERS)
         counts = {kind: len(users) - users[PurePath(kind).stem].null_count for kind in _BY_USER}
         by_user = {k: [self.read(name, k, n) for n in range(counts[k])] for k in _BY_USER}
@@ -288,7 +273,6 @@ class PartsInFolder(Parts):
             raise self._lost(name, kind, error) from error
 
     def schema(self, name: str, kind: str) -> pa.Schema:
-        """Return the schema of the tables of a part."""
         try:
             with files.reading(self.file(name, kind)):
                 return self._opened(name, kind).schema_arrow

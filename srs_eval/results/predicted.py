@@ -72,18 +72,8 @@ class Predicted(ABC):
 class SavedPredictions(Predicted):
     """The predictions in the folder of a run, read user by user.
 
-    Runs of one source keep their users in the same order, and then each row group is read
-    once; never more than one of them is in memory.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run; without a file of predictions there are no users.
-
-    Raises
-    ------
-    ConfigError
-        In reading, if a file cannot be read.
+    Runs of one source keep their users in the same order, and then each row group is read once;
+    never more than one of them is in memory. Without a file of predictions there are no users.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -104,7 +94,6 @@ class SavedPredictions(Predicted):
         return SavedPredictions, (self._folder,)
 
     def reopened(self) -> SavedPredictions:
-        """Return the same predictions, of which no file is open yet."""
         return SavedPredictions(self._folder)
 
     def read(self, user: User, *, curves: bool = True) -> Predictions | None:

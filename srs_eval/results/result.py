@@ -26,29 +26,16 @@ class Result:
 
     The properties `scores`, `summary`, `fits` and `predictions` are pandas data frames. The
     attributes hold the same as exact values.
-
-    Attributes
-    ----------
-    facts : Summary
-        What was run, and the panel with its intervals: the content of ``summary.json``.
-    by_user : Scores
-        The panel of each user.
-    fitted : sequence of Fit
-        Every fit.
-    predicted : Predicted
-        Predictions and forgetting curves, one user at a time; of no user where they were not
-        kept.
-    folder : Path, optional
-        Folder the result is saved in.
-    reviews_read : int, optional
-        Reviews in the logs, scored or not; None where that is not known.
     """
 
+    # What was run, and the panel with its intervals: the content of ``summary.json``
     facts: Summary
-    by_user: Scores
-    fitted: Sequence[Fit]
+    by_user: Scores  # The panel of each user
+    fitted: Sequence[Fit]  # Every fit
+    # Predictions and forgetting curves, one user at a time; of no user where they were not kept
     predicted: Predicted
-    folder: Path | None = None
+    folder: Path | None = None  # Folder the result is saved in
+    # Reviews in the logs, scored or not; None where that is not known
     reviews_read: int | None = None
 
     def described(self, algo: str, label: str, data: str, tags: Mapping[str, str]) -> Result:

@@ -34,35 +34,18 @@ TIMES = (*WHEN, UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The scores of one model.
+    """The scores of one model."""
 
-    Attributes
-    ----------
-    name : str
-        Name in tables.
-    place : Path
-        Folder or file it was read from.
-    rows : mapping of user to str
-        Digest of the scored reviews of each user without a missing fold; "" if unknown.
-    reviews : mapping of user to int
-        Number of these reviews.
-    scores : mapping of metric to float64 [len(rows)]
-        Of the same users in the same order; NaN where not defined.
-    incomplete : tuple of users
-        Users with a missing fold; they have no scores.
-    summary : mapping
-        The run's ``summary.json``.
-    predicted : Predicted, optional
-        Predictions that the scores were computed from.
-    """
-
-    name: str
-    place: Path
+    name: str  # Name in tables
+    place: Path  # Folder or file it was read from
+    # Digest of the scored reviews of each user without a missing fold; "" if unknown
     rows: Mapping[User, str]
-    reviews: Mapping[User, int]
+    reviews: Mapping[User, int]  # Number of these reviews
+    # By metric, [len(rows)]: of the same users in the same order; NaN where not defined
     scores: Mapping[str, FloatArray]
-    incomplete: tuple[User, ...] = ()
-    summary: Mapping[str, Any] = field(default_factory=dict)
+    incomplete: tuple[User, ...] = ()  # Users with a missing fold; they have no scores
+    summary: Mapping[str, Any] = field(default_factory=dict)  # The run's ``summary.json``
+    # Predictions that the scores were computed from
     predicted: Predicted | None = field(default=None, compare=False)
 
     @property
@@ -123,15 +106,7 @@ class Run:
 def load_run(folder: Path, like: Run | None = None) -> Run:
     """Read the scores of a finished run.
 
-    Parameters
-    ----------
-    like : Run, optional
-        Another run; if it scored the same reviews, both share the list of them in memory.
-
-    Raises
-    ------
-    ConfigError
-        If one of its files cannot be read.
+    If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
     run = run_of(load(folder))
     if like is None or (run.rows, run.reviews) != (like.rows, like.reviews):
@@ -178,12 +153,7 @@ def with_own_names(runs: Iterable[Run]) -> list[Run]:
     """Return the runs under names that differ.
 
     Runs under another protocol than most have it in their name; names that are still equal get
-    their folder added.
-
-    Raises
-    ------
-    ConfigError
-        If the same run is there twice.
+    their folder added. Raise `ConfigError` if the same run is there twice.
     """
     runs = list(runs)
     usual = usual_protocol(runs)

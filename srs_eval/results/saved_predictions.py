@@ -19,10 +19,7 @@ _CLOSE = 1e-5
 class OwnPredictions:
     """The predictions that the scores of a run were made of; others are refused.
 
-    Parameters
-    ----------
-    run : Run
-        With scores on the reviews that count, which need not be all that were predicted.
+    The scores are on the reviews that count, which need not be all that were predicted.
     """
 
     def __init__(self, run: Run) -> None:
@@ -36,23 +33,11 @@ class OwnPredictions:
         }
 
     def read(self, user: User) -> Predictions | None:
-        """Return the predictions of one user; None if there are none.
-
-        Raises
-        ------
-        ConfigError
-            If the file cannot be read.
-        """
+        """Return the predictions of one user; None if there are none."""
         return None if self._predicted is None else self._predicted.read(user, curves=False)
 
     def check(self, predictions: Predictions) -> None:
-        """Make sure that predictions of a user have the scores of the run.
-
-        Raises
-        ------
-        ConfigError
-            If they have not.
-        """
+        """Raise an error unless predictions of a user have the scores of the run."""
         (user,) = predictions.users
         for name, of_users in self._scores.items():
             found, score = float(losses(predictions, name).mean()), of_users.get(user, math.nan)
@@ -80,13 +65,7 @@ def scored_by(metric: str) -> str:
 
 
 def require_same_rows(run: Run, first: Predictions, other: Predictions | None) -> Predictions:
-    """Make sure that a run holds predictions of the same reviews as those of another.
-
-    Raises
-    ------
-    ConfigError
-        If it does not.
-    """
+    """Make sure that a run holds predictions of the same reviews as those of another."""
     if (
         other is None
         or len(other) != len(first)

@@ -17,73 +17,48 @@ _COUNTS = ("users", "reviews", "forgotten")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The content of ``summary.json``.
+    """The content of ``summary.json``."""
 
-    Attributes
-    ----------
-    algo, data : str
-        Names of the options.
-    label : str
-        The algorithm with those of its arguments that are not at their defaults.
-    protocol : str
-        Name of the evaluation protocol.
-    is_validation : bool
-        Whether the scored reviews are validation rows, which test rows come after.
-    users, reviews, forgotten : int
-        Users without a missing fold, their scored reviews, and how many of these were forgotten.
-    fits, failed, fallback, skipped, not_converged : int, optional
-        As in `FitCounts`; None where an earlier release did not write it.
-    metrics : mapping of str to MetricSummary
-        The panel, over these users.
-    thresholds : tuple of dict
-        Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`.
-    interval_over : str
-        What the intervals are over: ``users``, or ``cards and days`` of a single user.
-    interval_level : float
-        Confidence level of the intervals.
-    when : str
-        When predictions were made, one of `WHEN`; ``unknown`` where an earlier release did not
-        write it and it cannot be derived.
-    sees_truth, pretrained : bool
-        As the algorithm declares.
-    seed : int
-        Seed of every fit, together with the user and the fold.
-    left_out : mapping of str to int
-        Rows of the source that are not reviews, counted by reason.
-    notes, fit_notes : tuple of str
-        Remarks of the source on the logs, and of algorithms on their fits.
-    data_fingerprint, rows_fingerprint : str
-        Digests of the logs, and of the scored reviews.
-    tags : mapping of str to str
-        What finds the run again, among it the digests of its configuration and its code.
-    """
-
+    # Names of the options
     algo: str = ""
-    label: str = ""
+    label: str = ""  # The algorithm with those of its arguments that are not at their defaults
     data: str = ""
-    protocol: str = ""
+    protocol: str = ""  # Name of the evaluation protocol
+    # Whether the scored reviews are validation rows, which test rows come after
     is_validation: bool = False
+    # Users without a missing fold, their scored reviews, and how many of these were forgotten
     users: int = 0
     reviews: int = 0
     forgotten: int = 0
+    # As in `FitCounts`; None where an earlier release did not write it
     fits: int | None = None
     failed: int | None = None
     fallback: int | None = None
     skipped: int | None = None
     not_converged: int | None = None
+    # The panel, over these users
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
+    # Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`
     thresholds: tuple[Mapping[str, float], ...] = ()
+    # What the intervals are over: ``users``, or ``cards and days`` of a single user
     interval_over: str = "users"
-    interval_level: float = LEVEL
+    interval_level: float = LEVEL  # Confidence level of the intervals
+    # When predictions were made, one of `WHEN`; ``unknown`` where an earlier release did not write
+    # it and it cannot be derived
     when: str = UNKNOWN
+    # As the algorithm declares
     sees_truth: bool = False
     pretrained: bool = False
-    seed: int = 0
+    seed: int = 0  # Seed of every fit, together with the user and the fold
+    # Rows of the source that are not reviews, counted by reason
     left_out: Mapping[str, int] = field(default_factory=dict)
+    # Remarks of the source on the logs, and of algorithms on their fits
     notes: tuple[str, ...] = ()
     fit_notes: tuple[str, ...] = ()
+    # Digests of the logs, and of the scored reviews
     data_fingerprint: str = ""
     rows_fingerprint: str = ""
+    # What finds the run again, among it the digests of its configuration and its code
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -110,10 +85,8 @@ class Summary:
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
         """Build from the content of the file; entries that it lacks have their defaults.
 
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            If there is no label, or an entry is not what it should be.
+        Raise `LookupError`, `TypeError` or `ValueError` if there is no label, or an entry is not
+        what it should be.
         """
         content["label"]
         known = {f.name: content[f.name] for f in fields(cls) if f.name in content}

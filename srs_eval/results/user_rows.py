@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import compress
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from srs_eval.evaluation.scoring import ScoredUser, Scores
 from srs_eval.nouns import User
-from srs_eval.results.fit_counts import reason_of
+from srs_eval.results.fit_counts import FitCounts, reason_of
 from srs_eval.results.tables import user_column
 
 _COUNTS = ("fits", "failed", "fallback", "skipped", "not_converged")
@@ -48,7 +48,7 @@ def users_table(users: Sequence[ScoredUser]) -> pa.Table:
         "notes": pa.array([list(user.log.notes) for user in users], pa.list_(pa.string())),
         "fit_note": pa.array([_fit_note(user) for user in users], pa.string()),
     }
-    counts = [_fit_counts(user) for user in users]
+    counts = [asdict(FitCounts.of(user.fits)) for user in users]
     columns |= {name: pa.array([count[name] for count in counts], pa.int64()) for name in _COUNTS}
     return pa.table(columns)
 
@@ -64,42 +64,22 @@ def users_of(table: pa.Table) -> list[User]:
 
 @dataclass(frozen=True, slots=True)
 class AllUsers:
-    """What rows of users say together.
+    """What rows of users say together."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Of the users with a fit that was not skipped.
-    complete : tuple of users
-        Users without a missing fold.
-    counts : mapping of str to int
-        Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
-        ``forgotten`` and ``reviews_read``.
-    left_out : mapping of str to int
-        Rows of the source that are not reviews, counted by reason.
-    notes, fit_notes : tuple of str
-        Remarks of the source on the logs, and of algorithms on the last fit of each user.
-    fingerprint : str
-        Digest of the logs.
-    """
-
-    scores: Scores
-    complete: tuple[User, ...]
+    scores: Scores  # Of the users with a fit that was not skipped
+    complete: tuple[User, ...]  # Users without a missing fold
+    # Sums over users: ``fits``, ``failed``, ``fallback``, ``skipped``, ``not_converged``,
+    # ``forgotten`` and ``reviews_read``
     counts: Mapping[str, int]
-    left_out: Mapping[str, int]
+    left_out: Mapping[str, int]  # Rows of the source that are not reviews, counted by reason
+    # Remarks of the source on the logs, and of algorithms on the last fit of each user
     notes: tuple[str, ...]
     fit_notes: tuple[str, ...]
-    fingerprint: str
+    fingerprint: str  # Digest of the logs
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:
-        """Add up tables of users, in the order of the source.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Metrics.
-        """
+        """Add up tables of users, in the order of the source; `names` are those of the metrics."""
         users: list[User] = []
         rows: list[str] = []
         # Arrays that grow in place: no second copy of all values is made.
@@ -160,10 +140,3 @@ def _curve_rows(user: ScoredUser) -> int | None:
 
 def _fit_note(user: ScoredUser) -> str:
     return reason_of(user.fits[-1]) if user.fits and user.fits[-1].reason else ""
-
-
-def _fit_counts(user: ScoredUser) -> Counter[str]:
-    counts: Counter[str] = Counter(fit.status for fit in user.fits)
-    counts["fits"] = len(user.fits)
-    counts["not_converged"] = sum(fit.predicts and not fit.converged for fit in user.fits)
-    return counts

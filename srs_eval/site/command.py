@@ -21,7 +21,7 @@ _HELP = f"""A static site of a leaderboard: tables, models, and comparisons in t
 
 Open site/index.html, from the folder or from any server. Options, KEY=VALUE:
 
-"""
+{explained(KEYS)}"""
 
 
 def command(words: Sequence[str]) -> int:
@@ -30,7 +30,7 @@ def command(words: Sequence[str]) -> int:
         lambda: _build(about_one(words, KEYS, "leaderboard")),
         words,
         program=PROGRAM,
-        help_page=_HELP + explained(KEYS),
+        help_page=_HELP,
         unwritten="the site",
     )
 

@@ -19,10 +19,7 @@ _CONTENT = "A site made by srs_eval; another one may replace it.\n"
 def whole_site(out: Path) -> Iterator[Path]:
     """Return a folder to write to, and put it at `out` once it is complete.
 
-    Raises
-    ------
-    ConfigError
-        If there are files at `out` that are not a site.
+    Raise `ConfigError` if there are files at `out` that are not a site.
     """
     place = out.expanduser().resolve()
     is_site = (place / MARKER).is_file()

@@ -110,22 +110,6 @@ def described(facts: Mapping[str, str]) -> str:
     return f'<dl class="about">{items}</dl>'
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, text: int) -> str:
-    """Format a table of cells that are HTML; the first `text` columns are text."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f'<{tag} class="text">{cell}</{tag}>' if n < text else f"<{tag}>{cell}</{tag}>"
-            for n, cell in enumerate(cells)
-        )
-
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><thead><tr>{line(headers, "th")}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
 def by_version(version: str) -> list[tuple[int, int, str]]:
     """Return the key that sorts versions: numbers by size, and before words."""
     parts = re.split(r"(\d+)", version)

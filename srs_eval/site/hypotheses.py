@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from srs_eval.comparison.prereg import Prereg
-from srs_eval.site.frame import link, path_of, table
+from srs_eval.site.frame import link, path_of
 from srs_eval.site.view import View
 from srs_eval.submit.registrations import Registration
 from srs_eval.text.console import interval
-from srs_eval.text.escapes import for_html
+from srs_eval.text.escapes import for_html, html_table
 from srs_eval.text.plain import one_line
 
 _CAPTION = (
@@ -23,15 +23,12 @@ _HEADERS = ("hypothesis", "verdict", "deviations", "model", "baseline", "claim",
 def hypotheses(registered: Sequence[Registration], shown: View, models: str = "models") -> str:
     """Format a section with some registrations; nothing without any.
 
-    Parameters
-    ----------
-    models : str
-        Address of the folder of models, from the page.
+    `models` is the address of the folder of models, from the page.
     """
     if not registered:
         return ""
     rows = [_row(one, one.prereg, shown, models) for one in registered if one.prereg]
-    listed = table(_HEADERS, rows, text=len(_HEADERS))
+    listed = html_table(_HEADERS, rows, text=len(_HEADERS))
     return (
         f'<section id="prereg" class="prereg"><h2>Pre-registered hypotheses</h2>'
         f'<p class="caption">{for_html(_CAPTION)}</p>{listed}</section>'
@@ -43,7 +40,7 @@ def elsewhere(registered: Sequence[Registration]) -> str:
     if not registered:
         return ""
     rows = [[for_html(one.file), for_html(one_line(one.reason))] for one in registered]
-    listed = table(("file", "why it is on no board"), rows, text=2)
+    listed = html_table(("file", "why it is on no board"), rows, text=2)
     return f'<section class="prereg"><h2>Other pre-registrations</h2>{listed}</section>'
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import yaml
 
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.site.frame import controls, described, link, page, path_of, select, table, web_link
+from srs_eval.site.frame import controls, described, link, page, path_of, select, web_link
 from srs_eval.site.hypotheses import hypotheses
 from srs_eval.site.scripts import MEANINGS, badges
 from srs_eval.site.view import Model, View
-from srs_eval.text.escapes import for_html
+from srs_eval.text.escapes import for_html, html_table
 from srs_eval.text.plain import printable
 
 
@@ -117,4 +117,4 @@ def _history(model: Model) -> str:
         ]
         for version in reversed(history)
     ]
-    return table(("accepted", "mark", "digest of the results", "note"), rows, text=4)
+    return html_table(("accepted", "mark", "digest of the results", "note"), rows, text=4)

@@ -22,7 +22,6 @@ from srs_eval.site.frame import (
     page,
     path_of,
     select,
-    table,
 )
 from srs_eval.site.hypotheses import elsewhere, hypotheses
 from srs_eval.site.model_page import model_page
@@ -31,7 +30,8 @@ from srs_eval.site.scripts import MEANINGS, traits_of, write_scripts
 from srs_eval.site.view import View, view
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board
-from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html
+from srs_eval.text.console import counted
+from srs_eval.text.escapes import PAGE_STYLE, SORT_SCRIPT, for_html, html_table
 
 _OWN_FILES = Path(__file__).with_name(ASSETS)
 _GROUPS = (
@@ -62,22 +62,9 @@ def write_site(
 ) -> None:
     """Write the site of some boards into a folder, whole or not at all.
 
-    Parameters
-    ----------
-    out : Path
-        New, empty, or a site, which is replaced.
-    title : str
-        Heading of the first page.
-    registered : sequence of Registration
-        The pre-registrations of the leaderboard.
-    progress : callable
-        Called after each submission.
-
-    Raises
-    ------
-    ConfigError
-        If `out` has other files, if there is no board, or if the submissions of a board have no
-        user in common.
+    `out` is new, empty, or a site, which is replaced. `title` is the heading of the first page,
+    `registered` has the pre-registrations of the leaderboard, and `progress` is called after each
+    submission.
     """
     if not any(one.run.rows for board in boards for one in board.submissions):
         raise ConfigError("there are no submissions with scores to show")
@@ -131,7 +118,7 @@ def board_title(shown: View) -> str:
 def _which(shown: View) -> str:
     """Return what distinguishes boards of the same versions: their users, and their options."""
     count, digest = len(shown.paired.users), shown.board.fingerprint[:8]
-    return f"{count:,} user{'s' * (count != 1)}" + f" ({digest})" * bool(digest)
+    return counted(count, "user") + f" ({digest})" * bool(digest)
 
 
 def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterator[str]:
@@ -149,7 +136,7 @@ def _index(shown: Sequence[View], registered: Sequence[Registration]) -> Iterato
         yield f'<section class="boards"><h2>{for_html(f"{protocol} on {data}")}</h2>'
         rows = [row for each in views for row in _rows_of_index(each)]
         headers = ("board", "predicted", "best by mean", "models", "reviews", "score")
-        yield table(headers, rows, text=3) + "</section>"
+        yield html_table(headers, rows, text=3) + "</section>"
     yield elsewhere(
         [one for one in registered if not any(one in each.registered for each in shown)]
     )
@@ -248,7 +235,7 @@ def _raw(shown: View) -> str:
         ]
         for model in shown.models
     ]
-    listed = table(("model", "", "", ""), rows, text=4)
+    listed = html_table(("model", "", "", ""), rows, text=4)
     return f"<details><summary>Scores of each user</summary>{listed}</details>"
 
 

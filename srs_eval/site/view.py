@@ -25,23 +25,13 @@ _MODELS_OF_SRS_EVAL = "srs_eval.algorithms."
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A submission on its board.
-
-    Attributes
-    ----------
-    submission : Submission
-    title : str
-        Name of the model, unlike that of any other on the board.
-    column : int
-        Number of its scores.
-    twin : str
-        Name of an earlier submission with the same predictions, which stands for both; "" if
-        there is none.
-    """
+    """A submission on its board."""
 
     submission: Submission
-    title: str
-    column: int
+    title: str  # Name of the model, unlike that of any other on the board
+    column: int  # Number of its scores
+    # Name of an earlier submission with the same predictions, which stands for both; "" if there is
+    # none
     twin: str = ""
 
     @property
@@ -64,44 +54,25 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Means of one metric with their intervals, for each weighting of users.
-
-    Attributes
-    ----------
-    n_users : int
-        Users with a score of every model that has any.
-    values : mapping of weighting to float64 [models, 3]
-        Mean, lower and upper bound of its 99 % interval.
-    """
+    """Means of one metric with their intervals, for each weighting of users."""
 
     better: Better
-    n_users: int
+    n_users: int  # Users with a score of every model that has any
+    # [models, 3]: Mean, lower and upper bound of its 99 % interval
     values: Mapping[Weighting, FloatArray]
 
 
 @dataclass(frozen=True)
 class View:
-    """A board whose submissions are paired.
-
-    Attributes
-    ----------
-    models : tuple of Model
-        In the order of their names; submissions that are not ranked are left out.
-    paired : Paired
-        Their scores; those of a `Model` are in its column.
-    means : mapping of metric to Means
-        log_loss and the other usual metrics come first.
-    notes : tuple of str
-        What a reader has to know beside the numbers.
-    registered : tuple of Registration
-        The pre-registrations that are judged on this board or could be, and their verdicts.
-    """
+    """A board whose submissions are paired."""
 
     board: Board
+    # In the order of their names; submissions that are not ranked are left out
     models: tuple[Model, ...]
-    paired: Paired
-    means: Mapping[str, Means]
-    notes: tuple[str, ...]
+    paired: Paired  # Their scores; those of a `Model` are in its column
+    means: Mapping[str, Means]  # log_loss and the other usual metrics come first
+    notes: tuple[str, ...]  # What a reader has to know beside the numbers
+    # The pre-registrations that are judged on this board or could be, and their verdicts
     registered: tuple[Registration, ...] = ()
 
     @property
@@ -113,13 +84,9 @@ class View:
 def view(board: Board, registered: Sequence[Registration] = ()) -> View:
     """Pair the submissions of a board, and compute the means of every metric.
 
-    Rows of other projects have no digests of their reviews: they are ranked if they have every
-    user of the board with the same number of reviews.
-
-    Raises
-    ------
-    ConfigError
-        If the submissions have no user in common, or none has a metric with a better direction.
+    Rows of other projects have no digests of their reviews: they are ranked if they have every user
+    of the board with the same number of reviews. Raise `ConfigError` if the submissions have no
+    user in common, or none has a metric with a better direction.
     """
     given = [one for one in board.submissions if one.run.rows]
     named = with_own_names([replace(one.run, place=one.folder) for one in given])

@@ -28,27 +28,18 @@ _FEWEST_EFFECTIVE = 2 - 1e-9
 class Estimate:
     """A mean with its standard error, skewness and degrees of freedom.
 
-    Attributes
-    ----------
-    mean : float
-        NaN if there are no values.
-    se : float
-        Standard error; NaN where it cannot be estimated, 0 where all values are the same.
-    skewness : float
-        Skewness of the mean: that of the values, divided by the root of their number.
-    df : float
-        Degrees of freedom of Student's t, not always whole.
-
     References
     ----------
     Hall (1992), On the removal of skewness by transformation, Journal of the Royal Statistical
     Society B 54, 221-228.
     """
 
-    mean: float
+    mean: float  # NaN if there are no values
+    # Standard error; NaN where it cannot be estimated, 0 where all values are the same
     se: float = math.nan
+    # Skewness of the mean: that of the values, divided by the root of their number
     skewness: float = math.nan
-    df: float = math.nan
+    df: float = math.nan  # Degrees of freedom of Student's t, not always whole
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the mean; NaN without a standard error.

@@ -39,9 +39,7 @@ def power_of(difference: float, sd: float, users: int, *, alpha: float = ALPHA) 
     return 1 - float(nctdtr(users - 1, shift, t)) if shift < _FAR else 1.0
 
 
-def users_needed(
-    difference: float, sd: float, *, power: float = 0.8, alpha: float = ALPHA
-) -> int | None:
+def users_needed(difference: float, sd: float, *, power: float = 0.8) -> int | None:
     """Return the fewest users with the wanted power; None if a billion do not suffice.
 
     Examples
@@ -50,12 +48,12 @@ def users_needed(
     1172
     """
     few, many = 1, 2
-    while power_of(difference, sd, many, alpha=alpha) < power:
+    while power_of(difference, sd, many) < power:
         if many == _MOST:
             return None
         few, many = many, min(2 * many, _MOST)
     while many - few > 1:
         middle = (few + many) // 2
-        is_enough = power_of(difference, sd, middle, alpha=alpha) >= power
+        is_enough = power_of(difference, sd, middle) >= power
         few, many = (few, middle) if is_enough else (middle, many)
     return many

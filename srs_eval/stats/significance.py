@@ -64,14 +64,9 @@ def wilson_intervals(
 
 
 class SignTest(NamedTuple):
-    """Counts of users for whom one model scores better than another, worse, or the same.
+    """Counts of users for whom one model scores better than another, worse, or the same."""
 
-    Attributes
-    ----------
-    better, worse, tied : int
-        Numbers of users.
-    """
-
+    # Numbers of users
     better: int
     worse: int
     tied: int
@@ -130,18 +125,11 @@ def sign_test(losses: FloatArray, *, rounding: float = 0.0) -> SignTest:
 
 
 class Adjusted(NamedTuple):
-    """p-values adjusted for multiple comparisons.
+    """p-values adjusted for multiple comparisons."""
 
-    Attributes
-    ----------
-    p_value : float64 [m]
-        Smallest level at which each comparison would be significant.
-    factor : int64 [m]
-        Factor of each p-value at level `ALPHA`: p * factor is below `ALPHA` exactly if the
-        adjusted one is, and if the interval at level 1 - ALPHA / factor excludes the null value.
-    """
-
-    p_value: FloatArray
+    p_value: FloatArray  # [m]: Smallest level at which each comparison would be significant
+    # [m]: Factor of each p-value at level `ALPHA`: p * factor is below `ALPHA` exactly if the
+    # adjusted one is, and if the interval at level 1 - ALPHA / factor excludes the null value
     factor: IntArray
 
 

@@ -48,66 +48,32 @@ from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Bo
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is checked besides the files.
+    """What is checked besides the files."""
 
-    Attributes
-    ----------
-    path : Path, optional
-        Path of the review logs, if they are not simulated.
-    logs : bool
-        Whether logs that are at hand are read.
-    code : bool
-        Whether the algorithm is built and put through the honesty checks.
-    trust : bool
-        Whether to build data of which a submission names more than how files are read.
-    accepting : bool
-        Whether new versions of accepted submissions are expected.
-    read : dict
-        Logs that were read, for further submissions with the same data.
-    beside : dict
-        Submissions that were read to be compared with others, by their folders.
-    """
-
-    path: Path | None = None
-    logs: bool = True
-    code: bool = False
+    path: Path | None = None  # Path of the review logs, if they are not simulated
+    logs: bool = True  # Whether logs that are at hand are read
+    code: bool = False  # Whether the algorithm is built and put through the honesty checks
+    # Whether to build data of which a submission names more than how files are read
     trust: bool = False
-    accepting: bool = False
+    accepting: bool = False  # Whether new versions of accepted submissions are expected
+    # Logs that were read, for further submissions with the same data
     read: ReadLogs = field(default_factory=dict)
+    # Submissions that were read to be compared with others, by their folders
     beside: dict[Path, Submission | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Checked:
-    """The result of a check.
+    """The result of a check."""
 
-    Attributes
-    ----------
-    submissions : list of Submission
-        Those that could be read.
-    problems : list of Problem
-    done : dict of str to list of str
-        What was checked of each submission besides its files.
-    """
-
-    submissions: list[Submission] = field(default_factory=list)
+    submissions: list[Submission] = field(default_factory=list)  # Those that could be read
     problems: list[Problem] = field(default_factory=list)
+    # What was checked of each submission besides its files
     done: dict[str, list[str]] = field(default_factory=dict)
 
 
 def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
-    """Check submissions, or all submissions of leaderboards.
-
-    Parameters
-    ----------
-    folders : iterable of Path
-        Of submissions or leaderboards.
-
-    Raises
-    ------
-    ConfigError
-        If a folder is neither.
-    """
+    """Check submissions, or all submissions of leaderboards."""
     asked = asked or Asked()
     checked = Checked()
     for folder in folders:
@@ -142,13 +108,7 @@ def check(folders: Iterable[Path], asked: Asked | None = None) -> Checked:
 
 
 def checked_submission(folder: Path, asked: Asked) -> Submission:
-    """Return a submission without problems.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem.
-    """
+    """Return a submission without problems; raise `SubmissionError` with every problem."""
     checked = check([folder], asked)
     if checked.problems:
         raise SubmissionError(checked.problems)

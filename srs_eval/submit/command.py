@@ -57,6 +57,8 @@ _CHOICES = {
     **dict.fromkeys(("predictions", "logs", "code", "trust"), _BOOLEAN),
     "mark": ("reported", "verified", "published"),
 }
+_TITLES = {"": "Options, KEY=VALUE:", **{name: f"Options of {name}:" for name in KEYS if name}}
+_OPTIONS = "\n\n".join(f"{_TITLES[name]}\n\n{explained(KEYS[name])}" for name in KEYS)
 _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown on a site.
 
   {PROGRAM} RUN… out=leaderboard/NAME       write a submission of a finished run
@@ -64,9 +66,7 @@ _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown 
   {PROGRAM} verify FOLDER…                  run it again, and compare the scores
   {PROGRAM} accept FOLDER…                  add it to the record of the leaderboard
 
-"""
-_TITLES = {"": "Options, KEY=VALUE:", **{name: f"Options of {name}:" for name in KEYS if name}}
-_HELP_END = """
+{_OPTIONS}
 
 Nothing of a submission is run by check, but for code=true and trust=true.
 Flags: --help, --version. Exit status: 0, or 2 if there are problems."""
@@ -78,34 +78,17 @@ def command(words: Sequence[str]) -> int:
     what = words[0] if words and words[0] in KEYS else ""
     do = {"": _write, "check": _check, "verify": _verify, "accept": _accept}[what]
     return carry_out(
-        lambda: do(understood(what, words[bool(what) :])),
-        words,
-        program=PROGRAM,
-        help_page=_HELP
-        + "\n\n".join(f"{_TITLES[name]}\n\n{explained(KEYS[name])}" for name in KEYS)
-        + _HELP_END,
+        lambda: do(understood(what, words[bool(what) :])), words, program=PROGRAM, help_page=_HELP
     )
 
 
 def understood(what: str, words: Sequence[str]) -> Words:
-    """Parse a command line.
-
-    Parameters
-    ----------
-    what : str
-        A key of `KEYS`.
-
-    Raises
-    ------
-    ConfigError
-        With all errors in it, and suggestions.
-    """
+    """Parse a command line of the command `what`, a key of `KEYS`."""
     keys = KEYS[what]
     choices = {key: _CHOICES[key] for key in keys if key in _CHOICES and (what or key != "code")}
     # the data are at a path, and nothing else of them is an option
     found = sort_words(words, keys, choices=choices)
-    problems = list(found.problems)
-    problems += [] if what else _writing_problems(found)
+    problems = [] if what else _writing_problems(found)
     if what and not found.paths:
         problems.append("name the folder of a submission, or of a leaderboard")
     if "tolerance" in found.options:
@@ -115,9 +98,7 @@ def understood(what: str, words: Sequence[str]) -> Words:
         for key in found.options
         if key.startswith("data.") and key != "data.path"
     ]
-    if problems:
-        raise ConfigError(*problems)
-    return found
+    return found.usable(*problems)
 
 
 def _writing_problems(found: Words) -> list[str]:

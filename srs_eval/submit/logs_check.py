@@ -14,6 +14,7 @@ from srs_eval.algorithms.recurrent.weights import digests_of
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped, SrsEvalError
+from srs_eval.experiment.description import targets
 from srs_eval.metrics.proper import SCORES
 from srs_eval.nouns import EvaluationProtocol, Predictions, Reviews, Source, Task, User
 from srs_eval.nouns.predictions import reviews_fingerprint, rows_fingerprint
@@ -51,24 +52,13 @@ _LARGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """What a protocol scores of review logs.
+    """What a protocol scores of review logs."""
 
-    Attributes
-    ----------
-    rows : mapping of user to (int, str)
-        Number and digest of the scored reviews of each user who has any.
-    recalled : mapping of user to int
-        Number of the scored reviews that were recalled.
-    people : mapping of user to str
-        What users are recognised by, see `fingerprint_of`.
-    fingerprint : str
-        Digest of the logs; "" if not all were read.
-    """
-
+    # Number and digest of the scored reviews of each user who has any
     rows: dict[User, tuple[int, str]]
-    recalled: dict[User, int]
-    people: dict[User, str]
-    fingerprint: str = ""
+    recalled: dict[User, int]  # Number of the scored reviews that were recalled
+    people: dict[User, str]  # What users are recognised by, see `fingerprint_of`
+    fingerprint: str = ""  # Digest of the logs; "" if not all were read
 
 
 # Of the submissions of one command, by the options of protocol and data.
@@ -102,16 +92,9 @@ def _is_large(value: object) -> bool:
 def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Source | None:
     """Return the review logs of a submission, if they are at hand.
 
-    Simulated users can be read again. Files are read by the classes of `_READERS`, at the path
-    that was given and with options that only say how. Everything else that a submission names,
-    such as queries and classes of others, is code: it needs `trust`.
-
-    Raises
-    ------
-    SubmissionError
-        If it would take trust.
-    ConfigError
-        If the options are wrong.
+    Simulated users can be read again. Files are read by the classes of `_READERS`, at the path that
+    was given and with options that only say how. Everything else that a submission names, such as
+    queries and classes of others, is code: without `trust`, it is a `SubmissionError`.
     """
     options = {
         name: value
@@ -134,12 +117,12 @@ def source_of(submission: Submission, path: Path | None, *, trust: bool) -> Sour
 
 
 def _is_simulated(options: Mapping[str, Any]) -> bool:
-    return [*targets_in(options)] == [_SIMULATED]
+    return [*targets(options)] == [_SIMULATED]
 
 
 def _is_plain(options: Mapping[str, Any]) -> bool:
     """Whether options are those of a reader of files, and only say how files are read."""
-    inner = [*targets_in({name: value for name, value in options.items() if name != TARGET})]
+    inner = [*targets({name: value for name, value in options.items() if name != TARGET})]
     return (
         options[TARGET] in _READERS
         and options.keys() <= {TARGET, *_OPTIONS}
@@ -152,18 +135,7 @@ def is_own(options: Any, part: str = "") -> bool:
     inside = f"{_OWN}.{part}." if part else f"{_OWN}."
     if not isinstance(options, Mapping) or not str(options.get(TARGET)).startswith(inside):
         return False
-    return all(target.startswith(f"{_OWN}.") for target in targets_in(options))
-
-
-def targets_in(options: Any) -> Iterator[str]:
-    """Go through all targets in options."""
-    if isinstance(options, Mapping):
-        if TARGET in options:
-            yield str(options[TARGET])
-        options = [*options.values()]
-    if isinstance(options, list):
-        for value in options:
-            yield from targets_in(value)
+    return all(target.startswith(f"{_OWN}.") for target in targets(options))
 
 
 def own_builder() -> Builder:
@@ -176,11 +148,8 @@ def scored_rows(
 ) -> ScoredRows:
     """Read the logs of all users, and find what the protocol scores.
 
-    Parameters
-    ----------
-    expected : mapping of user to int
-        Numbers of reviews in a submission. Reading stops when too many users differ: the
-        check of a false submission is short, however many users it names.
+    `expected` has the numbers of reviews in a submission. Reading stops when too many users differ:
+    the check of a false submission is short, however many users it names.
     """
     found = ScoredRows({}, {}, {})
     logs = hashlib.sha256()
@@ -209,10 +178,8 @@ def logs_of(
 ) -> ScoredRows:
     """Return the rows of the logs, from memory if another submission has the same data.
 
-    Raises
-    ------
-    SubmissionError
-        If there are many more users than have scores, before any is read; or if many differ.
+    Raise `SubmissionError` if there are many more users than have scores, before any is read; or if
+    many differ.
     """
     key = str([submission.about[group]["options"] for group in ("protocol", "data")])
     if key in read:
@@ -268,12 +235,9 @@ def _recalled_problems(file: Path, results: Results, logs: ScoredRows) -> Iterat
 def rows_problems(
     file: Path, run: Run, rows: Mapping[User, tuple[int, str]], whose: str
 ) -> Iterator[Problem]:
-    """Yield the users, numbers of reviews and rows in which a run differs from others.
+    """Yield users, numbers of reviews and digests in which a run differs from those in `rows`.
 
-    Parameters
-    ----------
-    whose : str
-        What has the other rows, for messages.
+    `whose` says in messages what has these, as in ``the logs have``.
     """
     missing = [user for user in rows if user not in run.rows]
     if missing:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.text.console import listed
 from srs_eval.text.plain import one_line
 
 Kind = Literal[
@@ -41,27 +42,13 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a submission that has to be corrected.
+    """Something in a submission that has to be corrected."""
 
-    Attributes
-    ----------
-    kind : str
-        Class of the problem.
-    file : Path
-        File or folder.
-    where : str
-        Line and key, column, or user; "" for the whole file.
-    value : str
-        What was found.
-    advice : str
-        How to correct it.
-    """
-
-    kind: Kind
-    file: Path
-    where: str
-    value: str
-    advice: str
+    kind: Kind  # Class of the problem
+    file: Path  # File or folder
+    where: str  # Line and key, column, or user; "" for the whole file
+    value: str  # What was found
+    advice: str  # How to correct it
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.where}" if self.where else str(self.file)
@@ -81,13 +68,7 @@ ERRORS = (
 
 
 class SubmissionError(ConfigError):
-    """Submissions that cannot be used; it has every problem.
-
-    Parameters
-    ----------
-    found : iterable of Problem
-        At least one.
-    """
+    """Submissions that cannot be used; it has every problem, of which there is at least one."""
 
     def __init__(self, found: Iterable[Problem]) -> None:
         self.found = tuple(found)
@@ -111,8 +92,6 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def some(values: Iterable[object], most: int = 5) -> str:
+def some(values: Iterable[object]) -> str:
     """Return the first of some values for a message, and the number of the others."""
-    texts = [shown(value) for value in values]
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    return listed([shown(value) for value in values])

@@ -47,25 +47,13 @@ class Read:
 
 
 def read_submission(folder: Path) -> Submission:
-    """Read a submission; values that its author has yet to write are no error.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem of its files.
-    """
+    """Read a submission; values that its author has yet to write are no error."""
     read = opened(folder, record_beside(folder))
     return _usable([read])[0]
 
 
 def read_leaderboard(folder: Path) -> tuple[Board, ...]:
-    """Read the boards of a leaderboard, in the order of their names.
-
-    Raises
-    ------
-    SubmissionError
-        With every problem of all submissions.
-    """
+    """Read the boards of a leaderboard, in the order of their names."""
     record = read_record(folder)
     folders, problems = submissions_in(folder)
     like: Run | None = None
@@ -126,16 +114,9 @@ def record_beside(folder: Path) -> Record:
 
 
 def opened(folder: Path, record: Record, like: Run | None = None, *, sums: bool = False) -> Read:
-    """Read a submission as far as its files can be read.
+    """Read a submission as far as its files can be read; the sums only if asked for.
 
-    Parameters
-    ----------
-    record : Record
-        Record of the leaderboard.
-    like : Run, optional
-        Another run; if it scored the same reviews, both share the list of them in memory.
-    sums : bool
-        Whether to read the sums.
+    If another run, `like`, scored the same reviews, both share the list of them in memory.
     """
     problems = [*caught(folder, _file_problems(folder))]
     if problems:

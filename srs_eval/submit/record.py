@@ -27,34 +27,20 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class FrozenBoard:
-    """What the submissions of a board have scored.
+    """What the submissions of a board have scored."""
 
-    Attributes
-    ----------
-    users, reviews : int
-        Their numbers.
-    digest : str
-        See `digest_of_rows`.
-    """
-
+    # Numbers of users, and of scored reviews
     users: int
     reviews: int
-    digest: str
+    digest: str  # See `digest_of_rows`
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The content of ``accepted.yaml``.
+    """The content of ``accepted.yaml``."""
 
-    Attributes
-    ----------
-    boards : mapping of str to FrozenBoard
-        By the names of the boards.
-    submissions : mapping of str to tuple of Accepted
-        Accepted versions by the names of the submissions, the newest last.
-    """
-
-    boards: Mapping[str, FrozenBoard] = field(default_factory=dict)
+    boards: Mapping[str, FrozenBoard] = field(default_factory=dict)  # By the names of the boards
+    # Accepted versions by the names of the submissions, the newest last
     submissions: Mapping[str, tuple[Accepted, ...]] = field(default_factory=dict)
 
     def with_accepted(self, name: str, entry: Accepted, board: str, frozen: FrozenBoard) -> Record:
@@ -67,13 +53,7 @@ class Record:
 
 
 def read_record(folder: Path) -> Record:
-    """Read the record of a leaderboard; an empty one if there is none.
-
-    Raises
-    ------
-    SubmissionError
-        If it cannot be used.
-    """
+    """Read the record of a leaderboard; an empty one if there is none."""
     file = folder / ACCEPTED
     if file.is_symlink():
         raise SubmissionError([Problem("link", file, "", "a symbolic link", "copy the file")])

@@ -17,42 +17,21 @@ from srs_eval.submit.submission import ABOUT, Board, Submission
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A file in ``leaderboard/prereg``, and its verdict.
+    """A file in ``leaderboard/prereg``, and its verdict."""
 
-    Attributes
-    ----------
-    file : str
-        Name of the file.
-    prereg : Prereg, optional
-        Its content; None if it cannot be used.
-    judgement : Judgement, optional
-        The verdict by the scores of a board; None without one.
-    reason : str
-        Why there is no judgement; "" with one.
-    board : str
-        Name of the board that it is judged on; "" without a judgement.
-    model : str
-        Name of the submission that the hypothesis is about; "" without a judgement.
-    """
-
-    file: str
-    prereg: Prereg | None = None
-    judgement: Judgement | None = None
-    reason: str = ""
-    board: str = ""
-    model: str = ""
+    file: str  # Name of the file
+    prereg: Prereg | None = None  # Its content; None if it cannot be used
+    judgement: Judgement | None = None  # The verdict by the scores of a board; None without one
+    reason: str = ""  # Why there is no judgement; "" with one
+    board: str = ""  # Name of the board that it is judged on; "" without a judgement
+    model: str = ""  # Name of the submission that the hypothesis is about; "" without a judgement
 
 
 def registrations(leaderboard: Path, boards: Sequence[Board]) -> list[Registration]:
-    """Return all pre-registrations of a leaderboard, in the order of their names.
+    """Return all pre-registrations of a leaderboard with these boards, in the order of their names.
 
-    Model and baseline are the submissions with the registered titles. What a submission itself
-    says of a pre-registration counts as the digest of its file only.
-
-    Parameters
-    ----------
-    boards : sequence of Board
-        As from `read_leaderboard`.
+    Model and baseline are the submissions with the registered titles. What a submission itself says
+    of a pre-registration counts as the digest of its file only.
     """
     folder = leaderboard / PREREGISTRATIONS
     if folder.is_symlink() or not folder.is_dir():

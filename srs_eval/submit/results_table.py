@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from srs_eval.metrics.sketch import ReviewMean
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Metric
 from srs_eval.results.files import reading, write_table
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.tables import read_scores, scores_table
 from srs_eval.submit.about import TAG
 from srs_eval.submit.problems import Kind, Problem, shown, some
@@ -31,7 +32,7 @@ from srs_eval.text.suggestion import suggestion
 LARGEST = 64_000_000
 MOST_USERS, MOST_COLUMNS, MOST_VALUES = 200_000, 500, 20_000_000
 _MOST_BYTES = 400_000_000
-FIT_COUNTS = ("fits", "fallback", "failed", "skipped", "not_converged")
+FIT_COUNTS = tuple(each.name for each in fields(FitCounts))
 _SECONDS = "seconds"
 # Names of metrics have no dots.
 FIT, SUMS = "fit.", "sums."
@@ -45,23 +46,13 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The content of ``results.parquet``.
+    """The content of ``results.parquet``."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Reviews, digest of the rows and metrics of each user.
-    fits : mapping of str to int64 [n_users]
-        Counts of fits, as in `FitCounts`; empty for published scores.
-    seconds : float64 [n_users], optional
-        CPU time of the fits.
-    sums : mapping of str to float64 [n_users, numbers]
-        See `srs_eval.submit.sums`; not read unless asked for.
-    """
-
-    scores: Scores
+    scores: Scores  # Reviews, digest of the rows and metrics of each user
+    # [n_users]: Counts of fits, as in `FitCounts`; empty for published scores
     fits: Mapping[str, IntArray] = field(default_factory=dict)
-    seconds: FloatArray | None = None
+    seconds: FloatArray | None = None  # [n_users]: CPU time of the fits
+    # [n_users, numbers]: See `srs_eval.submit.sums`; not read unless asked for
     sums: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
@@ -89,20 +80,10 @@ def write_results(file: Path, results: Results) -> None:
 def read_results(
     file: Path, *, sums: bool = False, published: bool = False
 ) -> tuple[Results | None, list[Problem]]:
-    """Read and check the table.
+    """Read and check the table; None if it is too large, damaged, or of other columns.
 
-    Parameters
-    ----------
-    sums : bool
-        Whether to read the sums.
-    published : bool
-        Whether it is of another project, which may have metrics of its own, and no sums.
-
-    Returns
-    -------
-    results : Results or None
-        None if the file is not read, because it is too large, damaged, or of other columns.
-    problems : list of Problem
+    The sums are read only if asked for. A `published` table is of another project, which may have
+    metrics of its own, and no sums.
     """
     with reading(file), pq.ParquetFile(file, page_checksum_verification=True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata

@@ -27,58 +27,26 @@ Mark = Literal["reported", "verified", "published"]
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An entry of the maintainers' record: one version of a submission.
+    """An entry of the maintainers' record: one version of a submission."""
 
-    Attributes
-    ----------
-    date : str
-        Day of acceptance, as in 2026-01-31.
-    digest : str
-        SHA-256 of the results.
-    mark : str
-        ``reported``, ``verified`` or ``published``.
-    note : str
-        One line by the maintainer, or "".
-    about : str
-        SHA-256 of the description, ``submission.yaml``.
-    board : str
-        Name of the board it is on.
-    predictions : str
-        SHA-256 of its predictions; "" if it has none.
-    """
-
-    date: str
-    digest: str
-    mark: Mark
-    note: str = ""
-    about: str = ""
-    board: str = ""
-    predictions: str = ""
+    date: str  # Day of acceptance, as in 2026-01-31
+    digest: str  # SHA-256 of the results
+    mark: Mark  # ``reported``, ``verified`` or ``published``
+    note: str = ""  # One line by the maintainer, or ""
+    about: str = ""  # SHA-256 of the description, ``submission.yaml``
+    board: str = ""  # Name of the board it is on
+    predictions: str = ""  # SHA-256 of its predictions; "" if it has none
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A model with its scores.
+    """A model with its scores."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the folder: letters, digits, ``-``, ``_`` and ``.``.
-    folder : Path
-        The folder.
-    about : mapping
-        Content of ``submission.yaml``.
-    run : Run
-        Scores of each user, under the name of the model.
-    history : tuple of Accepted
-        Accepted versions, the newest last; empty if there is none.
-    """
-
-    name: str
-    folder: Path
-    about: Mapping[str, Any]
-    run: Run
-    history: tuple[Accepted, ...] = ()
+    name: str  # Name of the folder: letters, digits, ``-``, ``_`` and ``.``
+    folder: Path  # The folder
+    about: Mapping[str, Any]  # Content of ``submission.yaml``
+    run: Run  # Scores of each user, under the name of the model
+    history: tuple[Accepted, ...] = ()  # Accepted versions, the newest last; empty if there is none
 
     @property
     def mark(self) -> Mark:
@@ -90,26 +58,14 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The submissions that scored the same reviews.
+    """The submissions that scored the same reviews."""
 
-    Attributes
-    ----------
-    name : str
-        Stable name for addresses, such as ``srs_benchmark-1_synthetic-2_e256d343``.
-    protocol, data : str
-        Names of the protocol and of the data set.
-    protocol_version, data_version : str
-        Their versions.
-    fingerprint : str
-        Digest of the review logs, or "" for rows of other projects.
-    submissions : tuple of Submission
-        In the order of their names.
-    """
-
-    name: str
+    name: str  # Stable name for addresses, such as ``srs_benchmark-1_synthetic-2_e256d343``
+    # Names of the protocol and of the data set
     protocol: str
+    # Versions of protocol and data set
     protocol_version: str
     data: str
     data_version: str
-    fingerprint: str
-    submissions: tuple[Submission, ...]
+    fingerprint: str  # Digest of the review logs, or "" for rows of other projects
+    submissions: tuple[Submission, ...]  # In the order of their names

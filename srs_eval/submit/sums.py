@@ -58,17 +58,9 @@ def sums_of_user(sums: Sequence[Sums], predictions: Predictions) -> list[FloatAr
 def recomputed(
     metrics: Iterable[Metric], totals: Mapping[Sums, FloatArray]
 ) -> dict[str, FloatArray]:
-    """Compute the metrics that follow from sums alone.
+    """Compute the metrics that follow from sums alone, as from `sums_of_user`: [n_users].
 
-    Parameters
-    ----------
-    totals : mapping of Sums to float64 [n_users, numbers]
-        As of `sums_of_user`.
-
-    Returns
-    -------
-    dict of str to float64 [n_users]
-        NaN where a metric is not defined, or where no reviews have such sums.
+    NaN where a metric is not defined, or where no reviews have such sums.
     """
     return {
         metric.name: np.array(scores)

@@ -16,6 +16,7 @@ from srs_eval.experiment.evaluate import evaluate
 from srs_eval.experiment.experiment import CURVES_PER_USER, Experiment
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Algorithm
+from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.result import Result
 from srs_eval.results.run import Run, run_of
 from srs_eval.submit.checking import Asked, checked_submission
@@ -44,39 +45,20 @@ NOT_VERIFIED = ("authors", "licence", "code", "tuned_on", "hardware", "seconds",
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A submission that was run again.
-
-    Attributes
-    ----------
-    submission : Submission
-    metrics : int
-        Number of metrics that were computed again.
-    largest : float
-        Largest difference of a score.
-    problems : tuple of Problem
-        Scores that differ by more than the tolerance; users and rows that differ.
-    """
+    """A submission that was run again."""
 
     submission: Submission
-    metrics: int
-    largest: float
+    metrics: int  # Number of metrics that were computed again
+    largest: float  # Largest difference of a score
+    # Scores that differ by more than the tolerance; users and rows that differ
     problems: tuple[Problem, ...]
 
 
 def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLERANCE) -> Rerun:
     """Check a submission, run it again by its ``submission.yaml``, and compare the scores.
 
-    Parameters
-    ----------
-    asked : Asked, optional
-        Where the review logs are, and whether to run what is not part of srs_eval.
-    tolerance : float
-        Difference of a score that is allowed, absolute, and relative to the score.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission has problems, or cannot be run here.
+    The difference of a score that is allowed is absolute, and relative to the score. Raise
+    `SubmissionError` if the submission has problems, or cannot be run here.
     """
     asked = asked or Asked()
     submission = checked_submission(folder, replace(asked, accepting=True))
@@ -99,23 +81,8 @@ def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLER
 def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = None) -> Accepted:
     """Check a submission, and append it to the record of the leaderboard it is in.
 
-    Parameters
-    ----------
-    mark : str, optional
-        ``reported`` by default, or ``published`` for rows of other projects. ``verified`` is
-        for submissions that `verify` has found equal.
-
-    Returns
-    -------
-    Accepted
-        The entry, which may have been there before.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission has problems.
-    ConfigError
-        If it cannot have the mark.
+    The mark is ``reported`` by default, or ``published`` for rows of other projects. ``verified``
+    is for submissions that `verify` has found equal. The entry may have been there before.
     """
     submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
@@ -203,9 +170,9 @@ def _claims(
         if stated != computed:
             advice = f"run again, it is {computed}"
             yield Problem("rerun", file, where, shown(stated), advice)
-    by_user = fits_by_user(result)
+    ended = FitCounts.of([fit for fits in fits_by_user(result) for fit in fits])
     for name in COMPARED_FITS:
-        given, number = run.summary.get(name), sum(int(fits[name]) for fits in by_user)
+        given, number = run.summary.get(name), getattr(ended, name)
         if given != number:
             place, advice = submission.folder / RESULTS, f"run again, they are {number:,}"
             yield Problem("rerun", place, f"column {FIT}{name}", shown(given), advice)

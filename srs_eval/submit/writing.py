@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-import yaml
 
 import srs_eval
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, read_weights
@@ -22,9 +20,10 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.experiment import CURVES_PER_USER
-from srs_eval.nouns import Algorithm, Fit, FloatArray
+from srs_eval.nouns import Algorithm, Fit, FloatArray, User
 from srs_eval.results.files import CONFIG, reading
-from srs_eval.results.folder import is_run, load
+from srs_eval.results.fit_counts import FitCounts
+from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.result import Result
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
@@ -34,10 +33,10 @@ from srs_eval.submit.submission import ABOUT, PREDICTIONS, RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, sums_of_user
 from srs_eval.submit.yaml_file import read_yaml, write_yaml
 from srs_eval.text.suggestion import suggestion
+from srs_eval.tracking.run_facts import git
 
 # Digest of the first 256 reviews: fewer are alike in different people.
 _FINGERPRINT = 8
-_GIT_SECONDS = 10
 _URL = "https://github.com/srs-eval/srs_eval"
 # Arguments of data that are different on every machine; those of a submission are never used.
 PLACES = ("path", "url", "download", "repo_id")
@@ -48,23 +47,8 @@ def submit_run(
 ) -> None:
     """Write a submission of a finished run.
 
-    What the author wrote into a ``submission.yaml`` that is there already stays.
-
-    Parameters
-    ----------
-    run : Path
-        Folder of the run.
-    folder : Path
-        Folder of the submission.
-    given : mapping
-        Values of ``submission.yaml`` that a run does not know.
-    predictions : bool
-        Whether to submit the predictions too.
-
-    Raises
-    ------
-    ConfigError
-        If the run cannot be read, or lacks its configuration.
+    What the author wrote into a ``submission.yaml`` that is there already stays; `given` has
+    further values that a run does not know.
     """
     require_name(folder)
     if not is_run(run):
@@ -85,13 +69,7 @@ def submit_run(
 
 
 def submit_published(file: Path, model: str, folder: Path, given: Mapping[str, Any]) -> None:
-    """Write a submission of scores that another project has published.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or has no such model.
-    """
+    """Write a submission of scores that another project has published."""
     require_name(folder)
     runs = {run.name: run for run in read_published(file)}
     if model not in runs:
@@ -146,19 +124,14 @@ def require_name(folder: Path) -> None:
 def results_of(result: Result) -> Results:
     """Return the metrics of srs_eval in a run, with sums if it has kept its predictions."""
     scores, fits = _of_srs_eval(result.by_user), fits_by_user(result)
-    counts = {name: np.array([each[name] for each in fits], np.int64) for name in FIT_COUNTS}
-    seconds = np.array([each["seconds"] for each in fits], np.float64)
+    ended = [asdict(FitCounts.of(each)) for each in fits]
+    counts = {name: np.array([each[name] for each in ended], np.int64) for name in FIT_COUNTS}
+    seconds = np.array([sum(fit.seconds for fit in each) for each in fits], np.float64)
     return Results(scores, counts, seconds, _sums(result, scores))
 
 
 def fingerprint_of(digests: Sequence[str]) -> str:
-    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer.
-
-    Parameters
-    ----------
-    digests : sequence of str
-        As of `digests_of`.
-    """
+    """Return what a user is recognised by: the digest of the first 256 reviews; "" with fewer."""
     return digests[_FINGERPRINT] if len(digests) > _FINGERPRINT else ""
 
 
@@ -186,17 +159,13 @@ def _sums(result: Result, scores: Scores) -> dict[str, FloatArray]:
     return {name_of(sums): np.stack(of) for sums, of in zip(kept, columns, strict=True)}
 
 
-def fits_by_user(result: Result) -> list[Mapping[str, float]]:
-    """Count the fits of each user by how they ended, and add up their seconds."""
-    counts: dict[Any, Counter[str]] = {user: Counter() for user in result.by_user.users}
+def fits_by_user(result: Result) -> list[list[Fit]]:
+    """Return the fits of each user."""
+    fits: dict[User, list[Fit]] = {user: [] for user in result.by_user.users}
     for fit in result.fitted:
-        if fit.user in counts:
-            of_user = counts[fit.user]
-            of_user[fit.status] += 1
-            of_user["fits"] += 1
-            of_user["not_converged"] += fit.predicts and not fit.converged
-            of_user["seconds"] += fit.seconds  # type: ignore[assignment]
-    return [*counts.values()]
+        if fit.user in fits:
+            fits[fit.user].append(fit)
+    return [*fits.values()]
 
 
 def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,18 +220,11 @@ def _written_before(folder: Path) -> dict[str, Any]:
 
 
 def _config(run: Path) -> Mapping[str, Any]:
-    """Read the configuration of a run."""
-    if not (run / CONFIG).is_file():
-        raise ConfigError(f"{run}: there is no {CONFIG}, which has the options of the run")
-    try:
-        with reading(run / CONFIG):
-            content = yaml.safe_load((run / CONFIG).read_text("utf-8"))
-            groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
-            curves = content.get("curves_per_user", CURVES_PER_USER)
-            return {**groups, "curves_per_user": curves}
-    except yaml.YAMLError as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{run / CONFIG}: cannot be read (YAMLError: {reason})") from error
+    """Read the options of a run that a submission has."""
+    with reading(run / CONFIG):
+        content = read_config(run)
+        groups = {group: dict(content[group]) for group in ("algo", "data", "protocol")}
+        return {**groups, "curves_per_user": content.get("curves_per_user", CURVES_PER_USER)}
 
 
 def parameters_of(fits: Sequence[Fit]) -> int | None:
@@ -331,17 +293,8 @@ def _own_code(options: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _commit() -> str:
     """Return the commit of a checkout of srs_eval; "" if it is none, or if files were changed."""
-    git = shutil.which("git")
     folder = Path(srs_eval.__file__).parents[1]
-    if git is None or not (folder / ".git").exists():
+    if not (folder / ".git").exists():
         return ""
-    options = ["--always", "--abbrev=40", "--dirty", "--exclude=*"]
-    words = [git, "-C", str(folder), "describe", *options]
-    try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    found = done.stdout.strip()
-    return "" if done.returncode or found.endswith("-dirty") else found
+    found = git(folder, "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*") or ""
+    return "" if found.endswith("-dirty") else found

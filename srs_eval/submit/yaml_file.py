@@ -19,17 +19,10 @@ _TEXT = "tag:yaml.org,2002:str"
 
 @dataclass(frozen=True, slots=True)
 class YamlFile:
-    """The content of a file of key and value.
+    """The content of a file of key and value."""
 
-    Attributes
-    ----------
-    content : mapping
-        Plain values.
-    lines : mapping of str to int
-        Line of each key, from 1; keys inside others are joined by dots.
-    """
-
-    content: Mapping[str, Any]
+    content: Mapping[str, Any]  # Plain values
+    # Line of each key, from 1; keys inside others are joined by dots
     lines: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from tabulate import tabulate
+from tabulate import TableFormat, tabulate
 
 from srs_eval.text.plain import one_line, printable
 
@@ -41,11 +41,17 @@ def facts(pairs: Mapping[str, str]) -> str:
     )
 
 
-def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, text: int = 1) -> str:
-    """Format a table; the first `text` columns are text, the others numbers."""
+def table(
+    rows: Iterable[Sequence[object]],
+    headers: Sequence[str],
+    *,
+    text: int = 1,
+    style: str | TableFormat = "simple",
+) -> str:
+    """Format a table in a style of tabulate; the first `text` columns are text, others numbers."""
     body = [[one_line(str(cell)) for cell in row] for row in rows]
     align = ["left"] * text + ["right"] * (len(headers) - text)
-    return tabulate(body, headers, tablefmt="simple", colalign=align, disable_numparse=True)
+    return tabulate(body, headers, tablefmt=style, colalign=align, disable_numparse=True)
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -64,6 +70,29 @@ def interval(low: float, high: float, digits: int = 4) -> str:
     while nearest < 0.5 * 10.0**-digits and digits < 9:
         digits += 1
     return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
+
+
+def counted(count: float, noun: str) -> str:
+    """Format a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "review"), counted(1200, "review")
+    ('1 review', '1,200 reviews')
+    """
+    return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """List the first names and count the others.
+
+    Examples
+    --------
+    >>> listed("abcd", 2)
+    'a, b and 2 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def shell(words: Sequence[str]) -> str:

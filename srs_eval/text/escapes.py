@@ -6,7 +6,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +101,8 @@ def html_head(
 ) -> list[str]:
     """Return the lines of a page until its body, which can fetch and run nothing else.
 
-    Parameters
-    ----------
-    style, script : str
-        Content of the page itself.
-    files : sequence of str
-        Addresses of style sheets and of scripts beside the page. Scripts run in their order once
-        the page is there.
+    `style` and `script` are content of the page itself, `files` addresses of style sheets and of
+    scripts beside the page, which run in their order once the page is there.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = "'self'" if files else f"'sha256-{digest}'" if script else "'none'"
@@ -127,3 +122,19 @@ def html_head(
         "</head><body>",
         *([f'<script type="module">{script}</script>'] if script else []),
     ]
+
+
+def html_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, text: int) -> str:
+    """Format a table of cells that are HTML; the first `text` columns are text."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f'<{tag} class="text">{cell}</{tag}>' if n < text else f"<{tag}>{cell}</{tag}>"
+            for n, cell in enumerate(cells)
+        )
+
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><thead><tr>{line(headers, "th")}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )

@@ -6,18 +6,15 @@ import difflib
 from collections.abc import Iterable
 
 
-def suggestion(
-    name: str, known: Iterable[str], *, form: str = "{!r}", otherwise: str = "", cutoff: float = 0.6
-) -> str:
+def suggestion(name: str, known: Iterable[str], *, form: str = "{!r}", otherwise: str = "") -> str:
     """Return the end of an error message that suggests the known name closest to a misspelt one.
 
-    `form` is how the suggestion is written, `otherwise` the result where no name is similar by at
-    least `cutoff` (0 to 1).
+    `form` is how the suggestion is written, `otherwise` the result where no name is similar.
 
     Examples
     --------
     >>> suggestion("lsmt", ["avg", "lstm"])
     "; did you mean 'lstm'?"
     """
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)
+    close = difflib.get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {form.format(close[0])}?" if close else otherwise

@@ -20,7 +20,7 @@ from srs_eval.tracking.items import ArtifactFile, Description, Item, Param, Tag,
 from srs_eval.tracking.mlflow_store import open_store, tracking_errors
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
 from srs_eval.tracking.quiet import IMPATIENCE, quiet_mlflow
-from srs_eval.tracking.tracker import RunInfo, RunLinks
+from srs_eval.tracking.tracker import RunInfo, RunLinks, tracked
 
 RESULTS = "results"
 KIND = "comparison"
@@ -98,9 +98,7 @@ def log_comparison(
     tracker = MlflowTracker(uri=uri, experiment=experiment, artifacts=artifacts, view=False)
     names = " and ".join(parent.name for parent in parents)
     title = names if len(names) < 60 else f"{len(parents)} runs compared"
-    tracker.start(RunInfo(title, tags={"kind": KIND, **tags}))
-    end = False
-    try:
+    with tracked(tracker, RunInfo(title, tags={"kind": KIND, **tags})) as run:
         ids = _found(uri, parents)
         sweeps = dict.fromkeys(parent.sweep_id for parent in parents if parent.sweep_id)
         items: list[Item] = [
@@ -113,10 +111,7 @@ def log_comparison(
             Description(note),
         ]
         tracker.log(items)
-        end = True
-    finally:
-        links = tracker.finish("finished" if end else "failed")
-    return links
+    return run.links
 
 
 def _found(uri: str | None, parents: Sequence[Parent]) -> dict[str, str]:

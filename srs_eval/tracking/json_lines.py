@@ -47,7 +47,6 @@ class JsonLines:
         self._write({"item": type(item).__name__, **_content(item)} for item in items)
 
     def finish(self, status: RunEnd) -> RunLinks:
-        """End the run; there is no page to look at."""
         self._write([{"item": "RunEnd", "status": status, "time": time.time()}])
         return RunLinks(run_id=str(self._path))
 

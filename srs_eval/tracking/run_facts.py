@@ -64,7 +64,7 @@ def process_facts() -> dict[str, str]:
         "host": socket.gethostname(),
         "pid": str(os.getpid()),
         "python": platform.python_version(),
-        **{f"version.{name}": found for name in LIBRARIES if (found := _version(name))},
+        **versions(LIBRARIES),
     }
     dirty = is_dirty(_program())
     return facts if dirty is None else {**facts, "git_dirty": str(dirty).lower()}
@@ -76,19 +76,25 @@ def is_dirty(folder: Path) -> bool | None:
 
     None where there is no git, or no repository.
     """
-    git = shutil.which("git")
-    if git is None:
+    changed = git(folder, "status", "--porcelain", "--untracked-files=no")
+    return None if changed is None else bool(changed)
+
+
+def git(folder: Path, *words: str) -> str | None:
+    """Return what a command of git prints; None if it fails, takes too long or is not there."""
+    program = shutil.which("git")
+    if program is None:
         return None
-    words = [git, "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
     # do not wait for, or take, the lock of another git process
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    command = [program, "-C", str(folder), *words]
     try:
         done = subprocess.run(
-            words, env=env, capture_output=True, timeout=_GIT_SECONDS, check=False
+            command, env=env, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return bool(done.stdout.strip()) if done.returncode == 0 else None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def split_environment(tags: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -143,6 +149,12 @@ def _program() -> Path:
     """Folder of the program, which is where MLflow looks for a commit too."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     return Path(main).resolve().parent if main else Path.cwd()
+
+
+def versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those libraries that are installed, as ``version.<library>``."""
+    found = {f"version.{library}": _version(library) for library in libraries}
+    return {name: text for name, text in found.items() if text}
 
 
 @cache

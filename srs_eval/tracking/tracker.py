@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from srs_eval.tracking.items import Item
+from srs_eval.errors import Pruned
+from srs_eval.tracking.items import Item, Tag
 
 RunEnd = Literal["finished", "failed", "killed"]
 
@@ -56,3 +58,32 @@ class Tracker(Protocol):
     def finish(self, status: RunEnd) -> RunLinks:
         """End the run and return its links."""
         ...
+
+
+@dataclass(slots=True)
+class TrackedRun:
+    """How a run is to end if there is no error, and once it has ended, where it can be seen."""
+
+    end: RunEnd = "finished"
+    links: RunLinks = field(default_factory=RunLinks)
+
+
+@contextmanager
+def tracked(tracker: Tracker, run: RunInfo) -> Iterator[TrackedRun]:
+    """Begin a run, and end it: as killed if it is interrupted or pruned, as failed on an error."""
+    tracker.start(run)
+    begun = TrackedRun()
+    end: RunEnd = "failed"
+    try:
+        yield begun
+        end = begun.end
+    except KeyboardInterrupt:
+        end = "killed"
+        raise
+    except Pruned:
+        tracker.log([Tag("outcome", "pruned")])
+        end = "killed"
+        raise
+    finally:
+        # a tracker of a plug-in may have nothing to show, and return nothing
+        begun.links = tracker.finish(end) or RunLinks()

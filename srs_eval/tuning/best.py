@@ -21,19 +21,11 @@ OVERLAY = Path("experiment") / "best.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The file of the best configuration, and the command that uses it.
-
-    Attributes
-    ----------
-    words : sequence of str
-        The searched settings, as overrides.
-    command : str
-        The command that uses the file.
-    """
+    """The file of the best configuration, and the command that uses it."""
 
     file: Path
-    words: Sequence[str]
-    command: str
+    words: Sequence[str]  # The searched settings, as overrides
+    command: str  # The command that uses the file
 
 
 def write_best(
@@ -48,19 +40,9 @@ def write_best(
 ) -> Overlay:
     """Write the best trial as ``experiment/best.yaml``.
 
-    The file has the searched settings and all other settings of the same groups; settings of
-    other groups are in the command in its first comment.
-
-    Parameters
-    ----------
-    choices : mapping of group to option
-        Options of the trials.
-    program : str
-        Beginning of the command.
-    search_only : sequence of str
-        First parts of keys that only the search uses.
-    meaning : str
-        Description of the value of a trial.
+    The file has the searched settings and all other settings of the same groups; settings of other
+    groups are in the command in its first comment, which begins with `program`. `search_only` are
+    first parts of keys that only the search uses, and `meaning` describes the value of a trial.
     """
     searched = found.space.searched_words(best.params)
     tops = {_top(name) for name in searched}

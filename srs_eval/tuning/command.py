@@ -49,13 +49,7 @@ class Asking(Protocol):
 
 
 def run_search(asking: Asking, arguments: Sequence[str]) -> Ending | None:
-    """Search, and write the best configuration and figures into the folder of the sweep.
-
-    Raises
-    ------
-    SweepError
-        If the space or the options of the search are invalid.
-    """
+    """Search, and write the best configuration and figures into the folder of the sweep."""
     words = [*(f"{key}={value}" for key, value in asking.params.items()), *arguments]
     space = read_space(words, asking.loader)
     options = SearchOptions(**{**asking.options, "may_change": tuple(asking.options["may_change"])})

@@ -25,7 +25,7 @@ from srs_eval.tracking.items import (
     TableRows,
     Value,
 )
-from srs_eval.tracking.tracker import RunEnd, RunInfo, Tracker
+from srs_eval.tracking.tracker import RunInfo, Tracker, tracked
 from srs_eval.tuning.best import Overlay
 from srs_eval.tuning.identity import sweep_id
 from srs_eval.tuning.search import Found, written
@@ -39,24 +39,14 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a search with its files.
-
-    Attributes
-    ----------
-    meaning : str
-        Description of the value of a trial.
-    config : DictConfig
-        The configuration of the best trial.
-    figures : mapping of str to sequence of Path
-        Files of each figure.
-    """
+    """The result of a search with its files."""
 
     found: Found
-    meaning: str
+    meaning: str  # Description of the value of a trial
     best: FrozenTrial
-    config: DictConfig
+    config: DictConfig  # The configuration of the best trial
     overlay: Overlay
-    figures: Mapping[str, list[Path]]
+    figures: Mapping[str, list[Path]]  # Files of each figure
 
 
 def counts(found: Found) -> str:
@@ -111,13 +101,8 @@ def keep_in_tracker(ending: Ending) -> None:
     try:
         options: Any = OmegaConf.to_container(ending.config.tracking, resolve=True)
         tracker = Builder().build(options, Tracker)
-        tracker.start(RunInfo(name, tags))
-        end: RunEnd = "failed"
-        try:
+        with tracked(tracker, RunInfo(name, tags)):
             tracker.log(_items(ending))
-            end = "finished"
-        finally:
-            tracker.finish(end)
     except SrsEvalError as error:  # the results are in the folder
         complain(str(error))
 

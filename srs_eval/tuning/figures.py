@@ -14,6 +14,7 @@ from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
 
 from srs_eval.plots import style
+from srs_eval.text.console import counted
 from srs_eval.tuning.search import Found, written
 
 # The folder of a search is a folder of options, in which Hydra treats every folder as a group:
@@ -41,7 +42,7 @@ def history_figure(found: Found, meaning: str) -> Figure:
     figure = style.new_figure(5.6, 3.6)
     axes = figure.add_subplot()
     style.style_axes(axes)
-    title = f"{style.counted(len(found.trials), 'trial')}, {found.options.sampler}"
+    title = f"{counted(len(found.trials), 'trial')}, {found.options.sampler}"
     axes.set_title(style.heading("search", title))
     axes.set_xlabel("trial")
     axes.set_ylabel(meaning, wrap=True)

@@ -15,50 +15,25 @@ Pruner = Literal["none", "median", "hyperband"]
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Options of a search.
+    """Options of a search."""
 
-    Parameters
-    ----------
-    n_trials : int
-        Trials in all, those of an interrupted search included.
-    metric : str
-        Name of the value that jobs return, or of one of several values.
-    direction : str
-        ``minimize`` or ``maximize``.
-    seed : int
-        Together with the earlier trials, it determines the next trial.
-    sampler : str
-        ``tpe`` (tree-structured Parzen estimators) or ``random``.
-    startup_trials : int
-        Random trials before the estimators are used.
-    pruner : str
-        ``none``; ``median`` ends trials that are worse than half of those before them at the
-        same step, from the sixth trial on; ``hyperband`` divides steps among trials.
-    prune_from : int
-        First step after which a trial may be pruned.
-    start_from_config : bool
-        Whether the first trial is the configuration as it is, where the space holds it.
-    max_failures : int
-        This many consecutive failed trials end the search.
-    workers : int
-        Trials per batch. A batch is proposed from the results of earlier batches, and the
-        launcher runs its trials together.
-    may_change : sequence of str
-        First parts of keys that may differ when a search is resumed.
-    """
-
-    n_trials: int = 30
-    metric: str = "objective"
-    direction: Direction = "minimize"
-    seed: int = 2026
-    sampler: Sampler = "tpe"
-    startup_trials: int = 10
+    n_trials: int = 30  # Trials in all, those of an interrupted search included
+    metric: str = "objective"  # Name of the value that jobs return, or of one of several values
+    direction: Direction = "minimize"  # ``minimize`` or ``maximize``
+    seed: int = 2026  # Together with the earlier trials, it determines the next trial
+    sampler: Sampler = "tpe"  # ``tpe`` (tree-structured Parzen estimators) or ``random``
+    startup_trials: int = 10  # Random trials before the estimators are used
+    # ``none``; ``median`` ends trials that are worse than half of those before them at the same
+    # step, from the sixth trial on; ``hyperband`` divides steps among trials
     pruner: Pruner = "none"
-    prune_from: int = 0
+    prune_from: int = 0  # First step after which a trial may be pruned
+    # Whether the first trial is the configuration as it is, where the space holds it
     start_from_config: bool = True
-    max_failures: int = 3
+    max_failures: int = 3  # This many consecutive failed trials end the search
+    # Trials per batch. A batch is proposed from the results of earlier batches, and the launcher
+    # runs its trials together
     workers: int = 1
-    may_change: Sequence[str] = ()
+    may_change: Sequence[str] = ()  # First parts of keys that may differ when a search is resumed
 
     def __post_init__(self) -> None:
         """Check all options."""

@@ -29,27 +29,14 @@ TRIAL = "trial"
 
 @dataclass(frozen=True, slots=True)
 class RunningTrial:
-    """The place of a job in a search.
+    """The place of a job in a search."""
 
-    Attributes
-    ----------
-    number : int
-        Counts the trials from 0.
-    metric : str
-        Name of the metric that the search optimises.
-    repeated : bool
-        Whether a process that was interrupted had begun this trial.
-    direction : str
-        ``minimize`` or ``maximize``.
-    report : callable, optional
-        Takes a step and a value; raises `srs_eval.errors.Pruned` to end the job. None if
-        nothing is pruned.
-    """
-
-    number: int
-    metric: str
-    repeated: bool = False
-    direction: str = "minimize"
+    number: int  # Counts the trials from 0
+    metric: str  # Name of the metric that the search optimises
+    repeated: bool = False  # Whether a process that was interrupted had begun this trial
+    direction: str = "minimize"  # ``minimize`` or ``maximize``
+    # Takes a step and a value; raises `srs_eval.errors.Pruned` to end the job. None if nothing is
+    # pruned
     report: Progress | None = None
 
     def override(self) -> str:
@@ -71,13 +58,7 @@ _reporter: ContextVar[Progress | None] = ContextVar("reporter", default=None)
 
 
 def running_trial(sweeper: Mapping[str, Any]) -> RunningTrial | None:
-    """Return the trial of a job; None outside a search.
-
-    Parameters
-    ----------
-    sweeper : mapping
-        The options of the sweeper in the configuration of the job.
-    """
+    """Return the trial of a job by the options of its sweeper; None outside a search."""
     trial = sweeper.get(TRIAL)
     return None if trial is None else RunningTrial(**trial, report=_reporter.get())
 

@@ -26,28 +26,16 @@ Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search.
-
-    Attributes
-    ----------
-    trials : sequence of FrozenTrial
-        Finished trials.
-    best : FrozenTrial or None
-        None if no trial has a value.
-    ran : int
-        Trials run by this command.
-    complaint : str
-        Why the search ended early; empty if it did not.
-    """
+    """Result of a search."""
 
     folder: Path
     space: Space
     options: SearchOptions
     study: optuna.Study
-    trials: Sequence[FrozenTrial]
-    best: FrozenTrial | None
-    ran: int
-    complaint: str = ""
+    trials: Sequence[FrozenTrial]  # Finished trials
+    best: FrozenTrial | None  # None if no trial has a value
+    ran: int  # Trials run by this command
+    complaint: str = ""  # Why the search ended early; empty if it did not
 
     def count(self, state: TrialState) -> int:
         """Count the trials of a state."""
@@ -63,19 +51,7 @@ def search(
 ) -> Found:
     """Run trials until there are `options.n_trials`.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the trials. An interrupted search in this folder is resumed.
-    launch : callable
-        Runs jobs together.
-    first : mapping, optional
-        Parameters of the first trial.
-
-    Raises
-    ------
-    SweepError
-        If the folder has another search, or another command is searching there.
+    An interrupted search in the folder is resumed. `first` has the parameters of the first trial.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -34,20 +34,12 @@ class SweepError(HydraException):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A search space.
+    """A search space."""
 
-    Attributes
-    ----------
-    searched : mapping of str to distribution
-        Distribution of each searched setting; choices are overrides' values as text.
-    fixed : mapping of str to str
-        Overrides of every job, by key.
-    keys : mapping of str to str
-        How the key of each searched setting is written, including ``+`` and ``@``.
-    """
-
+    # Distribution of each searched setting; choices are overrides' values as text
     searched: Mapping[str, BaseDistribution]
-    fixed: Mapping[str, str]
+    fixed: Mapping[str, str]  # Overrides of every job, by key
+    # How the key of each searched setting is written, including ``+`` and ``@``
     keys: Mapping[str, str]
 
     def words(self, params: Mapping[str, object]) -> list[str]:
@@ -64,13 +56,7 @@ class Space:
 
 
 def read_space(words: Iterable[str], loader: ConfigLoader | None = None) -> Space:
-    """Read a search space; the last override of a key is used.
-
-    Raises
-    ------
-    SweepError
-        With every override that is not a valid space.
-    """
+    """Read a search space; the last override of a key is used."""
     parser = OverridesParser.create(config_loader=loader)
     given: dict[str, Override] = {}
     for override in parser.parse_overrides(list(words)):

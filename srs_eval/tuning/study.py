@@ -50,23 +50,13 @@ _USEFUL = (TrialState.COMPLETE, TrialState.PRUNED)
 
 @dataclass
 class Proposal:
-    """A trial to be run.
-
-    Attributes
-    ----------
-    repeated : bool
-        Whether an interrupted process began it.
-    pruned : bool
-        Whether the search has ended it early.
-    steps : set of int
-        Steps with an intermediate value.
-    """
+    """A trial to be run."""
 
     trial: Trial
     params: Mapping[str, Any]
-    repeated: bool = False
-    pruned: bool = False
-    steps: set[int] = field(default_factory=set)
+    repeated: bool = False  # Whether an interrupted process began it
+    pruned: bool = False  # Whether the search has ended it early
+    steps: set[int] = field(default_factory=set)  # Steps with an intermediate value
 
     @property
     def number(self) -> int:
@@ -92,17 +82,9 @@ class Proposal:
 
 
 class SearchStudy:
-    """The trials of one search in one folder.
+    """The trials of one search in one folder, in ``optuna.db``.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of ``optuna.db``.
-
-    Raises
-    ------
-    SweepError
-        If the folder has the trials of another search.
+    Raise `SweepError` if these are the trials of another search.
     """
 
     def __init__(self, folder: Path, space: Space, options: SearchOptions) -> None:
@@ -140,12 +122,7 @@ class SearchStudy:
         """Propose and save the next batch; it is empty if every point has been tried.
 
         Trials that an interrupted process left unfinished come first. New ones follow up to the
-        next multiple of `SearchOptions.workers`.
-
-        Parameters
-        ----------
-        first : mapping, optional
-            Parameters of the first trial.
+        next multiple of `SearchOptions.workers`. `first` has the parameters of the first trial.
         """
         with _quiet():
             trials = self.study.get_trials(deepcopy=False)

@@ -74,13 +74,9 @@ class CurrentParameters(Algorithm):
 
     Cards of other presets, and deleted ones, whose preset is not known, are predicted with the
     published default parameters.
-
-    Parameters
-    ----------
-    presets : mapping of int to tuple of float
-        Parameters of FSRS-6 by the number of the preset.
     """
 
+    # Parameters of FSRS-6 by the number of the preset
     presets: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     same_day = True
     for_whole_days: ClassVar[bool] = True

@@ -41,16 +41,12 @@ class FsrsFitted(Fitted):
     the start, with one shift for all four (standard deviation 1.5) and a deviation for each
     (0.75). The other parameters have their spread, and a weight that falls with the number of
     training reviews; see `later_prior_weight`. The option `prior_weight` multiplies both.
-
-    Attributes
-    ----------
-    later_prior : tuple of float
-        What multiplies the weight of the other parameters in whole and in fractional days. It is
-        below 1 where the published parameters are known to lie off: those of another clock, or
-        of a version whose spread is that of a later one.
     """
 
     logarithms: ClassVar[int] = 4
+    # What multiplies the weight of the other parameters in whole and in fractional days. It is
+    # below 1 where the published parameters are known to lie off: those of another clock, or of a
+    # version whose spread is that of a later one
     later_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def space(self, equations: Equations) -> ParameterSpace:

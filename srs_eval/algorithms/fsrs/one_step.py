@@ -40,29 +40,11 @@ def train_one_step(
 ) -> NDArray[np.float64]:
     """Pass once over the training reviews in time order, and learn a little from each.
 
-    Each review on a later day is predicted from the whole history of its card by the
-    parameters of that moment. They take a step down the gradient of its log loss, which goes
-    back through the last update of the memory only, and into the first stability if there was
-    no update yet.
-
-    Parameters
-    ----------
-    rows : int64 [n]
-        Training reviews.
-    start : float64 [21]
-        Parameters of FSRS-6 to begin with.
-    space : ParameterSpace
-        Their bounds.
-
-    Returns
-    -------
-    float64 [21]
-        To 6 decimals.
-
-    Raises
-    ------
-    FitError
-        If a parameter becomes something that is not a finite number.
+    Each review on a later day is predicted from the whole history of its card by the parameters of
+    that moment. They take a step down the gradient of its log loss, which goes back through the
+    last update of the memory only, and into the first stability if there was no update yet. `start`
+    are the 21 parameters of FSRS-6 to begin with, `space` has their bounds; the result is rounded
+    to 6 decimals.
     """
     by_card = rows_by_card(reviews.card)
     learned = np.sort(rows[reviews.elapsed[rows] >= 1])

@@ -20,27 +20,14 @@ _SMALLEST_P = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class NetworkModel(CurveOnly):
-    """A trained network. It predicts in double precision, so that batches do not matter.
-
-    Parameters
-    ----------
-    network : type
-        Which network.
-    sizes : tuple of float
-        What it is built with.
-    parameters : tuple of float
-        Tensors in the order of the network's definition, matrices row by row.
-    scaling : tuple of float
-        As in `Network.set_scaling`; none if empty.
-    device : {"cpu", "cuda"}
-        Where to compute.
-    """
+    """A trained network. It predicts in double precision, so that batches do not matter."""
 
     network: type[Network]
-    sizes: Sizes
+    sizes: Sizes  # What it is built with
+    # Tensors in the order of the network's definition, matrices row by row
     parameters: tuple[float, ...]
-    scaling: tuple[float, ...] = ()
-    device: Device = "cpu"
+    scaling: tuple[float, ...] = ()  # As in `Network.set_scaling`; none if empty
+    device: Device = "cpu"  # Where to compute
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is."""
@@ -52,12 +39,9 @@ class NetworkModel(CurveOnly):
         return np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P)
 
     def states(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """State of the network just before each of `rows`.
+        """Return the state of the network just before each of `rows`.
 
-        Returns
-        -------
-        float64 [len(rows), numbers of the state]
-            Where a card has no earlier review, that of a network that has read nothing.
+        Where a card has no earlier review, it is that of a network that has read nothing.
         """
         with torch.no_grad(), one_thread():
             states: FloatArray = self._states(self._built(), reviews, rows).cpu().numpy()

@@ -32,13 +32,9 @@ class Network(nn.Module):
     """A network with a state after each review; what a subclass leaves out stays as it is here.
 
     Its parameters are not set until `draw` or `load` is called: see `built`.
-
-    Attributes
-    ----------
-    n_scaled : int
-        How many features, the first ones, are moved and scaled by `set_scaling`.
     """
 
+    # How many features, the first ones, are moved and scaled by `set_scaling`
     n_scaled: ClassVar[int] = 0
     centre: Tensor
     spread: Tensor
@@ -58,27 +54,16 @@ class Network(nn.Module):
         return np.column_stack([reviews.elapsed, reviews.rating])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Compute the state after each review.
+        """Compute the state after each review, [n_steps, n_cards, numbers of the state].
 
-        Parameters
-        ----------
-        inputs : float [n_steps, n_cards, features]
-            Rows of zeros stand where a card is over.
-
-        Returns
-        -------
-        float [n_steps, n_cards, numbers of the state]
+        Of the inputs [n_steps, n_cards, features], rows of zeros stand where a card is over.
         """
         raise AssertionError("a network has a state after each review")
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Minus the logarithm of recall some days after the review that left a state.
+        """Return minus the logarithm of recall some days after the review that left a state.
 
-        Parameters
-        ----------
-        states : float [..., numbers of the state]
-        elapsed : float [...]
-            Days; broadcast against the states.
+        The days are broadcast against the states [..., numbers of the state].
         """
         raise AssertionError("a network predicts recall from a state")
 
@@ -173,27 +158,13 @@ def scaling_of(features: FloatArray) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TrainingBatch:
-    """A few cards, and what to predict after which of their reviews.
+    """A few cards, and what to predict after which of their reviews."""
 
-    Attributes
-    ----------
-    inputs : float32 [n_steps, n_cards, features]
-        What the network reads.
-    entry : int64 [n_targets]
-        Which of the ``n_steps * n_cards`` states predicts each target.
-    elapsed : float32 [n_targets]
-        Days since the card's previous review.
-    forgotten : bool [n_targets]
-        Whether the rating was Again.
-    weight : float32 [n_targets]
-        What the loss of each target is multiplied by.
-    """
-
-    inputs: Tensor
-    entry: Tensor
-    elapsed: Tensor
-    forgotten: Tensor
-    weight: Tensor
+    inputs: Tensor  # [n_steps, n_cards, features]: What the network reads
+    entry: Tensor  # [n_targets]: Which of the ``n_steps * n_cards`` states predicts each target
+    elapsed: Tensor  # [n_targets]: Days since the card's previous review
+    forgotten: Tensor  # [n_targets]: Whether the rating was Again
+    weight: Tensor  # [n_targets]: What the loss of each target is multiplied by
 
 
 def summed_loss(network: Network, batch: TrainingBatch) -> Tensor:
@@ -225,13 +196,7 @@ def training_batches(
     weight: FloatArray | None = None,
     precision: torch.dtype = torch.float32,
 ) -> list[TrainingBatch]:
-    """Make a batch of each group of cards, ready on the device.
-
-    Parameters
-    ----------
-    weight : float [len(rows)], optional
-        Of each training review; 1 if not given.
-    """
+    """Make a batch of each group of cards, ready on the device; `weight` is that of each row."""
     table = feature_table(network, reviews, device, precision=precision)
     weights = np.ones(len(rows)) if weight is None else weight
     elapsed = torch.as_tensor(reviews.elapsed[rows], dtype=precision, device=device)

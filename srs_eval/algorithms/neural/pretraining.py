@@ -102,15 +102,7 @@ class PooledPretraining(PretrainedAlgorithm):
     )
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
-        """Learn from the outcomes of the given rows of many users.
-
-        Raises
-        ------
-        ConfigError
-            If there is nothing to learn from.
-        FitError
-            If the loss or a parameter stopped being a number.
-        """
+        """Learn from the outcomes of the given rows of many users."""
         logs = list(users)
         reviews, rows = pooled(logs)
         histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
@@ -161,15 +153,7 @@ class ReptilePretraining(PretrainedAlgorithm):
     outer: ClassVar[Recipe]
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
-        """Learn where to start from on new users.
-
-        Raises
-        ------
-        ConfigError
-            If there is nothing to learn from.
-        FitError
-            If the loss or a parameter stopped being a number.
-        """
+        """Learn where to start from on new users."""
         logs = list(users)
         read = [
             histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)

@@ -23,67 +23,38 @@ class Histories:
     """What came before some reviews, card after card.
 
     Cards without a target are not here, and neither are reviews after a card's last target.
-
-    Attributes
-    ----------
-    review : int64 [n_entries]
-        Row number of each review read, card after card, in time order.
-    begin, length : int64 [n_cards]
-        Where each card's entries begin, and how many they are (at least 1).
-    target : int64 [n_targets]
-        Positions in the rows asked for, sorted by card and time.
-    steps : int64 [n_targets]
-        How many of the card's entries come before each target (at least 1).
-    target_begin, target_count : int64 [n_cards]
-        Where each card's targets begin, and how many they are (at least 1).
     """
 
-    review: IntArray
+    review: IntArray  # [n_entries]: Row number of each review read, card after card, in time order
+    # [n_cards]: Where each card's entries begin, and how many they are (at least 1)
     begin: IntArray
     length: IntArray
-    target: IntArray
+    target: IntArray  # [n_targets]: Positions in the rows asked for, sorted by card and time
+    # [n_targets]: How many of the card's entries come before each target (at least 1)
     steps: IntArray
+    # [n_cards]: Where each card's targets begin, and how many they are (at least 1)
     target_begin: IntArray
     target_count: IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class CardBatch:
-    """A few cards side by side, the k-th review of each in step k.
+    """A few cards side by side, the k-th review of each in step k."""
 
-    Attributes
-    ----------
-    review : int64 [n_steps, n_cards]
-        Row number of each review, -1 where a card is over: give a table of features one more
-        row, at its end, for the padding to point to.
-    target : int64 [n_targets]
-        Positions in the rows asked for.
-    entry : int64 [n_targets]
-        Which of the ``n_steps * n_cards`` entries (step by step) is the last review before
-        each target.
-    """
-
+    # [n_steps, n_cards]: Row number of each review, -1 where a card is over: give a table of
+    # features one more row, at its end, for the padding to point to
     review: IntArray
-    target: IntArray
+    target: IntArray  # [n_targets]: Positions in the rows asked for
+    # [n_targets]: Which of the ``n_steps * n_cards`` entries (step by step) is the last review
+    # before each target
     entry: IntArray
 
 
 def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = None) -> Histories:
-    """Find what came before each of `rows` on its card.
+    """Find what came before each of `rows`, in any order, on its card.
 
-    Parameters
-    ----------
-    reviews : Reviews
-        A log in time order.
-    rows : int [n]
-        Row numbers of the reviews to predict, in any order. Those without an earlier review
-        of their card are left out of the result.
-    longest : int, optional
-        Leave out the targets with more earlier reviews than this.
-
-    Returns
-    -------
-    Histories
+    Rows without an earlier review of their card are left out, and so are those with more of them
+    than `longest`.
     """
     order = np.argsort(reviews.card, kind="stable")
     place = np.empty(len(order), np.int64)
@@ -113,20 +84,7 @@ def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = 
 
 
 def batch_of(histories: Histories, cards: IntArray) -> CardBatch:
-    """Lay `cards` side by side.
-
-    Parameters
-    ----------
-    histories : Histories
-        Of one user.
-    cards : int [n_cards]
-        Which of its cards, as positions in ``histories.length``.
-
-    Returns
-    -------
-    CardBatch
-        ``len(cards)`` wide and as long as the longest of them.
-    """
+    """Lay `cards` side by side: positions in ``histories.length``."""
     n_cards = len(cards)
     length = histories.length[cards]
     review = np.full((length.max(initial=0), n_cards), -1)
@@ -142,19 +100,10 @@ def batch_of(histories: Histories, cards: IntArray) -> CardBatch:
 def groups_of_targets(histories: Histories, order: IntArray, *, per_group: int) -> list[IntArray]:
     """Group cards, taken in `order`, so that each group has about `per_group` targets.
 
-    There are as many groups as batches of `per_group` targets would be needed, of about
-    equal numbers of targets; cards stay whole, so a group can be some targets larger.
-
-    Parameters
-    ----------
-    order : int [n_cards]
-        A permutation of the cards, as positions in ``histories.length``.
-
-    Returns
-    -------
-    list of int64 [n_cards of the group]
-        Every card is in exactly one group, no group is empty, and there is none if there are
-        no targets.
+    There are as many groups as batches of `per_group` targets would be needed, of about equal
+    numbers of targets; cards stay whole, so a group can be some targets larger. `order` is a
+    permutation of positions in ``histories.length``. No group is empty, and there is none if there
+    are no targets.
     """
     count = histories.target_count[order]
     n_groups = -(-len(histories.target) // per_group)

@@ -36,18 +36,11 @@ def constant(done: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ramps:
-    """Go straight from one share to 1, and from there straight to another.
+    """Go straight from one share to 1, and from there straight to another."""
 
-    Parameters
-    ----------
-    start, end : float
-        Shares of the learning rate at the first and after the last step.
-    turn : float
-        Share of the steps after which it is 1.
-    """
-
+    # Shares of the learning rate at the first and after the last step
     start: float
-    turn: float
+    turn: float  # Share of the steps after which it is 1
     end: float
 
     def __call__(self, done: float) -> float:
@@ -59,39 +52,23 @@ class Ramps:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a network is trained.
+    """How a network is trained."""
 
-    Attributes
-    ----------
-    epochs : int
-        How often each training review is used.
-    batch_size : int
-        About how many training reviews make a step.
-    learning_rate : float
-        What `schedule` takes its shares of.
-    betas, weight_decay
-        Of AdamW; weights decay by `weight_decay` times the learning rate at each step.
-    exponent : float
-        A batch of B reviews counts as much as B**exponent; learning rates are multiplied by
-        16000**(1 - exponent), as in the public benchmark.
-    prox : float
-        What the squared distance from the weights a fit starts from is multiplied by.
-    clip : float
-        Longest gradient; longer ones are shortened.
-    recency : (float, float)
-        Weight of a training review is 1 + a x**b, with x from 0 at the first to 1 at the last;
-        then all are scaled to mean 1.
-    """
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
+    epochs: int  # How often each training review is used
+    batch_size: int  # About how many training reviews make a step
+    learning_rate: float  # What `schedule` takes its shares of
     schedule: Schedule = cosine
+    # Of AdamW; weights decay by `weight_decay` times the learning rate at each step
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
+    # A batch of B reviews counts as much as B**exponent; learning rates are multiplied by
+    # 16000**(1 - exponent), as in the public benchmark
     exponent: float = 1.0
+    # What the squared distance from the weights a fit starts from is multiplied by
     prox: float = 0.0
-    clip: float = math.inf
+    clip: float = math.inf  # Longest gradient; longer ones are shortened
+    # Weight of a training review is 1 + a x**b, with x from 0 at the first to 1 at the last; then
+    # all are scaled to mean 1
     recency: tuple[float, float] = (0.0, 1.0)
 
     def pace(self, done: float) -> float:
@@ -211,12 +188,8 @@ def epochs(
 class Adam:
     """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
 
-    Parameters
-    ----------
-    parameters : sequence of Tensor
-        What to change, in place.
-    recipe : Recipe
-        Betas, weight decay and the longest gradient.
+    It changes the parameters in place. Betas, weight decay and the longest gradient are those of
+    the recipe.
 
     References
     ----------

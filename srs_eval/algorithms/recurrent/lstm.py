@@ -151,13 +151,6 @@ class Lstm(Algorithm):
         """Learn a start from the outcomes of the given rows of many users.
 
         Adam over batches of 10 users, 30 passes, the rate falling from 0.02 along a cosine.
-
-        Raises
-        ------
-        ConfigError
-            If there is nothing to learn from.
-        FitError
-            If a weight stopped being finite.
         """
         logs = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
         if not logs:

@@ -32,52 +32,25 @@ _BEGINNING = 4
 
 @dataclass(frozen=True, slots=True)
 class SeenUser:
-    """A user that weights were learned from.
+    """A user that weights were learned from."""
 
-    Attributes
-    ----------
-    name : user name
-        As the source of the logs calls the user.
-    reviews : int
-        How many there were to learn from.
-    digests : tuple of str
-        See `digests_of`.
-    """
-
-    name: User
-    reviews: int
-    digests: tuple[str, ...]
+    name: User  # As the source of the logs calls the user
+    reviews: int  # How many there were to learn from
+    digests: tuple[str, ...]  # See `digests_of`
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What was learned from other users.
+    """What was learned from other users."""
 
-    Attributes
-    ----------
-    network : str
-        Name of the algorithm they belong to.
-    sizes : tuple of float
-        What its network is built with.
-    parameters : tuple of float
-        In the order of `Network.vector`.
-    scaling : tuple of float
-        As in `Network.set_scaling`.
-    seen : tuple of SeenUser
-        Whom they were learned from: these users must not be scored with them.
-    settings : mapping
-        How they were learned.
-    version : str
-        Of srs_eval.
-    """
-
-    network: str
-    sizes: tuple[float, ...]
-    parameters: tuple[float, ...]
-    scaling: tuple[float, ...]
+    network: str  # Name of the algorithm they belong to
+    sizes: tuple[float, ...]  # What its network is built with
+    parameters: tuple[float, ...]  # In the order of `Network.vector`
+    scaling: tuple[float, ...]  # As in `Network.set_scaling`
+    # Whom they were learned from: these users must not be scored with them
     seen: tuple[SeenUser, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    version: str = field(default_factory=lambda: version("srs-eval"))
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
+    version: str = field(default_factory=lambda: version("srs-eval"))  # Version of srs_eval
 
     def seen_in(self, reviews: Reviews) -> SeenUser | None:
         """Find the user of a log among those seen, None if they are not there.
@@ -99,13 +72,7 @@ class Weights:
         return None
 
     def refuse(self, algorithm: str, reviews: Reviews) -> None:
-        """Refuse to be fitted to a user the weights were learned from.
-
-        Raises
-        ------
-        FitSkipped
-            Naming the user, and the name they were learned from by.
-        """
+        """Raise `FitSkipped` if the weights were learned from this user."""
         if (seen := self.seen_in(reviews)) is not None:
             raise FitSkipped(
                 f"user {reviews.user} was seen in pretraining (as {seen.name}): "
@@ -140,19 +107,7 @@ def weights_for(
 ) -> Weights | None:
     """Return the weights an option asks for, None if it asks for none.
 
-    Parameters
-    ----------
-    algorithm : str
-        Name of the algorithm that asks.
-    sizes : sequence of tuple of float
-        What its network can be built with.
-    weights : str, Path or Weights, optional
-        The weights, or their file.
-
-    Raises
-    ------
-    ConfigError
-        If they cannot be read, or are those of another network.
+    Raise `ConfigError` if they are not those of the algorithm with one of the `sizes`.
     """
     if weights is None:
         return None
@@ -172,13 +127,7 @@ def card_of(path: Path) -> Path:
 
 
 def read_weights(path: Path) -> Weights:
-    """Read weights and their card.
-
-    Raises
-    ------
-    ConfigError
-        If one of the two cannot be read, or they do not belong together.
-    """
+    """Read weights and their card, which must belong together."""
     try:
         changed = path.stat().st_mtime_ns, card_of(path).stat().st_mtime_ns
     except OSError as error:

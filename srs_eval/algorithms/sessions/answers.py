@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.cards import CardRows, rows_by_card
-from srs_eval.nouns import BoolArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import BoolArray, IntArray, Reviews, Vector
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
@@ -69,17 +67,10 @@ class Answers:
 
     A later-day review is one on a later day than the review before of its card. Cards and days
     are numbered in the order of their first review, so that no number depends on what follows.
-
-    Attributes
-    ----------
-    reviews : Reviews
-        The log in time order.
-    z : float64 [n]
-        Log-odds of recall, as the base model predicts them; 0 where it cannot.
     """
 
-    reviews: Reviews
-    z: Vector
+    reviews: Reviews  # The log in time order
+    z: Vector  # [n]: Log-odds of recall, as the base model predicts them; 0 where it cannot
 
     def __len__(self) -> int:
         """Count the reviews."""
@@ -178,16 +169,8 @@ class Answers:
     ) -> Vector:
         """Sum the values before each review, of which each later one of the group keeps a share.
 
-        Parameters
-        ----------
-        values : [n]
-        group : int64 [n]
-            Numbers from `grouped`.
-        kept : float
-            Share that is left of a sum after each review of the group: 1 is the sum, and 0 the
-            latest value.
-        counted : bool [n], optional
-            Reviews that take part; at the others the result is 0.
+        `group` has the numbers from `grouped`. A share `kept` of 1 gives the sum, 0 the latest
+        value. Only the reviews in `counted` take part; at the others the result is 0.
         """
         if counted is None:
             return _faded(group, values.astype(np.float64), kept)

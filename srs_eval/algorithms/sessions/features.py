@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.sessions.answers import Answers
-
-Vector = NDArray[np.float64]
+from srs_eval.nouns import Vector
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
 # What is left of the means of answer times after another: of the user's, and of a card's.
@@ -44,26 +42,14 @@ class Feature(ABC):
 
 @dataclass(frozen=True)
 class Recent(Feature):
-    """How much better recent answers were than the base model predicted, as a bias of log-odds.
+    """How much better recent answers were than the base model predicted, as a bias of log-odds."""
 
-    Parameters
-    ----------
-    half_life : float
-        Answers after which an answer counts half.
-    within : tuple of str
-        Columns of `Answers` in which answers must be alike: ``day``, ``deck``, ``last_day`` or
-        ``interval``.
-    prior : float
-        Strength of the pull towards 0.
-    same_day : bool
-        Whether same-day answers count as well.
-    group : str
-    """
-
-    half_life: float = math.inf
+    half_life: float = math.inf  # Answers after which an answer counts half
+    # Columns of `Answers` in which answers must be alike: ``day``, ``deck``, ``last_day`` or
+    # ``interval``
     within: tuple[str, ...] = ()
-    prior: float = 1.0
-    same_day: bool = False
+    prior: float = 1.0  # Strength of the pull towards 0
+    same_day: bool = False  # Whether same-day answers count as well
     group: str = "recent answers"
 
     def __call__(self, answers: Answers) -> Vector:

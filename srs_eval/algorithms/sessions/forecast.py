@@ -21,9 +21,19 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
-from srs_eval.algorithms.sessions.walk import Matrix, Prior, Vector, Walk, walk
+from srs_eval.algorithms.sessions.walk import Prior, Walk, walk
 from srs_eval.engine.probability import uncertain
-from srs_eval.nouns import Algorithm, CurveModel, FloatArray, IntArray, Learned, Part, Reviews
+from srs_eval.nouns import (
+    Algorithm,
+    CurveModel,
+    FloatArray,
+    IntArray,
+    Learned,
+    Matrix,
+    Part,
+    Reviews,
+    Vector,
+)
 
 # What predictions use; the session's features are only there to learn these weights well.
 _SHOWN = {**LEVEL_OF_CARD, **CARD}
@@ -46,22 +56,12 @@ def mixture() -> Algorithm:
 
 @dataclass(frozen=True, slots=True)
 class ForecastModel:
-    """Fits of the base algorithm and the prior of the correction.
+    """Fits of the base algorithm and the prior of the correction."""
 
-    Attributes
-    ----------
-    stages : Stages
-        Fits of the base algorithm.
-    prior : Prior
-    parameters : tuple of float
-        Weights after the training reviews.
-    learned : Learned
-        Record of the last fit, and standard errors of the weights.
-    """
-
-    stages: Stages
+    stages: Stages  # Fits of the base algorithm
     prior: Prior
-    parameters: tuple[float, ...]
+    parameters: tuple[float, ...]  # Weights after the training reviews
+    # Record of the last fit, and standard errors of the weights
     learned: Learned = field(default_factory=Learned)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from srs_eval.nouns import BoolArray
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import BoolArray, Matrix, Vector
 
 # Of the information of an answer, so that certain predictions can be unlearned.
 _LEAST_INFORMATION = 0.02
@@ -58,18 +54,10 @@ _learned: _Sequential = numba.njit()(_learn)
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of features before and after each answer.
+    """Weights of features before and after each answer."""
 
-    Attributes
-    ----------
-    path : float64 [answers + 1, features]
-        Means: entry k is what was known after k answers.
-    covariance : float64 [features, features]
-        After the last answer.
-    """
-
-    path: Matrix
-    covariance: Matrix
+    path: Matrix  # [answers + 1, features]: Means; entry k is what was known after k answers
+    covariance: Matrix  # [features, features]: After the last answer
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -90,15 +78,5 @@ def learn_weights(
     The model of an answer is a logistic regression, log-odds of recall ``offset + features @ w``,
     whose weights have the prior N(mean, diag(width)) and walk at random by N(0, drift width) from
     one answer to the next.
-
-    Parameters
-    ----------
-    features : float64 [answers, n]
-    offset : float64 [answers]
-    recalled : bool [answers]
-    mean, width : float64 [n]
-        Means and variances of the weights before the first answer.
-    drift : float
-        Share of the width that is added to the variances after each answer.
     """
     return Weights(*_learned(features, offset, recalled.astype(np.float64), mean, width, drift))

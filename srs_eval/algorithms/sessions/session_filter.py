@@ -19,34 +19,23 @@ from srs_eval.algorithms.combined.wrapping import (
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, Feature
-from srs_eval.algorithms.sessions.walk import Prior, Vector, Walk, contributions, walk
+from srs_eval.algorithms.sessions.walk import Prior, Walk, contributions, walk
 from srs_eval.engine.probability import uncertain
 from srs_eval.errors import ConfigError
-from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, When
+from srs_eval.nouns import Algorithm, FloatArray, IntArray, Learned, Part, Reviews, Vector, When
 
 
 @dataclass(frozen=True, slots=True)
 class SessionModel:
-    """Fits of the base algorithm and the prior of the filter, which predicts from a whole log.
+    """Fits of the base algorithm and the prior of the filter, which predicts from a whole log."""
 
-    Attributes
-    ----------
-    stages : Stages
-        Fits of the base algorithm.
-    prior : Prior
-    every : {"review", "day"}
-    trust : float
-    parameters : tuple of float
-        Weights after the training reviews, of which predictions make no use.
-    learned : Learned
-        Record of the last fit, and standard errors of the weights.
-    """
-
-    stages: Stages
+    stages: Stages  # Fits of the base algorithm
     prior: Prior
     every: Literal["review", "day"]
     trust: float
+    # Weights after the training reviews, of which predictions make no use
     parameters: tuple[float, ...]
+    # Record of the last fit, and standard errors of the weights
     learned: Learned = field(default_factory=Learned)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:

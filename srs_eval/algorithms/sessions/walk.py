@@ -7,58 +7,35 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srs_eval.algorithms.combined.stages import Stages
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import Feature
 from srs_eval.algorithms.sessions.kalman import Weights, learn_weights
 from srs_eval.errors import FitError
-from srs_eval.nouns import Contribution, FloatArray, IntArray, Reviews
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from srs_eval.nouns import Contribution, FloatArray, IntArray, Matrix, Reviews, Vector
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Features, and what is known of their weights before the first answer.
-
-    Attributes
-    ----------
-    features : mapping of str to Feature
-    mean, width : float64 [features]
-        Means and variances.
-    drift : float
-        Share of the widths that is added to the variances after each answer.
-    """
+    """Features, and what is known of their weights before the first answer."""
 
     features: Mapping[str, Feature]
+    # [features]: Means and variances
     mean: Vector
     width: Vector
-    drift: float
+    drift: float  # Share of the widths that is added to the variances after each answer
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Later-day reviews of a log, their features, and the weights as they were learned.
-
-    Attributes
-    ----------
-    answers : Answers
-    rows : int64 [m]
-        Rows of the later-day reviews.
-    features : float64 [m, features]
-    weights : Weights
-    first : int
-        Entry of the first review that is learned from: before it there is no prediction out of
-        sample.
-    """
+    """Later-day reviews of a log, their features, and the weights as they were learned."""
 
     answers: Answers
-    rows: IntArray
-    features: Matrix
+    rows: IntArray  # [m]: Rows of the later-day reviews
+    features: Matrix  # [m, features]
     weights: Weights
+    # Entry of the first review that is learned from: before it there is no prediction out of sample
     first: int
 
     @cached_property
@@ -78,13 +55,7 @@ class Walk:
 
 
 def walk(stages: Stages, prior: Prior, reviews: Reviews) -> Walk:
-    """Compute the features of a log and learn their weights.
-
-    Raises
-    ------
-    FitError
-        If a feature does not return one finite number for each review.
-    """
+    """Compute the features of a log and learn their weights."""
     answers = Answers(reviews, stages.log_odds(reviews))
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tabulate import DataRow, Line, TableFormat, tabulate
+from tabulate import DataRow, Line, TableFormat
 
 from srs_eval.comparison.report.grids import Grid, beside, grids, leaderboard
 from srs_eval.comparison.report.words import facts_of, headline, mark_notes, remarks
@@ -54,11 +54,8 @@ _BOOKTABS = TableFormat(
 def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     """Format the headline, the leaderboards and the differences to the baseline.
 
-    Parameters
-    ----------
-    of_sweep : bool
-        Only the leaderboard in which each user counts once, and other metrics. No predictions
-        are read for them, unless of a single user.
+    Of a sweep, only the leaderboard in which each user counts once, and other metrics: no
+    predictions are read for them, unless of a single user.
     """
     parts = [facts_of(verdict), "", headline(verdict)]
     if of_sweep:
@@ -147,9 +144,7 @@ def _cells(
 def _formatted(
     grid: Grid, rows: Iterable[list[str]], escape: Callable[[str], str], style: str | TableFormat
 ) -> str:
-    align = ["left"] * grid.text + ["right"] * (len(grid.headers) - grid.text)
-    headers = list(map(escape, grid.headers))
-    return tabulate(rows, headers, tablefmt=style, colalign=align, disable_numparse=True)
+    return table(rows, [*map(escape, grid.headers)], text=grid.text, style=style)
 
 
 def _caption(verdict: Verdict, grid: Grid) -> str:

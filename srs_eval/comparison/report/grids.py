@@ -29,31 +29,19 @@ _ALIKE = ("best", "leads", "identical", "not significantly different")
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of text cells.
+    """A table of text cells."""
 
-    Attributes
-    ----------
-    key : str
-        Name in files and links.
-    text : int
-        Number of text columns, which come first; the others are numbers.
-    bold : frozenset of int
-        Highlighted rows.
-    shade : sequence of sequence of float
-        Shade of each cell, from -1 (in favour of the row) to 1 (against it); empty if no cell is
-        shaded.
-    below : sequence of sequence of str
-        Second, smaller line of each cell; empty if no cell has one.
-    """
-
-    key: str
+    key: str  # Name in files and links
     title: str
     caption: str
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    text: int = 1
-    bold: frozenset[int] = frozenset()
+    text: int = 1  # Number of text columns, which come first; the others are numbers
+    bold: frozenset[int] = frozenset()  # Highlighted rows
+    # Shade of each cell, from -1 (in favour of the row) to 1 (against it); empty if no cell is
+    # shaded
     shade: Sequence[Sequence[float]] = field(default=())
+    # Second, smaller line of each cell; empty if no cell has one
     below: Sequence[Sequence[str]] = field(default=())
 
 

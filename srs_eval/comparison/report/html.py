@@ -42,13 +42,7 @@ img { max-width: 100%; height: auto; }
 
 
 def write_html(verdict: Verdict, folder: Path, *, command: str = "") -> Path:
-    """Write the page into a folder.
-
-    Parameters
-    ----------
-    command : str
-        Command line, for the end of the page.
-    """
+    """Write the page into a folder; `command` is the command line, for the end of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     with whole_file(folder / HTML) as partial:
         partial.write_text(page(verdict, command=command), encoding="utf-8")

@@ -7,22 +7,17 @@ from pathlib import Path
 
 from srs_eval.comparison.compare import compare, directions
 from srs_eval.comparison.judging import verdicts_of
-from srs_eval.comparison.matching import counted_users, shared_users
+from srs_eval.comparison.matching import shared_users
 from srs_eval.comparison.report.files import terminal_text
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run, load_run, with_own_names
+from srs_eval.text.console import counted
 
 RANKED_BY = "log_loss"
 
 
 def sweep_verdicts(folders: Sequence[Path]) -> list[Verdict]:
-    """Compare each set of runs that scored the same reviews.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Output folders of finished runs. Runs that scored no user are left out.
-    """
+    """Compare each set of runs that scored the same reviews; leave out runs without users."""
     return compare_groups([run for run in map(load_run, folders) if run.rows])
 
 
@@ -57,11 +52,11 @@ def _compared(group: Sequence[Run]) -> Verdict:
     ranked = [run for run in group if 2 * len(run.rows) >= most]
     users = shared_users(ranked)
     notes = [
-        f"{run.marked} scored only {counted_users(len(run.rows))} and is not ranked"
+        f"{run.marked} scored only {counted(len(run.rows), 'user')} and is not ranked"
         for run in group
         if 2 * len(run.rows) < most
     ]
     if len(users) < most:
-        notes.insert(0, f"{counted_users(len(users))} of {most:,}: those that every run scored")
+        notes.insert(0, f"{counted(len(users), 'user')} of {most:,}: those that every run scored")
     metric = RANKED_BY if RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
     return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])

@@ -16,7 +16,7 @@ from srs_eval.results.fit_counts import explained_counts
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
-from srs_eval.text.console import number
+from srs_eval.text.console import counted, number
 
 _GROUPS: Mapping[Decision, str] = {
     "worse": "Worse on average",
@@ -99,8 +99,8 @@ def facts_of(verdict: Verdict) -> str:
     data = ", ".join(dict.fromkeys(run.data for run in verdict.runs if run.data))
     protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
     by = f", protocol {protocol}" if protocol else ""
-    users = f"{board.n_users:,} user{'' if board.n_users == 1 else 's'}"
-    runs = f"{len(paired.every_run)} run{'' if len(paired.every_run) == 1 else 's'}"
+    users = counted(board.n_users, "user")
+    runs = counted(len(paired.every_run), "run")
     return (
         f"{runs} on {data}{by}: {users}, "
         f"{int(paired.reviews.sum()):,} scored reviews. "
