@@ -1,6 +1,7 @@
 """`srs_eval.evaluate`, `fit` and `load`: the numbers of the command, for people in Python."""
 
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -118,6 +119,12 @@ def test_a_csv_and_its_frame_have_the_results_of_the_command(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_users_in_the_index_are_refused_rather_than_merged():
+    frame = log().rename(columns={"learner": "user"}).set_index("user")
+    with pytest.raises(ReviewLogError, match=r"'user'.*\n?.*index \(user\).*reset_index"):
+        se.evaluate("avg", frame, card="item", rating="grade", time="answered_at")
+
+
 def test_hydra_and_mlflow_are_not_imported(tmp_path):
     code = """
 import sys, srs_eval as se
@@ -253,6 +260,15 @@ def test_processes_change_nothing(result, workers):
     pd.testing.assert_frame_equal(made.scores, result.scores)
 
 
+def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
+    result.save(tmp_path)
+    for whole in (result, se.load(tmp_path)):
+        assert len(whole.predictions) > 0  # files are open from here on
+        copied = pickle.loads(pickle.dumps(whole))
+        pd.testing.assert_frame_equal(copied.predictions, whole.predictions)
+        pd.testing.assert_frame_equal(copied.fits, whole.fits)
+
+
 def test_nothing_is_printed_without_a_bar(capfd):
     se.evaluate("avg", "synthetic", **SMALL, progress=False)
     assert capfd.readouterr() == ("", "")
@@ -307,6 +323,15 @@ def test_a_fit_to_everything_predicts_and_exports():
         fitted.predict(log(["eve"]))
     with pytest.raises(ConfigError):
         fitted.predict_at(3)
+
+
+def test_a_skipped_user_does_not_keep_the_others_from_predictions():
+    frame = pd.concat([log(), log(["eve"], cards=1)])
+    fitted = se.fit("avg", frame, **NAMES, progress=False)
+    assert fitted.fits["status"].to_dict() == {"ann": "ok", "ben": "ok", "eve": "skipped"}
+    assert set(fitted.predict()["user"]) == {"ann", "ben"}
+    with pytest.raises(FitError, match="user eve"):
+        fitted.predict(frame)
 
 
 def test_recall_falls_with_the_days():

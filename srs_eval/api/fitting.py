@@ -86,7 +86,7 @@ class FittedModels:
         ----------
         data : path, table, Source or Reviews, optional
             Logs of users that were fitted, read as those they were fitted to; these by default,
-            whose outcomes the models have seen.
+            whose outcomes the models have seen, without users whose fit was skipped.
         **options
             As in `srs_eval.fit`, where they differ.
 
@@ -144,6 +144,8 @@ class FittedModels:
             If the model has no forgetting curve, or days are negative or not finite.
         FitError
             If there is no model of a user.
+        FitSkipped
+            If the protocol has nothing to score in a log.
         """
         asked = np.atleast_1d(np.asarray(days, np.float64))
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
@@ -265,7 +267,10 @@ class FittedModels:
         if data is not None:
             alike = option_of_data(data) == self.inputs.data_option
             logs = source(data, **{**(self.inputs.data_arguments if alike else {}), **options})
-        for user in checked_users(logs):
+        users = checked_users(logs)
+        if data is None:  # a skipped fit is an error only where no user has another
+            users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users
+        for user in users:
             yield logs.read(user)
 
 

@@ -218,7 +218,8 @@ def _data(data: Any, arguments: Mapping[str, Any]) -> Input:
 def _frame(table: Any, arguments: Mapping[str, Any]) -> Input:
     """Describe a table in memory as the option that reads files would, and read it."""
     frame = to_pandas(table)
-    usual = {"columns.user": "user"} if "user" in frame.columns else {}
+    # of an index it is refused below, as any column that is needed
+    usual = {"columns.user": "user"} if "user" in {*frame.columns, *frame.index.names} else {}
     content = chosen.option("data", "csv", {**usual, **arguments, "path": "frame"})
     columns = {key: value for key, value in content["columns"].items() if key != TARGET}
     reading = {key: content[key] for key in Reading.__dataclass_fields__}

@@ -20,10 +20,10 @@ from sqlalchemy.dialects import sqlite
 
 from srs_eval.data.addresses import has_secret, secret_options
 from srs_eval.data.by_user import Rows, user_named, user_names
-from srs_eval.data.files import check_columns, existing_path, pandas_from_arrow
+from srs_eval.data.files import existing_path, pandas_from_arrow
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.table_options import Columns, Duplicates, Reading
-from srs_eval.data.table_rows import HINT, columns_needed, read_user
+from srs_eval.data.table_rows import check_named_columns, read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
@@ -244,9 +244,7 @@ class _SqlRows:
 def _rows(database: _Database, source: str, query: str, columns: Columns) -> _SqlRows:
     """Check the columns of a query, and find its users."""
     everything = sa.select(sa.text("*")).select_from(_subquery(query))
-    wanted = columns_needed(columns)
-    wanted += [(columns.user, "data.columns.user")] if columns.user else []
-    check_columns(source, list(database.run(everything.limit(0)).columns), wanted, hint=HINT)
+    check_named_columns(source, list(database.run(everything.limit(0)).columns), columns)
     if columns.user is None:
         only = Path(database.path).stem if database.path else "sql"
         return _SqlRows(database, query, columns, KnownUsers(source, (only,)), {})

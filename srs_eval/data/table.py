@@ -16,7 +16,6 @@ import pyarrow as pa
 from srs_eval.data.by_user import FilePerUser, UserRows, tables_by_user
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
-    check_columns,
     column_names,
     enough_memory,
     existing,
@@ -25,7 +24,7 @@ from srs_eval.data.files import (
 from srs_eval.data.segments import Segments, find_segments
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.table_options import Columns, Duplicates, Reading
-from srs_eval.data.table_rows import HINT, columns_needed, read_user
+from srs_eval.data.table_rows import check_named_columns, read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import Reviews, User
@@ -151,7 +150,7 @@ class ReviewTable:
 @lru_cache(maxsize=1)
 def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
     if not is_pattern(place) and existing(place).kind() == "file":
-        _check_columns([place], columns)
+        _check_columns([place], columns, by_user=False)
         logs = _by_row_group(place, columns) if place.suffix == ".parquet" else None
         return logs or tables_by_user(place, user_column=columns.user, card_column=columns.card)
     found = table_files(place)
@@ -163,20 +162,18 @@ def _logs(place: Place, _stamp: object, columns: Columns) -> UserRows:
         )
         raise ReviewLogError(str(place), [violation], hint)
     files = _by_stem(str(place), [entry.place for entry in found])
-    _check_columns(list(files.values()), columns)
+    _check_columns(list(files.values()), columns, by_user=True)
     return FilePerUser(str(place), files, columns.card)
 
 
-def _check_columns(files: Sequence[Place], columns: Columns) -> None:
+def _check_columns(files: Sequence[Place], columns: Columns, *, by_user: bool) -> None:
     """Raise the error of the first file if no file has the columns; others fail when read."""
-    wanted = columns_needed(columns)
-    wanted += [(columns.user, "data.columns.user")] if columns.user else []
     errors = []
     for file in files:
         if file.suffix not in TABLE_SUFFIXES:
             return  # an error when it is read
         try:
-            check_columns(str(file), column_names(file), wanted, hint=HINT)
+            check_named_columns(str(file), column_names(file), columns, has_one_user=by_user)
         except ReviewLogError as error:
             errors.append(error)
         else:

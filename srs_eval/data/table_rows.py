@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +65,35 @@ class _Log:
 def columns_needed(columns: Columns) -> list[tuple[str, str]]:
     """Return the name of each column that is read from the rows, and the option that names it."""
     return [(name, f"data.columns.{noun}") for noun, name in columns.in_use().items()]
+
+
+def check_named_columns(
+    source: str, present: Sequence[str], columns: Columns, *, has_one_user: bool = False
+) -> None:
+    """Check that a table has the columns that are named, and no column of users besides.
+
+    Parameters
+    ----------
+    source : str
+        Named in the error.
+    present : sequence of str
+        Columns of the table.
+    columns : Columns
+        Names of the columns.
+    has_one_user : bool
+        Whether all rows are one user's, as in a folder with a file for each user.
+
+    Raises
+    ------
+    ReviewLogError
+        If a column is missing, or rows of several users would be read as those of one.
+    """
+    wanted = columns_needed(columns)
+    wanted += [(columns.user, "data.columns.user")] if columns.user else []
+    check_columns(source, present, wanted, hint=HINT)
+    if columns.user is None and "user" in present and not has_one_user:
+        violation = "there is a column 'user', but without its name all rows are read as one user's"
+        raise ReviewLogError(source, [violation], "Name it as data.columns.user=user.")
 
 
 def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) -> Reviews:

@@ -29,9 +29,9 @@ from srs_eval.results.from_parts import PartFits, PartPredictions
 from srs_eval.results.parts import (
     USERS,
     Chunk,
+    KeptInMemory,
     Part,
     Parts,
-    PartsInMemory,
     chunk_size,
     cut,
     part_of,
@@ -186,7 +186,7 @@ def evaluate(
     if chunks is None:
         users = checked_users(experiment.source) if users is None else users
         chunks = cut(users, chunk_size(len(users), getattr(compute, "chunk", None)))
-    store = PartsInMemory() if store is None else store
+    store = KeptInMemory() if store is None else store
     evaluate_chunks(experiment, chunks, compute or Serial(), store, progress, watch, limits)
     return gathered(experiment, chunks, store, stay)
 

@@ -65,7 +65,7 @@ def run_job(plan: Plan) -> Done:
         finished = finished_before(plan)
         if finished is not None:
             kept.remove()  # what a kill has left of its removal
-            say(f"{about.label} was finished before: {options.folder}")
+            say(f"{about.label} was finished before, and no log is read again: {options.folder}")
             return Done(JobOutcome(about.label, "ok", "finished before"), finished)
     kept.check(resume=options.resume)
     users = checked_users(plan.experiment.source)

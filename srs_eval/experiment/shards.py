@@ -40,7 +40,7 @@ def evaluate_shard(plan: Plan, shard: Shard, progress: Callable[..., tqdm[Any]])
     about, options = plan.about, plan.options
     folder, experiment = options.run_folder, plan.experiment
     if finished_before(plan) is not None:
-        say(f"{about.label} was finished before: {folder}")
+        say(f"{about.label} was finished before, and no log is read again: {folder}")
         return JobOutcome(about.label, "ok", "finished before")
     users = checked_users(experiment.source)
     say(announcement(plan, len(users)))

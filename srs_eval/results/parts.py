@@ -136,14 +136,30 @@ class Parts(ABC):
 
 
 class PartsInMemory(Parts):
-    """Parts that workers send back to the parent, for runs that are not saved."""
+    """Parts of a run that is not saved."""
+
+    def __init__(self, parts: Mapping[str, Part]) -> None:
+        self._parts = parts
+
+    def whole(self, name: str) -> Part:
+        return self._parts[name]
+
+    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
+        return self._parts[name][kind][number]
+
+    def schema(self, name: str, kind: str) -> pa.Schema:
+        return tables.common_schema([table.schema for table in self._parts[name][kind]])
+
+
+class KeptInMemory:
+    """Keeps the parts that workers send back to the parent, for runs that are not saved."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Part] = {}
 
-    def __reduce__(self) -> tuple[type[PartsInMemory], tuple[()]]:
+    def __reduce__(self) -> tuple[type[KeptInMemory], tuple[()]]:
         """Send workers none of the parts."""
-        return PartsInMemory, ()
+        return KeptInMemory, ()
 
     def users_if_whole(self, chunk: Chunk) -> None:
         """Return None: no part was made before."""
@@ -161,16 +177,7 @@ class PartsInMemory(Parts):
         self._parts[chunk.name] = joined(single)
 
     def parts(self) -> PartsInMemory:
-        return self
-
-    def whole(self, name: str) -> Part:
-        return self._parts[name]
-
-    def read(self, name: str, kind: str, number: int = 0) -> pa.Table:
-        return self._parts[name][kind][number]
-
-    def schema(self, name: str, kind: str) -> pa.Schema:
-        return tables.common_schema([table.schema for table in self._parts[name][kind]])
+        return PartsInMemory(self._parts)
 
 
 class PartsInFolder(Parts):
@@ -184,6 +191,10 @@ class PartsInFolder(Parts):
         self._error = error
         # the last file of each kind: users are read in order
         self._open: dict[str, tuple[str, pq.ParquetFile]] = {}
+
+    def __reduce__(self) -> tuple[type[PartsInFolder], tuple[Place, type[SrsEvalError]]]:
+        """Pickle none of the open files."""
+        return PartsInFolder, (self._folder, self._error)
 
     def reopened(self) -> PartsInFolder:
         return PartsInFolder(self._folder, self._error)

@@ -89,6 +89,10 @@ class SavedPredictions(Predicted):
         """Whether there is a file of predictions, which is not opened to tell."""
         return (self._folder / PREDICTIONS).is_file()
 
+    def __reduce__(self) -> tuple[type[SavedPredictions], tuple[Path]]:
+        """Pickle none of the open files."""
+        return SavedPredictions, (self._folder,)
+
     def reopened(self) -> SavedPredictions:
         return SavedPredictions(self._folder)
 

@@ -100,6 +100,9 @@ def test_wrong_columns_and_options_are_found_before_any_user_is_read(log):
     with pytest.raises(ReviewLogError) as caught:
         SqlQuery(QUERY, path, columns={**COLUMNS, "card": "crad", "user": "hwo"}).users()
     assert len(caught.value.violations) == 2
+    query = QUERY.replace("*", '*, who AS "user"')
+    with pytest.raises(ReviewLogError, match="'user'"):
+        SqlQuery(query, path, columns={**COLUMNS, "user": None}).users()
     with pytest.raises(ConfigError, match=r"columns\.day"):
         SqlQuery(QUERY, path, columns={**COLUMNS, "day": "day"})
     with pytest.raises(ReviewLogError):

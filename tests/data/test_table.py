@@ -234,6 +234,15 @@ def test_rows_of_one_of_several_users_are_named_by_their_place_in_the_file(log):
         source.read("ben")
 
 
+def test_a_column_of_users_is_named_or_the_file_is_refused(log):
+    path = log("user,card,rating,day\nben,1,3,0\nann,1,4,0\n")
+    assert "data.columns.user=user" in refusal(path, DAYS)
+    assert ReviewTable(path, Columns(day="day", user="user")).users() == ("ben", "ann")
+    folder = log("user,card,rating,day\n1,1,3,0\n", "logs/ben.csv").parent
+    log("user,card,rating,day\n1,1,3,0\n", "logs/ann.csv")
+    assert ReviewTable(folder, DAYS).users() == ("ann", "ben")
+
+
 def test_a_row_without_a_user_is_refused(log):
     path = log("who,card,rating,day\nben,1,3,0\n,1,4,0\n")
     assert "who: row 2 has nan; expected a user" in refusal(path, Columns(day="day", user="who"))

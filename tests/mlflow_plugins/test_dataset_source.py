@@ -110,7 +110,7 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
         insert = "insert into revlog (id, cid, ease, factor, time, type) values (?, ?, ?, ?, ?, ?)"
         database.executemany(insert, rows)
     with closing(sqlite3.connect(folder / "reviews.sqlite")) as database, database:
-        pd.DataFrame({**log, "user": "ann"}).to_sql("reviews", database, index=False)
+        pd.DataFrame(log).to_sql("reviews", database, index=False)
     return {
         "anki": ["data.path=me.anki2", "data.user=me"],
         "csv": ["data.path='logs/*.csv'", "data.time_zone=Europe/Vienna", "data.users=[ann]"],
