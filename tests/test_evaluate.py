@@ -372,6 +372,7 @@ def unsure_at_the_end(value):
         (unsure_at_the_end(np.nan), "nan at review"),
         (unsure_at_the_end(1.0001), "1.0001 at review"),
         (unsure_at_the_end(-0.1), "-0.1 at review"),
+        (lambda rows: np.ma.masked_equal(np.linspace(0.1, 0.5, len(rows)), 0.5), "nan at review"),
     ],
 )
 def test_predictions_that_are_no_probabilities_are_a_failed_fit(evaluate, p, complaint):

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.interchange
 
 from srs_eval.data.by_user import UserTables, rows_by_user
-from srs_eval.data.files import check_columns, pandas_from_arrow
+from srs_eval.data.files import pandas_from_arrow
 from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.table_options import Columns, Reading
-from srs_eval.data.table_rows import columns_needed, read_user
+from srs_eval.data.table_rows import check_named_columns, columns_needed, read_user
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
 
@@ -93,16 +93,15 @@ class ReviewFrame:
         """Copy the columns in use, and find the rows of each user."""
         frame = to_pandas(self.table)
         frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
-        needed = columns_needed(self.columns)
         user = self.columns.user
-        wanted = [*needed, *([(user, "the user")] if user else [])]
         try:
-            check_columns(self.name, list(frame.columns), wanted)
+            check_named_columns(self.name, list(frame.columns), self.columns)
         except ReviewLogError as error:
             raise ReviewLogError(
                 error.source, error.violations, f"{error.hint} {_advice(self.table)}"
             ) from None
-        used = list(dict.fromkeys(name for name, _ in wanted))
+        needed = (name for name, _ in columns_needed(self.columns))
+        used = list(dict.fromkeys([*needed, *([user] if user else [])]))
         frame = frame[used].reset_index(drop=True).copy()
         found = rows_by_user(frame, self.name, user_column=user, only_user=self.name)
         object.__setattr__(self, "table", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,8 @@ from srs_eval.data.times import day_numbers, read_times
 from srs_eval.errors import ReviewLogError
 from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
+# Names of columns of users, but for case and what separates words.
+_USERS, _SEPARATORS = ("user", "userid", "username"), re.compile(r"[\W_]+")
 HINT = "Name them as data.columns.…=COLUMN."
 _DUPLICATE = "card and time of an earlier row"
 _ROWS_QUOTED = 3
@@ -91,9 +94,12 @@ def check_named_columns(
     wanted = columns_needed(columns)
     wanted += [(columns.user, "data.columns.user")] if columns.user else []
     check_columns(source, present, wanted, hint=HINT)
-    if columns.user is None and "user" in present and not has_one_user:
-        violation = "there is a column 'user', but without its name all rows are read as one user's"
-        raise ReviewLogError(source, [violation], "Name it as data.columns.user=user.")
+    users = [name for name in present if _SEPARATORS.sub("", name.lower()) in _USERS]
+    if users and columns.user is None and not has_one_user:
+        violation = (
+            f"there is a column {users[0]!r}, but without its name all rows are read as one user's"
+        )
+        raise ReviewLogError(source, [violation], f"Name it as data.columns.user={users[0]}.")
 
 
 def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) -> Reviews:

@@ -64,63 +64,32 @@ Watch = Callable[[int, Predictions], None]
 
 @dataclass(frozen=True, slots=True)
 class UserEvaluation:
-    """Result for one user.
-
-    Attributes
-    ----------
-    fits : tuple of Fit
-        Every fit's status.
-    predictions : Predictions or None
-        Of the folds whose fit worked; None if there are none.
-    log : ReviewLog
-        What was read.
-    """
+    """Result for one user."""
 
     user: User
-    fits: tuple[Fit, ...]
-    predictions: Predictions | None
-    log: ReviewLog
+    fits: tuple[Fit, ...]  # Every fit's status
+    predictions: Predictions | None  # Of the folds whose fit worked; None if there are none
+    log: ReviewLog  # What was read
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewLog:
-    """Facts about a log, without the reviews.
+    """Facts about a log, without the reviews."""
 
-    Attributes
-    ----------
-    reviews : int
-        How many there are.
-    left_out : mapping of str to int
-        Rows of the source that are not reviews, counted by reason.
-    notes : sequence of str
-        Remarks of the source and the protocol on the log.
-    fingerprint : str
-        Digest of the reviews; "" where none could be read.
-    """
-
-    reviews: int = 0
+    reviews: int = 0  # How many there are
+    # Rows of the source that are not reviews, counted by reason
     left_out: Mapping[str, int] = field(default_factory=dict)
-    fingerprint: str = ""
-    notes: Sequence[str] = ()
+    fingerprint: str = ""  # Digest of the reviews; "" where none could be read
+    notes: Sequence[str] = ()  # Remarks of the source and the protocol on the log
 
 
 @dataclass(frozen=True, slots=True)
 class FittedUser:
-    """A model that was fitted to all reviews of one user.
+    """A model that was fitted to all reviews of one user."""
 
-    Attributes
-    ----------
-    fit : Fit
-        Status of the fit; its fold is the number after the last fold of the protocol.
-    model : MemoryModel, optional
-        None where nothing was fitted.
-    reviews : Reviews, optional
-        Histories it was fitted to, as the protocol makes them.
-    """
-
-    fit: Fit
-    model: MemoryModel | None = None
-    reviews: Reviews | None = None
+    fit: Fit  # Status; its fold is the number after the last fold of the protocol
+    model: MemoryModel | None = None  # None where nothing was fitted
+    reviews: Reviews | None = None  # Histories it was fitted to, as the protocol makes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +228,7 @@ class EvaluateUser:
 
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
-        p = np.array(model.predict(cuts.after(fold.test), fold.test.copy()))
+        p = _whole(model.predict(cuts.after(fold.test), fold.test.copy()))
         _check_probabilities("predictions", p, (len(fold.test),), task, fold, fold.test)
         return _predictions(task, fold, p)
 
@@ -285,7 +254,7 @@ class EvaluateUser:
         elapsed[:, : len(times)] = times
         weight = np.zeros((size, _CURVE_TIMES))
         weight[:, : len(times)] = weights
-        curve = np.array(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
+        curve = _whole(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
         _check_probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
         p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
         p[:, : len(times)] = curve
@@ -354,6 +323,11 @@ def _failed(fit: Fit, error: Exception) -> Fit:
         return replace(fit, status="failed", reason=str(error))
     reason = f"{type(error).__name__}: {error}"
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
+
+
+def _whole(p: FloatArray) -> FloatArray:
+    """Copy predictions; those that a mask hides are missing."""
+    return np.array(np.ma.filled(p, np.nan))
 
 
 def _check_probabilities(

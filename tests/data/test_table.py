@@ -234,10 +234,11 @@ def test_rows_of_one_of_several_users_are_named_by_their_place_in_the_file(log):
         source.read("ben")
 
 
-def test_a_column_of_users_is_named_or_the_file_is_refused(log):
-    path = log("user,card,rating,day\nben,1,3,0\nann,1,4,0\n")
-    assert "data.columns.user=user" in refusal(path, DAYS)
-    assert ReviewTable(path, Columns(day="day", user="user")).users() == ("ben", "ann")
+@pytest.mark.parametrize("name", ["user", "user_id", "User ID", "userId"])
+def test_a_column_of_users_is_named_or_the_file_is_refused(log, name):
+    path = log(f"{name},card,rating,day\nben,1,3,0\nann,1,4,0\n")
+    assert f"data.columns.user={name}" in refusal(path, DAYS)
+    assert ReviewTable(path, Columns(day="day", user=name)).users() == ("ben", "ann")
     folder = log("user,card,rating,day\n1,1,3,0\n", "logs/ben.csv").parent
     log("user,card,rating,day\n1,1,3,0\n", "logs/ann.csv")
     assert ReviewTable(folder, DAYS).users() == ("ann", "ben")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ class NetworkModel(CurveOnly):
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is."""
-        network = self._built()
+        network = _built(self)
         days = torch.as_tensor(np.asarray(elapsed, np.float64), device=self.device)
         with torch.no_grad(), one_thread():
             decay = network.decay(self._states(network, reviews, rows)[:, None], days)
@@ -44,13 +45,8 @@ class NetworkModel(CurveOnly):
         Where a card has no earlier review, it is that of a network that has read nothing.
         """
         with torch.no_grad(), one_thread():
-            states: FloatArray = self._states(self._built(), reviews, rows).cpu().numpy()
+            states: FloatArray = self._states(_built(self), reviews, rows).cpu().numpy()
         return states
-
-    def _built(self) -> Network:
-        network = built(self.network, self.sizes, self.scaling).double().to(self.device).eval()
-        network.load(np.array(self.parameters))
-        return network
 
     def _states(self, network: Network, reviews: Reviews, rows: IntArray) -> Tensor:
         features = feature_table(network, reviews, self.device, precision=torch.float64)
@@ -62,3 +58,12 @@ class NetworkModel(CurveOnly):
             entry = torch.from_numpy(batch.entry).to(self.device)
             states[torch.from_numpy(batch.target)] = network.read(inputs, entry)
         return states
+
+
+@lru_cache(maxsize=2)
+def _built(model: NetworkModel) -> Network:
+    """Build the network of a model, for predictions; one model is asked again and again."""
+    network = built(model.network, model.sizes, model.scaling)
+    network = network.double().to(model.device).eval()
+    network.load(np.array(model.parameters))
+    return network
