@@ -113,7 +113,9 @@ def texts(values: pd.Series) -> pd.Series:
     if values.dtype.kind in "mM":
         return pd.Series(None, index=values.index, dtype="str")
     if values.dtype.kind == "O":
-        values = values.map(lambda value: None if isinstance(value, bytes) else str(value))
+        values = values.map(
+            lambda value: None if isinstance(value, bytes) else str(value), na_action="ignore"
+        )
     stripped: pd.Series = values.astype("str").str.strip()
     return stripped.where(values.notna(), None)
 

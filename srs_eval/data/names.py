@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ RENAME = "Leave rows without one out of the file, or give what is really called 
 _PANDAS = ("NaN", "nan", "NAN", "<NA>", "NaT", "None")
 _MISSING = frozenset((*_PANDAS, "NA", "N/A", "n/a", "#N/A", "#NA", "NULL", "null", "\\N"))
 _NAMES_QUOTED = 3
+_LARGEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,10 @@ def read_names(values: pd.Series) -> Names:
         # A larger one has lost digits: two names may have become one.
         bad = ~(np.abs(floats) < EXACT_FLOAT) | (floats != np.floor(floats))
         return Names(values.mask(bad), bad)
-    if values.dtype.kind in "iu":
+    if values.dtype.kind in "iu" and not (values > _LARGEST).any():
         return Names(values, values.isna().to_numpy(bool))
+    if values.dtype == object:
+        values = values.map(lambda value: str(value) if isinstance(value, UUID) else value)
     kept = pd.Series(scalars(values), index=values.index, dtype=object)
     text = kept.where(kept.isna(), kept.astype("str").str.strip())
     distinct = {name: _is_missing(name) for name in text.unique()}

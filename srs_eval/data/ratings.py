@@ -77,9 +77,7 @@ def read_ratings(
         mapped = texts(values).map(_folded, na_action="ignore").map(by_word)
         ratings = mapped.astype(np.float64).fillna(ratings)
     bad = ~ratings.isin((1, 2, 3, 4)).to_numpy(bool)
-    return Ratings(
-        ratings.mask(bad, 1).astype(np.int64), bad, expected, _advice(values) if bad.any() else ""
-    )
+    return Ratings(ratings.mask(bad, 1).astype(np.int64), bad, expected, _advice(values, bad))
 
 
 def contradictions(words: Mapping[Any, int]) -> list[str]:
@@ -105,11 +103,13 @@ def _folded(word: str) -> str:
     return word.strip().casefold().removesuffix(".0")
 
 
-def _advice(values: pd.Series) -> str:
-    """Return how to map the values of a column."""
-    present = [cut(text).strip("'\"") for text in texts(values).dropna().unique()]
-    if not present:
+def _advice(values: pd.Series, bad: BoolArray) -> str:
+    """Return what to do about values that are no ratings."""
+    if not bad.any():
         return ""
+    if texts(values[bad]).isna().all():
+        return "Leave out the rows without one."
+    present = [cut(text).strip("'\"") for text in texts(values).dropna().unique()]
     pairs = ", ".join(f"{text.removesuffix('.0')}: N" for text in present[:_VALUES_QUOTED])
     more = ", …" if len(present) > _VALUES_QUOTED else ""
     return f"Map the values as 'data.ratings={{{pairs}{more}}}', each N from 1 (Again) to 4 (Easy)."

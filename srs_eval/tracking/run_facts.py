@@ -90,7 +90,13 @@ def git(folder: Path, *words: str) -> str | None:
     command = [program, "-C", str(folder), *words]
     try:
         done = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
+            command,
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_GIT_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -3,6 +3,7 @@
 import datetime as dt
 import pickle
 import re
+import uuid
 from dataclasses import fields
 
 import numpy as np
@@ -48,6 +49,16 @@ def content(source):
         }
         for log in logs
     ]
+
+
+@pytest.mark.parametrize("kind", [lambda n: uuid.UUID(int=n), lambda n: np.uint64(2**63 + n)])
+def test_names_that_are_no_numbers_of_64_bits_are_read_as_text(kind):
+    odd = LOG.assign(card=pd.Series([kind(n) for n in LOG["card"]]))
+    text = odd.astype({"card": "str"})
+    assert content(ReviewFrame(odd, USER)) == content(ReviewFrame(text, USER))
+    users = {"ann": kind(1), "ben": kind(2)}
+    by_user = ReviewFrame(LOG.assign(user=LOG["user"].map(users)), USER)
+    assert [str(user) for user in by_user.users()] == [str(kind(2)), str(kind(1))]
 
 
 def with_column(name, values):
