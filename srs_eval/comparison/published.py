@@ -32,6 +32,7 @@ _METRICS = {
     "RMSE": "rmse",
     "ICI": "ici",
     "MBE": "mbe",
+    "smECE": "smece",
 }
 _IDENTITY = ("model", "user", "size")
 _WHEN = "when"

@@ -64,6 +64,14 @@ class ClusterSums:
     def __len__(self) -> int:
         return len(self.curves)
 
+    @property
+    def reviews(self) -> FloatArray:
+        """Number of reviews of each cluster: those of the cells, forgotten and recalled."""
+        cells = self.places[-1]
+        is_count = np.arange(cells.end - cells.begin) % cells.columns < 2
+        numbers: FloatArray = self.table[:, cells.begin : cells.end] @ is_count.astype(np.float64)
+        return numbers
+
     @classmethod
     def of(
         cls,

@@ -140,7 +140,8 @@ class Ici(SketchMetric):
     iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
     predictions share their mean outcome, so that their order cannot matter; more than 2**15
     distinct ones are joined first. The number is within 1e-6 of the one statsmodels' lowess
-    gives, lower is better, and the absolute mean bias if all predictions are equal.
+    gives, unless one prediction is that of two thirds of the reviews, where that has no bandwidth.
+    Lower is better; the absolute mean bias if all predictions are equal.
 
     References
     ----------

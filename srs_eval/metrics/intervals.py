@@ -20,6 +20,8 @@ from srs_eval.metrics.sums import codes_of
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.nouns import Curves, FloatArray, IntArray, Metric, Predictions
 from srs_eval.nouns.predictions import select
+from srs_eval.stats.estimate import FEWEST_EFFECTIVE
+from srs_eval.stats.paired import effective_users
 from srs_eval.stats.resample import FEWEST_CLUSTERS, RESAMPLES, cluster_counts
 from srs_eval.stats.significance import LEVEL
 
@@ -46,8 +48,9 @@ def single_user_intervals(
     """Compute intervals of one user's scores, from resampling that user's cards, and days.
 
     Reviews of a card are alike, and so are reviews of a day. Each is resampled in turn, every
-    metric is recomputed on each resample, and the spread, by Student's t with one degree of freedom
-    less than there are clusters, gives half a width. The squares of the two are added for an
+    metric is recomputed on each resample, and the spread by Student's t gives half a width. Degrees
+    of freedom are one less than Kish's effective number of clusters, which is their number if all
+    have equally many reviews. The squares of the two are added for an
     interval around the score itself, cut off at the `bounds` of the metrics that have any. It is
     NaN where a score is not defined, or there are fewer than five cards or days.
 
@@ -112,8 +115,8 @@ def half_widths(
     """Compute half the width of each mergeable metric's interval when clusters are resampled.
 
     The spread of the resampled scores by Student's t: the same draws for all metrics, and for every
-    set of equally many clusters with the same seed. NaN with fewer than five clusters, and where a
-    metric is hardly ever defined.
+    set of equally many clusters with the same seed. NaN with fewer than five clusters, where one
+    outweighs all others, and where a metric is hardly ever defined.
     """
     if len(clusters) < FEWEST_CLUSTERS:
         return dict.fromkeys(clusters.panel.names, math.nan)
@@ -121,7 +124,7 @@ def half_widths(
     for scores in clusters.resampled(cluster_counts(len(clusters), resamples, seed)):
         for name, score in scores.items():
             drawn.setdefault(name, []).append(score)
-    factor = _factor(len(clusters), level)
+    factor = _factor(clusters, level)
     return {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
 
 
@@ -145,14 +148,17 @@ def _half_widths(
         affordable = ROWS_DRAWN // max(1, len(predictions))
         count = resamples or max(FEWEST_RESAMPLES, min(RESAMPLES, affordable))
         drawn = _from_rows(of_rows, predictions, cluster, cluster_counts(clusters, count, seed))
-        factor = _factor(clusters, level)
+        factor = _factor(sums, level)
         widths |= {name: factor * _spread(np.array(scores)) for name, scores in drawn.items()}
     return widths
 
 
-def _factor(clusters: int, level: float) -> float:
+def _factor(clusters: ClusterSums, level: float) -> float:
     """Return the half width in standard deviations, corrected for resampling variance."""
-    return float(stdtrit(clusters - 1, (1 + level) / 2)) * math.sqrt(clusters / (clusters - 1))
+    effective = effective_users(clusters.reviews)
+    if effective < FEWEST_EFFECTIVE:
+        return math.nan
+    return float(stdtrit(effective - 1, (1 + level) / 2)) * math.sqrt(effective / (effective - 1))
 
 
 def _spread(drawn: FloatArray) -> float:

@@ -55,7 +55,7 @@ def score(
     card, day, user : [n], optional
         Card, day and user of each review, numbers or names. All reviews are scored together;
         intervals come from resampling users, or where there is one user, or none is given,
-        cards and days, of which the wider counts. Reviews of one are alike, so that intervals
+        cards and days, whose squared widths are added. Reviews of one are alike, so that intervals
         which take them as independent are too narrow.
     thresholds : sequence of float, optional
         Predictions at which the default panel takes the confusion statistics: 0.7, 0.8, 0.9

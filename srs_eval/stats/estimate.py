@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 # Below ENOUGH_USERS, intervals of a model that fails for a few users have too low a coverage.
 ENOUGH_USERS = 10
 # Below two users of equal weight, one user outweighs all others together.
-_FEWEST_EFFECTIVE = 2 - 1e-9
+FEWEST_EFFECTIVE = 2 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def ratio_of_sums(above: FloatArray, below: FloatArray, *, size: float | None = 
         Without a standard error if there are fewer than two rows, or if one row outweighs all
         others: sum(below)**2 / sum(below**2) is below 2. The degrees of freedom are one less.
     """
-    return _ratio(above, below, size, fewest=_FEWEST_EFFECTIVE)
+    return _ratio(above, below, size, fewest=FEWEST_EFFECTIVE)
 
 
 def ratio_of_clustered_sums(

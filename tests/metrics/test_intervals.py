@@ -18,6 +18,7 @@ from srs_eval.metrics.intervals import (
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion
@@ -216,6 +217,28 @@ def test_the_width_is_students_for_means_of_equal_clusters(one_user):
     means = LogLoss().per_review(predictions).reshape(10, 40).mean(axis=1)
     half = stats.t.ppf(0.995, 9) * means.std(ddof=1) / math.sqrt(10)
     assert width["log_loss"] == pytest.approx(half, rel=0.02)
+
+
+@pytest.mark.parametrize("reviews", [[40] * 8, [5, 10, 20, 40, 80, 160, 320, 640]])
+def test_degrees_of_freedom_are_those_of_the_effective_number_of_clusters(reviews):
+    rng = np.random.default_rng(4)
+    user = np.repeat(np.arange(len(reviews)), reviews)
+    p = rng.uniform(0.5, 0.99, len(user))
+    recalled = rng.random(len(user)) < p
+    widths = {}
+    for level in (0.5, 0.99):
+        found = score(p, recalled, user=user, panel=Panel([LogLoss()]), level=level)
+        low, high = found.intervals["log_loss"]
+        widths[level] = high - low
+    effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
+    expected = stats.t.ppf(0.995, effective - 1) / stats.t.ppf(0.75, effective - 1)
+    assert widths[0.99] / widths[0.5] == pytest.approx(expected)
+
+
+def test_where_one_cluster_outweighs_all_others_there_is_no_width():
+    user = np.repeat(np.arange(6), [1, 1, 1, 1, 1, 5000])
+    found = score(np.full(len(user), 0.9), np.arange(len(user)) % 7 > 0, user=user)
+    assert np.isnan(found.intervals["log_loss"]).all()
 
 
 def test_a_higher_level_makes_it_wider_by_students_factor(one_user):
