@@ -22,7 +22,7 @@ def reviews_of_one_user() -> pd.DataFrame:
     facts = pd.DataFrame(
         {
             "elapsed_days": log.elapsed_days.astype(float),
-            "nth_review": (rows_by_card(log.card).nth() + 1).astype(float),
+            "nth_review": (rows_by_card(log.card).nth + 1).astype(float),
             "card": log.card,
             "recalled": log.recalled,
         }
