@@ -75,21 +75,8 @@ def check_named_columns(
 ) -> None:
     """Check that a table has the columns that are named, and no column of users besides.
 
-    Parameters
-    ----------
-    source : str
-        Named in the error.
-    present : sequence of str
-        Columns of the table.
-    columns : Columns
-        Names of the columns.
-    has_one_user : bool
-        Whether all rows are one user's, as in a folder with a file for each user.
-
-    Raises
-    ------
-    ReviewLogError
-        If a column is missing, or rows of several users would be read as those of one.
+    Without such a column all rows are one user's, as in a folder with a file for each user, where
+    `has_one_user` is true; elsewhere users would be merged.
     """
     wanted = columns_needed(columns)
     wanted += [(columns.user, "data.columns.user")] if columns.user else []
