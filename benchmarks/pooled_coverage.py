@@ -1,0 +1,48 @@
+"""How often 99 % intervals of pooled scores hold the truth where users differ in size.
+
+    python benchmarks/pooled_coverage.py
+
+Everyone is predicted at 85 %; shares of recalls have a beta distribution, numbers of reviews a
+lognormal one. Samples without an interval, where one user outweighs all others, do not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tabulate import tabulate
+
+from srs_eval import score
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
+
+P, SAMPLES = 0.85, 2500
+SHARES = (8.0, 1.5)
+# Users, and the standard deviation of the logarithms of their numbers of reviews
+SETTINGS = ((10, 0.8), (10, 1.3), (30, 1.3))
+
+
+def coverage(users: int, spread: float) -> float:
+    """Return the % of samples whose interval holds the log loss of the population."""
+    rng = np.random.default_rng(99)
+    mean = SHARES[0] / sum(SHARES)
+    truth = -(mean * np.log(P) + (1 - mean) * np.log(1 - P))
+    held: list[bool] = []
+    for _ in range(SAMPLES):
+        reviews = np.maximum(5, rng.lognormal(4, spread, users).astype(int))
+        user = np.repeat(np.arange(users), reviews)
+        recalled = rng.random(len(user)) < rng.beta(*SHARES, users)[user]
+        found = score(np.full(len(user), P), recalled, user=user, panel=Panel([LogLoss()]))
+        low, high = found.intervals["log_loss"]
+        if np.isfinite(low):
+            held.append(bool(low <= truth <= high))
+    return 100 * float(np.mean(held))
+
+
+def main() -> None:
+    """Print the table."""
+    rows = [(users, spread, f"{coverage(users, spread):.1f} %") for users, spread in SETTINGS]
+    print(tabulate(rows, ("users", "spread of sizes", "coverage"), tablefmt="github"))
+
+
+if __name__ == "__main__":
+    main()
