@@ -5,7 +5,8 @@ from scipy.integrate import quad
 
 from srs_eval.algorithms.half_life.ebisu import Ebisu, recall, updated
 
-ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e8]])
+# A review at once is not later than now, in 64 bits, of such a half-life.
+ALMOST_CERTAIN = np.array([[0.02], [0.02], [1e20]])
 AT_ONCE = np.array([0.0])
 
 
@@ -42,6 +43,23 @@ def test_the_new_belief_has_the_moments_of_the_posterior(belief, elapsed, recall
     assert variance == pytest.approx(square - mean**2, rel=1e-6)
 
 
+# Computed with 60 digits: alpha, which is beta, and the half-life after a failure.
+@pytest.mark.parametrize(
+    ("belief", "elapsed", "alpha", "half_life"),
+    [
+        ((0.14942580060505528, 4448.286561003005), 0.0, 1.8570225375746185, 284.910865190365),
+        ((0.02, 1e8), 0.0, 2.0375775650880477, 829284.5699396128),
+        ((0.2, 512.0), 1e5, 0.35505483451345404, 261.41277770045065),
+    ],
+)
+def test_a_failure_is_computed_to_rounding_however_soon_it_is(belief, elapsed, alpha, half_life):
+    before = np.array([[belief[0]], [belief[0]], [belief[1]]])
+    found, possible = updated(before, np.array([elapsed]), np.array([False]))
+    assert possible.all()
+    # 6e-13 where this was written: differences of logarithms of integrals lose three digits.
+    np.testing.assert_allclose(found[:, 0], [alpha, alpha, half_life], rtol=1e-11)
+
+
 def test_after_one_half_life_recall_is_one_half():
     belief, _ = updated(
         np.array([[2.0, 5.0], [3.0, 2.0], [7.0, 1.0]]), np.ones(2), np.array([True, False])
@@ -56,8 +74,8 @@ def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was():
 
 
 def test_such_outcomes_are_counted_where_it_is_fitted():
-    centuries = [0] + [100_000] * 60
-    reviews = one_card([*centuries, 0, 1], [True] * 61 + [False, True])
+    ages = [0, *(10.0 ** np.arange(4, 17, 3))]
+    reviews = one_card([*ages, 0, 1], [True] * len(ages) + [False, True])
     last = len(reviews) - 1
     model = Ebisu().fit(reviews, np.array([last]), np.random.default_rng(0))
     assert model.learned.note == f"1 of {last + 1} reviews were too surprising for an update"

@@ -166,7 +166,8 @@ def test_ebisu_equals_the_reference(interval):
         rows = np.flatnonzero(reviews.card == history["id"])
         expected = golden["results"][str(history["id"])]["default"]
         np.testing.assert_allclose(p[rows], np.array(expected["p"], float), rtol=0, atol=1e-9)
-        # The last state is that after all reviews, which is asked for by none of them.
+        # The last state is that after all reviews, which is asked for by none of them. With 60
+        # digits, the reference's own search is found to end within 3e-9.
         np.testing.assert_allclose(
             before[:, rows[1:]].T, np.reshape(expected["states"][:-1], (-1, 3)), rtol=1e-8
         )

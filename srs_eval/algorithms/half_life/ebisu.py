@@ -22,6 +22,11 @@ _MOST_STEPS = 60
 _SHORTEST_STEP, _LONGEST_STEP = 1e-7, 3.0
 _FARTHEST_FROM_HALF = 1e-6
 
+# Of alpha: below it recall at a review is so near 1 that the difference of two logarithms would
+# lose digits, and 4 nodes integrate its derivative to rounding.
+_SOON = 0.05
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(4)
+
 
 def recall(belief: Vector, elapsed: FloatArray) -> Vector:
     """Return the expected probability of recall `elapsed` days after a review.
@@ -71,16 +76,27 @@ class _Weight:
     def log(self, power: Vector) -> Vector:
         """Return the logarithm of the integral, up to a constant."""
         known = betaln(self.alpha + power, self.beta)
-        passed = betaln(self.alpha + power + self.when, self.beta)
-        return np.where(self.recalled, passed, known + np.log(-np.expm1(passed - known)))
+        share = _log_mean(self.alpha + power, self.beta, self.when)
+        return known + np.where(self.recalled, share, np.log(-np.expm1(share)))
 
     def slope(self, power: Vector) -> Vector:
         """Differentiate that logarithm by the power."""
         a, b = self.alpha + power, self.beta
         known = digamma(a) - digamma(a + b)
         passed = digamma(a + self.when) - digamma(a + self.when + b)
-        share = np.exp(betaln(a + self.when, b) - betaln(a, b))
-        return np.where(self.recalled, passed, (known - share * passed) / (1 - share))
+        share = _log_mean(a, b, self.when)
+        failed = (known - np.exp(share) * passed) / -np.expm1(share)
+        return np.where(self.recalled, passed, failed)
+
+
+def _log_mean(alpha: Vector, beta: Vector, power: Vector) -> Vector:
+    """Return the logarithm of the mean of p**power, p being distributed as Beta(alpha, beta)."""
+    log_mean: Vector = betaln(alpha + power, beta) - betaln(alpha, beta)
+    soon = power < _SOON * alpha
+    a, b, until = alpha[soon], beta[soon], power[soon] / 2
+    at = a + until * (1 + _NODES[:, None])
+    log_mean[soon] = until * (_NODE_WEIGHTS @ (digamma(at) - digamma(at + b)))
+    return log_mean
 
 
 def _half(weight: _Weight) -> Vector:
