@@ -16,6 +16,7 @@ from typing import IO, Any
 import pytest
 from invented import Logs, invented_log
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from public_logs import josh_reviews, write_logs
 
 from srs_eval.nouns import Reviews, User
 
@@ -26,7 +27,6 @@ PRELOADED = [
     *("srs_eval.experiment.evaluate", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
     *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.gru"),
 ]
-SHARED = Path(__file__).parents[1] / "../shared/data"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -97,8 +97,14 @@ def logs_of() -> Callable[..., Logs]:
 
 
 @pytest.fixture(scope="session")
-def real_logs() -> Path:
-    """Folder of real review logs beside the checkout."""
-    if not SHARED.is_dir():
-        pytest.skip("the real review logs are not beside this checkout")
-    return SHARED.resolve()
+def real_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of public review logs of real users, in the files they were published as."""
+    folder = tmp_path_factory.mktemp("real_logs")
+    write_logs(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def josh_log() -> Reviews:
+    """Reviews of the real user whose public numbers are in `golden/training_josh.json`."""
+    return josh_reviews()

@@ -14,6 +14,16 @@ from cases import rest_slow
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
+# Pages that name files of this checkout; the change log names those of its time.
+NAMING = [
+    *(page for page in PAGES if page.name != "CHANGELOG.md"),
+    *sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]),
+    *sorted(ROOT.glob("tests/**/*.md")),
+]
+FOLDERS = "benchmarks conf docs examples experiments hydra_plugins scripts srs_eval tests"
+NAMED = re.compile(rf"(?<![\w/.-])(?:{FOLDERS.replace(' ', '|')})/[\w/.*-]*[\w*/]|\btest_\w+\.py\b")
+# Files that a reader is shown how to write, and places in their own folders.
+THEIRS = re.compile(r"conf/(algo/(boxes|doubling)|data/diary|tracking/spreadsheet)\.yaml")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 NUMBER = re.compile(r"-?\d+\.\d+")
 # A network's float32 sums differ from one processor to the next, and training amplifies it.
@@ -36,6 +46,19 @@ publish = load(ROOT / "experiments" / "quick_start" / "publish.py")
 def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    named = {name for name in NAMED.findall(page.read_text(encoding="utf-8")) if "NAME" not in name}
+    missing = [
+        name
+        for name in named
+        if not THEIRS.fullmatch(name)
+        and not any(ROOT.glob(name if "/" in name else f"tests/**/{name}"))
+        and not (page.parent / name).exists()
+    ]
     assert not missing
 
 

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from srs_eval.algorithms.fsrs import fsrs_rs
@@ -30,17 +29,8 @@ needs_package = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def josh(real_logs):
-    table = pd.read_csv(real_logs / "py-fsrs-josh/revlogs_benchmark_schema.csv")
-    reviews = reviews_from_columns(
-        user="josh",
-        source="josh",
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_days=table["elapsed_days"],
-    )
-    return SrsBenchmark()(reviews, same_day=True)
+def josh(josh_log):
+    return SrsBenchmark()(josh_log, same_day=True)
 
 
 def log_loss(p, recalled):

@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +12,9 @@ from scipy.optimize import minimize_scalar
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order, initial_stabilities
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 ROOT = Path(__file__).parents[2]
-LOG = ROOT / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
 DEFAULTS = (0.4, 1.2, 3.2, 15.7)
 
 
@@ -222,20 +219,8 @@ def test_ratings_that_nobody_gave_are_filled_in(known, expected):
     np.testing.assert_allclose([filled[rating] for rating in (1, 2, 3, 4)], expected, rtol=1e-12)
 
 
-def test_a_fit_to_one_real_user_equals_the_published_one():
-    if not LOG.exists():
-        pytest.skip(f"the log of this user is not here: {LOG.name}")
-    table = pd.read_csv(LOG)
-    log = reviews_from_columns(
-        user="josh",
-        source=LOG.name,
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_days=table["elapsed_days"],
-        elapsed_seconds=table["elapsed_seconds"],
-    )
-    task = SrsBenchmark()(log, same_day=Fsrs6.same_day)
+def test_a_fit_to_one_real_user_equals_the_published_one(josh_log):
+    task = SrsBenchmark()(josh_log, same_day=Fsrs6.same_day)
     reviews, defaults = task.reviews, Fsrs6Equations.parameters.defaults
     _, first, card = np.unique(reviews.card, return_index=True, return_inverse=True)
     golden = json.loads((ROOT / "tests/golden/training_josh.json").read_text())["algorithms"]

@@ -3,10 +3,8 @@
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from srs_eval.algorithms.baselines import Average
@@ -15,13 +13,11 @@ from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, drawn_weights
 from srs_eval.checks.toy_log import trial_task
 from srs_eval.commands.pretrain import lessons, pretrained
-from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine.recurrent import RecurrentModel
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-JOSH = Path(__file__).parents[2] / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
 START = Lstm().start
 MODEL = RecurrentModel(LstmEquations(8), START.parameters)
 
@@ -220,14 +216,8 @@ def test_it_predicts_simulated_users_better_than_their_base_rate_and_half_lives(
 
 
 @pytest.mark.slow
-def test_the_josh_log_is_predicted_as_well_as_by_fsrs6():
-    if not JOSH.exists():
-        pytest.skip(f"{JOSH.name} is not beside this checkout")
-    table = pd.read_csv(JOSH)
-    log = reviews_from_columns(
-        user="josh", source=JOSH.name, card=table.card_id, rating=table.rating, day=table.day_offset
-    )
-    loss = mean_loss(Lstm(), SrsBenchmark()(log, same_day=True))
+def test_the_josh_log_is_predicted_as_well_as_by_fsrs6(josh_log):
+    loss = mean_loss(Lstm(), SrsBenchmark()(josh_log, same_day=True))
     assert loss == pytest.approx(0.4324, abs=2e-4)  # FSRS-6: 0.4331
 
 

@@ -1,10 +1,10 @@
 """Fits of their own for decks and presets, and one for the rest."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from public_logs import LOGS
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
@@ -18,8 +18,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.nouns import GROUPS
 from srs_eval.protocol.refit import SrsBenchmarkRefit
-
-ANKI = Path(__file__).parents[3] / "shared/data/anki-mit"
 
 TASK = trial_task(same_day=False)
 # Two large decks, a small one, and cards of which the deck is not known.
@@ -113,9 +111,8 @@ def test_options_that_make_no_sense_are_refused(option, value):
         PerGroup(**{"base": Hlr(), option: value})
 
 
-@pytest.mark.skipif(not ANKI.is_dir(), reason="the public logs are not there")
 def test_decks_of_a_real_log_are_fitted_by_themselves():
-    source = RevlogsFolder(ANKI)
+    source = RevlogsFolder(LOGS / "anki-mit")
     algorithm = PerGroup(Average(), group="deck", pooling="none", fewest=100)
     evaluated = EvaluateUser(source, algorithm, SrsBenchmarkRefit(5), seed=0, curves=0)(8)
     assert [fit.status for fit in evaluated.fits] == ["ok"] * 5

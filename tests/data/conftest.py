@@ -16,12 +16,3 @@ def build_option():
         return instantiate(OmegaConf.merge(described, changes), _convert_="all")
 
     return build
-
-
-@pytest.fixture
-def shared_data():
-    """Folder of real review logs beside the checkout."""
-    folder = ROOT / "../shared/data"
-    if not folder.is_dir():
-        pytest.skip("the real review logs are not beside this checkout")
-    return folder.resolve()

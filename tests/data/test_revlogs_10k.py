@@ -148,8 +148,8 @@ def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
         RevlogsFolder(folder).read(1)
 
 
-def test_the_real_logs_are_read_with_every_review(build_option, shared_data):
-    source = build_option("revlogs_10k", path=str(shared_data / "anki-mit"), users=[8, 36])
+def test_the_real_logs_are_read_with_every_review(build_option, real_logs):
+    source = build_option("revlogs_10k", path=str(real_logs / "anki-mit"), users=[8, 36])
     logs = {user: source.read(user) for user in source.users()}
     assert {user: len(log) for user, log in logs.items()} == {8: 7061, 36: 224}
     assert np.bincount(logs[8].rating).tolist() == [0, 333, 310, 1741, 4677]
@@ -223,7 +223,7 @@ def test_a_file_of_cards_without_decks_is_refused(folder):
     assert str(file) in str(caught.value)
 
 
-def test_decks_of_the_real_logs_are_read(build_option, shared_data):
-    log = build_option("revlogs_10k", path=str(shared_data / "anki-mit"), users=[8]).read(8)
+def test_decks_of_the_real_logs_are_read(build_option, real_logs):
+    log = build_option("revlogs_10k", path=str(real_logs / "anki-mit"), users=[8]).read(8)
     assert len(np.unique(log.deck)) == 51
     assert int((log.deck == -1).sum()) == 29

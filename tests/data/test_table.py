@@ -42,8 +42,8 @@ def refusal(path, columns=None, **options):
     return str(caught.value)
 
 
-def test_the_py_fsrs_log_equals_its_converted_form(build_option, shared_data):
-    folder = shared_data / "py-fsrs-josh"
+def test_the_py_fsrs_log_equals_its_converted_form(build_option, real_logs):
+    folder = real_logs / "py-fsrs-josh"
     original = build_option(
         "py_fsrs", path=str(folder / "review_logs_josh.csv"), day_start_hour=10
     ).read("review_logs_josh")

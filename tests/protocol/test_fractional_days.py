@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 import plain_protocol
 import pytest
 from cases import rest_slow
@@ -248,21 +247,6 @@ def test_only_published_intervals_give_the_answer_time_away():
     assert abs(np.corrcoef(since_last_answer(answer_time=False), took[later])[0, 1]) < 0.15
 
 
-@pytest.fixture(scope="module")
-def josh(real_logs):
-    table = pd.read_csv(real_logs / "py-fsrs-josh" / "revlogs_benchmark_schema.csv")
-    return reviews_from_columns(
-        user="josh",
-        source="josh",
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_days=table["elapsed_days"],
-        elapsed_seconds=table["elapsed_seconds"],
-        duration_ms=table["duration"],
-    )
-
-
 # Published: training rows of each fold, rows of a test block, the log rows these begin at, and
 # the mean outcome of all scored reviews.
 PUBLISHED = {
@@ -283,15 +267,15 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("answer_time", rest_slow([False, True]))
 @BOTH
-def test_a_real_log_has_the_published_counts(josh, protocol, answer_time):
-    task = protocol(answer_time=answer_time)(josh, same_day=True)
+def test_a_real_log_has_the_published_counts(josh_log, protocol, answer_time):
+    task = protocol(answer_time=answer_time)(josh_log, same_day=True)
     train, test, begins, recalled = PUBLISHED[protocol]
     assert [len(fold.train) for fold in task.folds] == train
     assert [len(fold.test) for fold in task.folds] == [test] * 5
     assert [int(task.log_row[fold.test[0]]) + 1 for fold in task.folds] == begins
     tested = np.concatenate([fold.test for fold in task.folds])
     assert task.reviews.recalled[tested].mean() == pytest.approx(recalled, abs=1e-6)
-    plain_protocol.assert_same(task, plain_folds(protocol(answer_time=answer_time), josh))
+    plain_protocol.assert_same(task, plain_folds(protocol(answer_time=answer_time), josh_log))
 
 
 # Log loss and RMSE(bins) of FSRS-7 with its default parameters.
@@ -302,8 +286,8 @@ PUBLISHED_SCORES = {
 
 
 @BOTH
-def test_with_answer_times_published_scores_of_a_real_log_come_out(josh, protocol):
-    task = protocol(answer_time=True)(josh, same_day=True)
+def test_with_answer_times_published_scores_of_a_real_log_come_out(josh_log, protocol):
+    task = protocol(answer_time=True)(josh_log, same_day=True)
     tested = np.concatenate([fold.test for fold in task.folds])
     model = RecurrentModel(Fsrs7Equations(), Fsrs7Equations.parameters.defaults)
     p, recalled = model.predict(task.reviews, tested), task.reviews.recalled[tested]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from invented import Logs
+from public_logs import JOSH
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.cards import rows_by_card
@@ -166,21 +167,9 @@ def test_an_interval_has_one_end():
     assert protocol.name == "srs_benchmark_equalised_refit20_previous_answer"
 
 
-def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs):
-    folder = real_logs / "py-fsrs-josh"
-    table = pd.read_csv(folder / "revlogs_benchmark_schema.csv")
-    exact = pd.to_datetime(
-        pd.read_csv(folder / "review_logs_josh.csv")["review_time"], format="ISO8601"
-    )
-    log = reviews_from_columns(
-        user="josh",
-        source="josh",
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_seconds=table["elapsed_seconds"],
-        duration_ms=table["duration"],
-    )
+def test_on_a_real_log_most_pauses_are_right_to_one_second(real_logs, josh_log):
+    log = josh_log
+    exact = pd.to_datetime(pd.read_csv(real_logs / JOSH)["review_time"], format="ISO8601")
     since = exact.diff().dt.total_seconds().to_numpy()
     within = (log.elapsed_seconds > 0) & (since < 1800)
     error = np.abs(np.diff(answer_times(log), prepend=0.0) - since)[within]

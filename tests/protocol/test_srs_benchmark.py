@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import plain_protocol
 import pytest
 from hypothesis import given, settings
@@ -167,26 +166,13 @@ def test_models_see_nothing_finer_and_no_gaps(make_log):
         assert (task.reviews.row == np.arange(len(task.reviews))).all()
 
 
-@pytest.fixture(scope="module")
-def josh(real_logs):
-    table = pd.read_csv(real_logs / "py-fsrs-josh" / "revlogs_benchmark_schema.csv")
-    return reviews_from_columns(
-        user="josh",
-        source="josh",
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_days=table["elapsed_days"],
-    )
-
-
 @pytest.mark.parametrize("same_day", [False, True])
-def test_a_real_log_has_the_published_counts(josh, same_day):
-    task = PROTOCOL(josh, same_day=same_day)
+def test_a_real_log_has_the_published_counts(josh_log, same_day):
+    task = PROTOCOL(josh_log, same_day=same_day)
     tested = np.concatenate([fold.test for fold in task.folds])
     assert len(task.folds[0].train) + len(tested) == 6027
     assert len(tested) == 5020
     assert [len(fold.train) for fold in task.folds] == [1007, 2011, 3015, 4019, 5023]
     assert task.log_row[tested[0]] + 1 == 3330
-    rows = plain_protocol.scored_rows(josh, short=same_day)
+    rows = plain_protocol.scored_rows(josh_log, short=same_day)
     plain_protocol.assert_same(task, plain_protocol.folds(rows))

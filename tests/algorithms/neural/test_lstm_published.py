@@ -7,7 +7,6 @@ from pathlib import Path
 
 import networks
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy
@@ -243,15 +242,8 @@ def test_without_pytorch_the_error_says_what_to_install() -> None:
 
 
 @pytest.mark.slow
-def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer() -> None:
-    path = ROOT / "../shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not beside this checkout")
-    table = pd.read_csv(path)
-    log = reviews_from_columns(
-        user="josh", source=path.name, card=table.card_id, rating=table.rating, day=table.day_offset
-    )
-    task = SrsBenchmark()(log, same_day=LstmPublished.same_day)
+def test_the_josh_log_is_fitted_as_well_as_by_the_public_trainer(josh_log: Reviews) -> None:
+    task = SrsBenchmark()(josh_log, same_day=LstmPublished.same_day)
     losses = []
     for seed in range(3):
         for fold in task.folds:
