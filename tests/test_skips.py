@@ -1,0 +1,42 @@
+"""A skip for a reason that is on no list is a failure where CI=true, and nowhere else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = """
+import pytest
+
+def test_passes(): pass
+def test_accepted(): pytest.skip("there is no GPU here")
+@pytest.mark.xfail
+def test_known(): raise ValueError
+@pytest.mark.skipif(True, reason="no Chromium on the PATH")
+def test_by_mark(): pass
+@pytest.fixture
+def log(): pytest.skip("the log is not beside this checkout")
+def test_by_fixture(log): pass
+"""
+MODULE = "import pytest; pytest.importorskip('no_such_package')"
+
+
+@pytest.mark.parametrize(
+    ("ci", "outcomes"),
+    [
+        ("true", "1 passed, 1 skipped, 1 xfailed, 3 errors"),
+        ("", "1 passed, 4 skipped, 1 xfailed"),
+    ],
+)
+def test_only_accepted_skips_are_silent_in_ci(tmp_path: Path, ci: str, outcomes: str) -> None:
+    (tmp_path / "test_some.py").write_text(TESTS)
+    (tmp_path / "test_module.py").write_text(MODULE)
+    env = os.environ | {"CI": ci, "PYTHONPATH": str(Path(__file__).parent)}
+    words = ["-m", "pytest", "-q", "-p", "skips", "-p", "no:cacheprovider", "--color=no"]
+    words += ["--continue-on-collection-errors", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, *words], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip().splitlines()[-1].startswith(outcomes), done.stdout
