@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from srs_eval.plots import plot_user_scores as plot_user_scores
     from srs_eval.plots import plot_versus as plot_versus
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Algorithm",
     "__version__",
