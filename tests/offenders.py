@@ -956,7 +956,8 @@ class TakesItsOwnOutcomeAwayAgain(OfTheWholeLog):
         p = np.zeros(len(reviews))
         for card in np.unique(reviews.card):
             at = np.flatnonzero(reviews.card == card)
-            weight = 0.9 ** -np.arange(len(at), dtype=float)
+            # products in turn, which are rounded alike on every processor; powers are not
+            weight = np.cumprod(np.full(len(at), 1 / 0.9))
             right = np.cumsum(weight * reviews.recalled[at]) - weight * reviews.recalled[at]
             p[at] = (right + 0.9) / (np.cumsum(weight) - weight + 1)
         return np.clip(p, 0.01, 0.99)
