@@ -8,6 +8,10 @@ import pytest
 from cases import rest_slow
 from commands import Here
 
+from srs_eval.config import suggestions
+from srs_eval.config.settings import mistakes
+from srs_eval.tuning.options import SearchOptions
+
 
 @pytest.fixture
 def here(
@@ -42,6 +46,17 @@ MISTAKES = [
     ("-m algo=avg,smm2", "algo=smm2", "'sm2'"),
     ("-m algo=avg,constant algo.p=0.8", "algo=avg", "'p'", "constant"),
     ("experiment=quick", "experiment=quick", "'quick_start'"),
+    ("workers=2", "'workers'", "'compute.workers'", "compute=processes", "'hydra.sweeper.workers'"),
+    ("wrokers=2", "'wrokers'", "'compute.workers'"),
+    ("users=3", "'users'", "'data.users'?"),
+    ("data=csv card=item", "'card'", "'data.columns.card'?"),
+    ("columns.card=item", "'columns.card'", "'data.columns.card'", "data=csv"),
+    ("dir=out", "'hydra.run.dir'"),
+    ("-m algo=hlr sweep=optuna_lstm", "sweep=optuna_lstm", "of algo=lstm", "algo=hlr", "'hidden'"),
+    ("-m sweep=optuna_lstm", "of algo=lstm", "algo=fsrs6"),
+    ("-m algo=lstm,avg sweep=lstm_size", "of algo=lstm", "algo=avg"),
+    ("-m algo=avg sweep=optuna_fsrs", "algo=avg", "'prior_weight'", "algo=fsrs6"),
+    ("--config-dir=mine -m algo=avg sweep=chance", "sweep=chance", "of algo=constant or", "'p'"),
     ("--hlep", "--hlep", "--help?"),
     ("algo=avg --config-dir nowhere", "nowhere"),
     ("algo=lsmt dat.users=3 seed=x data.usres=4", "'lstm'", "'data'", "seed=x", "'data.users'"),
@@ -70,10 +85,11 @@ OWN = {
     "misnamed": "_target_: srs_eval.algorithms.schedulers.sm2.Sm3\n",
     "broken": "a: [\n",
 }
+CHANCE = "# @package _global_\nhydra:\n  sweeper:\n    params:\n      algo.p: 0.8,0.9\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "parts"), rest_slow([(line, parts) for line, *parts in MISTAKES], 31)
+    ("line", "parts"), rest_slow([(line, parts) for line, *parts in MISTAKES], 42)
 )
 def test_a_mistake_is_refused_in_a_few_lines_before_anything_runs(
     here: Here, line: str, parts: list[str]
@@ -83,6 +99,8 @@ def test_a_mistake_is_refused_in_a_few_lines_before_anything_runs(
     for name, text in OWN.items():
         if name != "broken" or name in line:
             (own / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (here.folder / "mine" / "sweep").mkdir()
+    (here.folder / "mine" / "sweep" / "chance.yaml").write_text(CHANCE, encoding="utf-8")
     done = here(*line.split(), "hydra.run.dir=out", "hydra.sweep.dir=out")
     assert done.status == 2
     assert [part for part in parts if part not in done.err] == []
@@ -97,3 +115,26 @@ def test_a_users_own_option_is_described(here: Here) -> None:
     (here.folder / "mine" / "algo").mkdir(parents=True)
     (here.folder / "mine" / "algo" / "eighty.yaml").write_text(OWN["eighty"], encoding="utf-8")
     assert "p=0.8" in here("algo=?", "--config-dir=mine").out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sweep=optuna_lstm algo=lstm",
+        "sweep=optuna_fsrs",
+        "sweep=lstm_size algo=lstm",
+        "sweep=optuna_trees algo=boosted_trees_monotone",
+        "sweep=optuna_lstm experiment=quick_start",
+        "sweep=optuna_lstm hydra.sweeper.params={algo.p:choice(1,2)}",
+        "sweep=null",
+    ],
+)
+def test_a_sweep_over_options_that_the_algorithm_has_is_no_mistake(line: str) -> None:
+    assert mistakes(line.split()) == []
+
+
+def test_what_a_search_is_known_to_have_is_what_it_has() -> None:
+    assert set(suggestions._OF_A_SEARCH) == set(SearchOptions.__dataclass_fields__) - {
+        "seed",  # there is one for runs too
+        "may_change",
+    }

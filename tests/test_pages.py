@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from types import ModuleType
 
 import pytest
 from cases import rest_slow
+
+from srs_eval.config.option_files import help_page
+from srs_eval.config.settings import mistakes
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
@@ -24,6 +28,10 @@ FOLDERS = "benchmarks conf docs examples experiments hydra_plugins scripts srs_e
 NAMED = re.compile(rf"(?<![\w/.-])(?:{FOLDERS.replace(' ', '|')})/[\w/.*-]*[\w*/]|\btest_\w+\.py\b")
 # Files that a reader is shown how to write, and places in their own folders.
 THEIRS = re.compile(r"conf/(algo/(boxes|doubling)|data/diary|tracking/spreadsheet)\.yaml")
+SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
+RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
+# Options that a reader is shown how to write.
+THEIR_OPTION = re.compile(r"=(boxes|doubling|diary|spreadsheet|best)\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 NUMBER = re.compile(r"-?\d+\.\d+")
 # A network's float32 sums differ from one processor to the next, and training amplifies it.
@@ -60,6 +68,30 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
         and not (page.parent / name).exists()
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_is_understood(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    lines = "\n".join(SHELL.findall(text)).replace("\\\n", " ").splitlines()
+    # what is said to be an option within a sentence is one of the default algorithm
+    lines += re.findall(r"arguments are keys \(`(.+?)`\)", text)
+    commands = [RUN.search(line) for line in lines]
+    words = [
+        shlex.split(found[1], comments=True)
+        for found in commands
+        if found and not THEIR_OPTION.search(found[1])
+    ]
+    assert [problem for each in words for problem in mistakes(overrides(each))] == []
+
+
+def test_the_help_page_advertises_arguments_of_the_default_algorithm() -> None:
+    shown = re.findall(r"set with (\S+) (\S+)", help_page())
+    assert [mistakes([word.rstrip(",") for word in each]) for each in shown] == [[]]
+
+
+def overrides(words: list[str]) -> list[str]:
+    return [word for word in words if "=" in word and not word.startswith("-")]
 
 
 @pytest.mark.slow

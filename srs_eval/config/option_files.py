@@ -139,6 +139,29 @@ def values(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[st
     return {} if file is None else _content(OmegaConf.load(file))
 
 
+def varied(group: str, name: str, extra_folders: Iterable[Path] = ()) -> dict[str, list[str]]:
+    """Return the arguments that an overlay gives several values, by group.
+
+    Groups are left out of which the overlay chooses the option itself.
+    """
+    file = _files(group, extra_folders).get(name)
+    content: Any = {} if file is None else _content(_loaded(file))
+    params = content
+    for key in ("hydra", "sweeper", "params"):
+        params = params.get(key) if isinstance(params, dict) else None
+    keys = [str(key).partition(".") for key in params] if isinstance(params, dict) else []
+    listed = content.get("defaults")
+    entries = listed if isinstance(listed, list) else []
+    parts = [str(part) for entry in entries if isinstance(entry, dict) for part in entry]
+    own = {part.removeprefix("override").strip().lstrip("/") for part in parts}
+    own |= {of for of, _, path in keys if not path}
+    found: dict[str, list[str]] = {}
+    for of, _, path in keys:
+        if path and of not in own:
+            found.setdefault(of, []).append(path)
+    return found
+
+
 def composed_option(group: str, name: str) -> DictConfig:
     """Load an option with those of its group that it builds on, as Hydra composes them."""
     files = _files(group, ())

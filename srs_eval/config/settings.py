@@ -17,9 +17,14 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.config.option_files import conf_folder, defaults, options
-from srs_eval.config.suggestions import there_are, unknown_argument, unknown_options
+from srs_eval.config.suggestions import (
+    there_are,
+    unfit_overlay,
+    unknown_argument,
+    unknown_key,
+    unknown_options,
+)
 from srs_eval.data.addresses import has_secret
-from srs_eval.text.suggestion import suggestion
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
@@ -105,6 +110,13 @@ def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str
             if not isinstance(error, Override)
         ),
         *(p for word, found in readable.items() for p in _problems(word, found, chosen, folders)),
+        *(
+            problem
+            for name in chosen.get("sweep", ())
+            # what a sweep varies may be changed
+            if not any(word.lstrip("+~").startswith("hydra.sweeper.params") for word in overrides)
+            for problem in unfit_overlay("sweep", name, _with_defaults(chosen), folders)
+        ),
     ]
 
 
@@ -166,10 +178,20 @@ def _unreadable(word: str, error: str, folders: Sequence[Path]) -> str:
 def _chosen(overrides: Iterable[Override]) -> dict[str, list[str]]:
     """Return the options chosen in each group, on the command line or by default."""
     given = {override.key_or_group: _named(override) for override in overrides}
-    overlaid = any(given.get(overlay, ["null"]) != ["null"] for overlay in OVERLAYS)
+    chosen = {group: names for group, names in given.items() if group in GROUPS}
     # an overlay may choose others
-    default = {} if overlaid else {group: [name] for group, name in defaults().items()}
-    return default | {group: names for group, names in given.items() if group in GROUPS}
+    return chosen if _overlaid(chosen, OVERLAYS) else _with_defaults(chosen)
+
+
+def _overlaid(chosen: Mapping[str, list[str]], overlays: Iterable[str]) -> bool:
+    return any(chosen.get(overlay, ["null"]) != ["null"] for overlay in overlays)
+
+
+def _with_defaults(chosen: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Add the default options of groups, unless an experiment may choose others."""
+    if _overlaid(chosen, ["experiment"]):
+        return dict(chosen)
+    return {group: [name] for group, name in defaults().items()} | dict(chosen)
 
 
 def _problems(
@@ -181,7 +203,8 @@ def _problems(
     if key.startswith("hydra"):
         return []
     if top not in known:
-        return [f"{word}: there is no {top!r}{suggestion(top, known)}"]
+        in_groups = {group: chosen.get(group, []) for group in BUILT_GROUPS}
+        return unknown_key(word, key, known, in_groups, folders)
     if top == "study" and set(chosen.get("experiment", ())) <= {"null", "None"}:
         listed = there_are(options("experiment", folders))
         return [f"{word}: options of a study need experiment=NAME{listed}"]
