@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
+import plain_protocol
 import pytest
 
 from srs_eval.algorithms.baselines import Average, Constant
@@ -15,7 +16,7 @@ from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
-from srs_eval.nouns import Algorithm, Fold, Learned, WarmStarting
+from srs_eval.nouns import PREDICTION_COLUMNS, Algorithm, Fold, Learned, WarmStarting
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.refit import SrsBenchmarkRefit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -157,6 +158,65 @@ def test_what_metrics_need_is_told_of_each_scored_review(evaluate, logs_of):
     np.testing.assert_array_equal(predictions.nth_review, task.nth_review[tested])
     np.testing.assert_array_equal(predictions.lapses, task.lapses[tested])
     assert np.unique(predictions.fold).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("same_day", [False, True])
+def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, logs_of, same_day):
+    log = make_log(user="ann", cards=90, same_day=0.3, recall=0.8)
+    last, seen = [], {}
+    for card, rating in zip(log.card.tolist(), log.rating.tolist(), strict=True):
+        last.append(seen.get(card, 0))
+        seen[card] = rating
+    scored, rates = [], []
+    folds = plain_protocol.folds(plain_protocol.scored_rows(log, short=same_day))
+    for number, (train, test) in enumerate(folds):
+        scored += [(number, row) for row in test]
+        rates += [sum(row["rating"] > 1 for row in train) / len(train)] * len(test)
+    rows = [row["review_th"] - 1 for _, row in scored]
+    expected = {
+        "user": [0] * len(rows),
+        "fold": [number for number, _ in scored],
+        "row": rows,
+        "card": log.card[rows].tolist(),
+        "p": rates,
+        "recalled": [row["rating"] > 1 for _, row in scored],
+        "day": log.day[rows].tolist(),
+        "elapsed_days": [row["elapsed"] for _, row in scored],
+        "nth_review": [row["i"] for _, row in scored],
+        "lapses": [row["lapses"] for _, row in scored],
+        "last_rating": [last[row] for row in rows],
+        "train_rate": rates,
+    }
+    assert {"user", *PREDICTION_COLUMNS} == set(expected)
+    algorithm = type("OfThoseRows", (Average,), {"same_day": same_day})()
+    found = evaluate(algorithm, source=logs_of(log)).predictions
+    for name, column in expected.items():
+        assert getattr(found, name).tolist() == pytest.approx(column, abs=1e-12), name
+    assert len(set(rates)) == 5
+    assert min(expected["lapses"]) == 0 < max(expected["lapses"])
+
+
+def test_a_base_rate_is_not_known_where_training_reviews_are_all_alike(evaluate, logs_of, make_log):
+    log = make_log(recall=1.0)
+    late = np.flatnonzero(log.elapsed_days > 0)[-9:]
+    log = dataclasses.replace(log, rating=np.where(np.isin(log.row, late), 1, log.rating))
+    predictions = evaluate(Average(), source=logs_of(log)).predictions
+    assert not predictions.recalled.all()
+    assert np.isnan(predictions.train_rate).all()
+
+
+@pytest.mark.parametrize("algorithm", [Average(), Fsrs6(fit="s0")])
+def test_a_fit_to_everything_learns_from_all_rows_that_are_scored_or_learned(logs_of, algorithm):
+    source, protocol = logs_of(1), SrsBenchmark()
+    log, same_day = source.read(1), algorithm.same_day
+    task = protocol(log, same_day=same_day)
+    rows = np.concatenate([task.folds[0].train, *(fold.test for fold in task.folds)])
+    rng = np.random.default_rng((0, zlib.crc32(b"1"), len(task.folds)))
+    expected = algorithm.fit(task.reviews, rows, rng).parameters
+    found = EvaluateUser(source, algorithm, protocol, seed=0, curves=0).fit_to_everything(1)
+    assert (found.fit.status, found.fit.fold) == ("ok", 5)
+    assert found.fit.n_train == len(plain_protocol.scored_rows(log, short=same_day))
+    assert found.fit.parameters == tuple(expected) == tuple(found.model.parameters)
 
 
 def test_every_fit_is_on_record_with_its_parameters_and_sizes(evaluate, logs_of):

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,34 @@ def test_other_runs_are_evaluated_to_their_end(users, of_users, options):
     result = run(Fails(users), of_users, **options)
     assert {fit.user for fit in result.fitted if fit.status == "failed"} == set(users)
     assert result.facts.users == of_users - len(users)
+
+
+@pytest.mark.parametrize(
+    ("users", "of_users", "stops"),
+    [
+        ((1, 2, 3), 4, True),
+        ((1, 2), 4, False),
+        ((1, 2, 3), 3, False),  # nobody is left to be spared
+        ((1, 2, 4), 4, False),
+        ((1, 2, 3, 4), 5, True),
+    ],
+)
+def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(users, of_users, stops):
+    with pytest.raises(FailedAlikeError) if stops else nullcontext() as caught:
+        run(Fails(users), of_users, fail_fast=True)
+    if stops:
+        assert f"after 3 of {of_users} users: all 15 fits" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError])
+def test_fits_that_fail_in_different_ways_stop_no_run(monkeypatch, kind):
+    def state(state):
+        error = kind if state["difficulty"] % 2 else KeyError
+        raise error("of user")
+
+    monkeypatch.setitem(globals(), "_state", state)
+    with pytest.raises(FailedAlikeError) if kind is KeyError else nullcontext():
+        run(Fails(), 4, fail_fast=True)
 
 
 def test_the_last_frames_of_the_plug_in_are_found_in_a_traceback():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from anki_files import change, collection
+from anki_files import DAY, START, change, collection
 from anki_presets import Written, preset_message, write
 
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters, as_fsrs6
@@ -150,3 +150,16 @@ def test_reviews_are_due_when_the_answer_before_says(tmp_path: Path, make_log: A
     assert waited.any()
     assert (reviews.elapsed_days[waited] - due[waited] == 2).all()
     assert (due[reviews.elapsed_days < 0] == -1).all()
+
+
+def test_a_step_of_a_day_or_more_is_due_after_its_whole_days(tmp_path: Path) -> None:
+    given = [600, 86_399, 86_400, 172_799, 172_800, 3 * 86_400 + 5]
+    intervals = [*(-seconds for seconds in given), 4]
+    answers = [(START + n * DAY, 0 if n < 6 else 1) for n in range(8)]
+    rows = [
+        (1000 * at, 5, 3, 2500, 4000, kind, ivl)
+        for (at, kind), ivl in zip(answers, [*intervals, 9], strict=True)
+    ]
+    path = collection(tmp_path / "steps.anki2", rows)
+    _, due = AnkiCollection(path, scheduler=2).read_with_schedule("steps")
+    assert due.tolist() == [-1, 0, 0, 1, 1, 2, 3, 4]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from srs_eval.comparison.judging import Judgement, judge, verdicts_of
 from srs_eval.comparison.prereg import read_prereg
 from srs_eval.comparison.report.sweep import compare_groups
 from srs_eval.errors import ConfigError
+from srs_eval.results.files import SUMMARY
 from srs_eval.results.run import load_run
 from srs_eval.submit.command import command as submit
 from srs_eval.submit.reading import read_leaderboard, read_submission
@@ -197,6 +200,22 @@ def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) ->
     assert any(said in line for line in found.deviations)
     assert found.in_short == "kept, 1 deviation"
     assert found.in_short in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("time", "is_before"),
+    [("01-30T23:59:59", True), ("01-31T00:00:00", False), ("01-31T23:59:59", False)],
+)
+def test_a_run_may_be_made_on_the_day_of_its_registration(
+    make_run, register, time, is_before
+) -> None:
+    tags = {"tags": {"prereg": read_prereg(register(date="2026-01-31")).digest}, **ON}
+    folders = [make_run("good", **tags), make_run("blurred", blur=1.0, **tags)]
+    moment = datetime.fromisoformat(f"2026-{time}+00:00").timestamp()
+    os.utime(folders[0] / SUMMARY, (moment, moment))
+    judged = judge(read_prereg(register(date="2026-01-31")), [load_run(one) for one in folders])
+    assert len(judged.deviations) == is_before
+    assert all("run on 2026-01-30, before 2026-01-31" in line for line in judged.deviations)
 
 
 def test_a_file_changed_after_the_runs_and_runs_without_it_are_seen(make_run, register) -> None:

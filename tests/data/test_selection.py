@@ -64,6 +64,17 @@ def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_
     assert abs(sum(user < 500 for user in sample) - 50) < 20
 
 
+def test_a_sample_keeps_the_order_of_the_source():
+    users = ("zoe", 30, "ann", 4, "10", "ben", 200, "eve", 1, "Bob")
+    for order in (users, users[::-1], tuple(sorted(users, key=str))):
+        for size in range(1, 10):
+            sample = Choice(sample=size).among(KnownUsers("d", order))
+            assert len(sample) == size
+            assert sample == tuple(user for user in order if user in sample)
+    asked = Choice(users[3:], sample=5).among(KnownUsers("d", users[::-1]))
+    assert asked == tuple(user for user in users if user in asked)
+
+
 def test_a_sample_is_of_the_users_asked_for():
     known = KnownUsers("d", tuple(range(1000)))
     choice = Choice("1-50", sample=10)

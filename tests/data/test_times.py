@@ -105,3 +105,12 @@ def test_a_clock_put_back_does_not_bring_back_yesterday():
     before = datetime(2024, 10, 27, 0, 45, tzinfo=UTC)  # 02:45 in Vienna, the first time
     after = datetime(2024, 10, 27, 1, 15, tzinfo=UTC)  # 02:15 again
     assert days([before, after], time_zone="Europe/Vienna", day_start_hour=2.5) == [0, 0]
+
+
+def test_a_day_can_begin_at_a_half_hour():
+    night = datetime(2024, 3, 29, tzinfo=UTC)
+    minutes = [4 * 60 + 15, 4 * 60 + 29, 4 * 60 + 30, 4 * 60 + 45]
+    moments = [night + timedelta(minutes=each) for each in minutes]
+    assert days(moments, day_start_hour=4.5) == [0, 0, 1, 1]
+    assert days(moments, day_start_hour=4.25) == [0, 0, 0, 0]
+    assert days(moments, day_start_hour=4.74) == [0, 0, 0, 1]

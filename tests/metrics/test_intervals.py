@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pairs import predicted
 from scipy import stats
 
 from srs_eval.errors import ScoreError
@@ -23,6 +24,7 @@ from srs_eval.metrics.tally import tally
 from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import Confusion
 from srs_eval.stats.estimate import clustered_mean
+from srs_eval.stats.resample import RESAMPLES, cluster_counts
 
 
 def test_single_user_intervals_have_the_width_of_the_cluster_error(one_user):
@@ -33,6 +35,20 @@ def test_single_user_intervals_have_the_width_of_the_cluster_error(one_user):
     error = math.sqrt((sums**2).sum()) / len(losses)
     assert (hi - lo) / 2 == pytest.approx(2.6 * error, rel=0.12)
     assert (hi + lo) / 2 == pytest.approx(losses.mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("clusters", [5, 8, 40])
+def test_single_user_intervals_are_students_t_times_the_spread_of_the_resampled_means(clusters):
+    rng = np.random.default_rng(clusters)
+    card = np.repeat(np.arange(clusters), 12)
+    p = rng.uniform(0.5, 0.99, len(card))
+    predictions = predicted(p, rng.random(len(p)) < p, card=card, day=None)
+    lo, hi = single_user_intervals(Panel([LogLoss()]), predictions)["log_loss"]
+    of_cards = LogLoss().per_review(predictions).reshape(clusters, 12).mean(axis=1)
+    (drawn,) = cluster_counts(clusters, RESAMPLES, 0)
+    spread = (drawn @ of_cards / clusters).std(ddof=1) * math.sqrt(clusters / (clusters - 1))
+    half = stats.t.ppf(0.995, clusters - 1) * spread
+    assert (hi - of_cards.mean(), of_cards.mean() - lo) == pytest.approx((half, half))
 
 
 def test_forgetting_curves_are_resampled_with_their_cards(one_user):

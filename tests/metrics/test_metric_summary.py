@@ -21,6 +21,16 @@ def test_users_reviews_and_all_together_are_told_apart():
     assert math.isnan(rows["auc"].lo)
 
 
+def test_the_effective_number_of_users_is_of_those_with_the_metric():
+    scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
+    rows = summarise(["log_loss", "auc"], scores, np.array([300, 100, 50, 0]), {})
+    assert rows["log_loss"].n_effective == pytest.approx(450**2 / (300**2 + 100**2 + 50**2))
+    assert rows["auc"].n_effective == pytest.approx(350**2 / (300**2 + 50**2))
+    assert rows["auc"].mean_reviews == pytest.approx((0.7 * 300 + 0.6 * 50) / 350)
+    (alike,) = summarise(["auc"], scores[:, 1:], np.full(4, 9), {}).values()
+    assert alike.n_effective == pytest.approx(alike.n_users) == 3
+
+
 def test_the_interval_holds_the_true_mean_as_often_as_it_says():
     rng = np.random.default_rng(0)
     scores = rng.exponential(1, (60, 400))  # each column is another experiment

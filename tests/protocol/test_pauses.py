@@ -17,7 +17,12 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Algorithm
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
-from srs_eval.protocol.pauses import answer_times, pause_table, pause_warning
+from srs_eval.protocol.pauses import (
+    answer_times,
+    pause_table,
+    pause_warning,
+    until_previous_answer,
+)
 
 
 def sittings(*, told: bool, days=20, cards=60, seed=0):
@@ -121,6 +126,28 @@ def test_an_interval_ends_with_the_previous_answer_or_a_new_session():
     np.testing.assert_allclose(answer_times(log)[-1], 86_581)
     elapsed = SrsBenchmarkSecs(previous_answer=True)(log, same_day=True).reviews.elapsed
     np.testing.assert_allclose(elapsed * 86_400, [0, 0, 20, 80, 86_390, 86_380, 20, 40])
+
+
+@pytest.mark.parametrize(("pause", "goes_on"), [(1799, True), (1800, False), (1801, False)])
+@pytest.mark.parametrize("took", [1, 90, 3000])
+def test_a_session_ends_after_half_an_hour_without_a_question_however_long_answers_take(
+    pause, goes_on, took
+):
+    log = reviews_from_columns(
+        user=1,
+        source="log",
+        card=[1, 2, 1, 2],
+        rating=[3] * 4,
+        day=[0, 0, 1, 1],
+        elapsed_seconds=[-1, -1, 90_000, 90_000 + pause + took - 10],
+        duration_ms=[1000.0, 10_000.0, 5000.0, 1000.0 * took],
+    )
+    # The second card is answered 10 seconds after the first; here pause + took seconds after.
+    # What follows a new card has no known pause.
+    assert np.diff(answer_times(log))[-1] == pause + took
+    assert until_previous_answer(log)[1].tolist()[-1] == goes_on
+    of_length = [row.reviews for row in pause_table(log)]
+    assert of_length == ([0, 0, 1, 0] if goes_on else [0, 0, 0, 1])
 
 
 def test_times_of_answers_are_reconstructed():
