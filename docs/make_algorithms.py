@@ -180,8 +180,8 @@ def _flat(content: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
         else:
-            written = {None: "null", True: "true", False: "false"}.get(value, value)
-            yield before + key, str(written)
+            written = {"None": "null", "True": "true", "False": "false"}
+            yield before + key, written.get(str(value), str(value))
 
 
 def options() -> list[Option]:

@@ -29,6 +29,7 @@ NAMES = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 # Variants: arguments whose value in the file is not the default of the class.
 PRESETS = {
     "anki_sm2": {"fit"},
+    "avg_smoothed": {"prior"},
     "boosted_trees_monotone": {"monotone"},
     "fsrs45_default": {"fit"},
     "fsrs45_pretrain": {"fit"},
