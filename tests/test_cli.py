@@ -22,7 +22,7 @@ from cases import rest_slow
 from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
-from srs_eval.tracking.sections import HEADLINE
+from srs_eval.metrics.headline import HEADLINE
 
 BREAKS = """
 import numpy as np

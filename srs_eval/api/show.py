@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from srs_eval.experiment.report import shown_metrics
+from srs_eval.metrics.headline import FEWEST, shown_metrics
 from srs_eval.metrics.panel import full_panel
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.text.console import interval, number, table
 from srs_eval.text.escapes import for_html
 
-# Shown of a panel that has none of the usual metrics.
-_FEWEST = 10
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;color:inherit"
 _CELL = "padding:.15em .8em .15em 0;border:0;background:none;color:inherit"
 _LINE = "border-bottom:1px solid rgba(128,128,128,.5)"
@@ -28,7 +26,7 @@ def metric_rows(
     mean = "mean over users" if over == "users" else "score"
     known = shown_metrics(metric for metric in full_panel() if metric.name in metrics)
     rows = []
-    for name in [metric.name for metric in known] or list(metrics)[:_FEWEST]:
+    for name in [metric.name for metric in known] or list(metrics)[:FEWEST]:
         row, floor = metrics[name], metrics.get(f"{name}_floor")
         by_chance = "" if floor is None else number(floor.mean_users)
         rows.append([name, number(row.mean_users), interval(row.lo, row.hi), by_chance])

@@ -9,11 +9,11 @@ import numpy as np
 from srs_eval.config.rebuild import rebuilt_model
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.experiment.plan import Plan
+from srs_eval.metrics.headline import HEADLINE
 from srs_eval.nouns import CurveModel, Fit, Predictions
 from srs_eval.nouns.predictions import select
 from srs_eval.results.result import Result
 from srs_eval.tracking.items import Item, LearnedModel, Tag
-from srs_eval.tracking.sections import HEADLINE
 
 _CLOSE = 1e-6
 

@@ -16,6 +16,7 @@ from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.description import RunDescription
 from srs_eval.experiment.learned_model import learned_model
 from srs_eval.experiment.plan import Plan
+from srs_eval.metrics.headline import HEADLINE
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit, Part
 from srs_eval.nouns.when import IN_WORDS
@@ -36,7 +37,7 @@ from srs_eval.tracking.items import (
     Tag,
     Value,
 )
-from srs_eval.tracking.sections import DECIDING, HEADLINE, section
+from srs_eval.tracking.sections import DECIDING, section
 
 _USERS_SHOWN = 200
 _PARAMETERS_SHOWN = 50

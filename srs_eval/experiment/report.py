@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
 from srs_eval.comparison.report.words import few_users
 from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
-from srs_eval.metrics.panel import Panel, full_panel
+from srs_eval.metrics.headline import shown_metrics
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.summary import MetricSummary
-from srs_eval.metrics.threshold import Confusion, ThresholdBias
-from srs_eval.nouns import Fit, Metric
+from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.console import counted, facts, interval, number, table
-from srs_eval.tracking.sections import HEADLINE
 
 ENOUGH_REVIEWS = 100
 ENOUGH_OF_A_KIND = 10
 
-# The default retention of schedulers.
-_RETENTION = 0.9
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
 _TITLES = {"ok": "note"}
@@ -133,21 +130,6 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
         shown.append("whole tracebacks: the column traceback of fits.parquet")
     others = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
     return shown + ([f"… and {others:,} more, all in fits.parquet"] if others else [])
-
-
-def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
-    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
-    panel = list(panel)
-    builtin = set(full_panel().names)
-    biases = [metric for metric in panel if isinstance(metric, ThresholdBias)]
-    near = min(biases, key=lambda bias: abs(bias.threshold - _RETENTION), default=None)
-    return [
-        metric
-        for metric in panel
-        if metric.name in HEADLINE
-        or metric == near
-        or (metric.name not in builtin and not isinstance(metric, ThresholdBias | Confusion))
-    ]
 
 
 def _panel_table(panel: Panel, result: Result) -> str:

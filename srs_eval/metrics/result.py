@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from srs_eval.nouns import Better
@@ -35,6 +35,8 @@ class PanelResult(dict[str, float]):
         Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`.
     better : dict of str to str
         Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``.
+    shown : tuple of str
+        Names of the scores that are printed, those that a run prints too; `to_frame` has all.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class PanelResult(dict[str, float]):
         intervals: Mapping[str, tuple[float, float]] | None = None,
         interval_over: str = "",
         level: float = math.nan,
+        shown: Sequence[str] | None = None,
     ) -> None:
         super().__init__(scores)
         self.better = dict(better or {})
@@ -53,6 +56,8 @@ class PanelResult(dict[str, float]):
         self.intervals = dict(intervals or {})
         self.interval_over = interval_over
         self.level = level
+        names = (name for name in self if name not in _COUNTS)
+        self.shown = tuple(names if shown is None else shown)
 
     def to_dict(self) -> dict[str, float]:
         """Return a plain dictionary of the scores."""
@@ -75,14 +80,17 @@ class PanelResult(dict[str, float]):
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
 
     def __str__(self) -> str:
-        """Format a table of the defined scores, with the names of the others below it."""
-        known = {name: score for name, score in self.items() if not math.isnan(score)}
+        """Format a table of the scores that are shown, with the names of undefined ones below."""
+        known = [name for name in self.shown if not math.isnan(self[name])]
         lines = [self._heading()]
         width = max(map(len, known), default=0)
-        lines += [f"{name:<{width}}  {self._line(name, score)}" for name, score in known.items()]
-        undefined = [name for name in self if name not in known]
+        lines += [f"{name:<{width}}  {self._line(name)}" for name in known]
+        undefined = [name for name in self.shown if name not in known]
         if undefined:
             lines.append(f"not defined here: {', '.join(undefined)}")
+        more = len(self) - len({*_COUNTS, *self.shown} & {*self})
+        if more:
+            lines.append(f"{more} more: to_frame() has all scores")
         return "\n".join(line.rstrip() for line in lines)
 
     def _heading(self) -> str:
@@ -93,14 +101,15 @@ class PanelResult(dict[str, float]):
             about += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
         return about
 
-    def _line(self, name: str, score: float) -> str:
-        if name in _COUNTS:
-            return f"{score:>9,.0f}"
+    def _line(self, name: str) -> str:
         lo, hi = self.intervals.get(name, (math.nan, math.nan))
         interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
         if self.intervals:
             interval = f"{interval:<20}"
-        return f"{score:9.4f}  {interval}  {_BETTER.get(self.better.get(name, 'neither'), '')}"
+        better = _BETTER.get(self.better.get(name, "neither"), "")
+        floor = self.get(f"{name}_floor", math.nan)
+        by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
+        return f"{self[name]:9.4f}  {interval}  {better}{by_chance}"
 
     def __repr__(self) -> str:
         return str(self)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.intervals import intervals_around, joint_half_widths
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.result import PanelResult
@@ -78,7 +79,7 @@ def score(
     -------
     PanelResult
         A dictionary of ``n``, ``n_dropped`` and each metric, with the intervals; it prints as
-        a table. The temporal check is NaN, it needs a model.
+        a table of the metrics that a run prints. The temporal check is NaN, it needs a model.
 
     Raises
     ------
@@ -123,6 +124,7 @@ def score(
         intervals=intervals_around(panel, scores, widths) if alike else None,
         interval_over=" and ".join(f"{name}s" for name in alike),
         level=level,
+        shown=[metric.name for metric in shown_metrics(panel)],
     )
 
 

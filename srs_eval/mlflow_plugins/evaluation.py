@@ -26,6 +26,7 @@ from mlflow.models.evaluation.base import EvaluationResult
 from numpy.typing import NDArray
 
 from srs_eval.errors import ScoreError
+from srs_eval.metrics.headline import HEADLINE
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
@@ -34,7 +35,7 @@ from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
 from srs_eval.plots import calibration_figure, corp_figure, roc_figure, save_figure
 from srs_eval.tracking.items import ArtifactFile, FigureFiles, Item, TableRows, Value
 from srs_eval.tracking.mlflow_run import log_items
-from srs_eval.tracking.sections import HEADLINE, section
+from srs_eval.tracking.sections import section
 
 FACTS = ("elapsed_days", "nth_review", "lapses", "card", "user")
 SETTINGS = ("resamples", "seed", "level", "nan_policy")

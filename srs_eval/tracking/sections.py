@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from srs_eval.nouns import Metric
 
-# Headline metrics of a run, logged with their intervals.
-HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
 # What models are ranked by.
 DECIDING = "log_loss"
 _SHORT = {"calibration": "calib"}

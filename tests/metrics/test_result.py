@@ -8,7 +8,10 @@ import pickle
 import numpy as np
 import pytest
 
-from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.calibration import MeanBias
+from srs_eval.metrics.headline import HEADLINE
+from srs_eval.metrics.panel import Panel, default_panel
+from srs_eval.metrics.proper import Brier
 from srs_eval.metrics.result import PanelResult
 from srs_eval.metrics.score import score
 
@@ -33,15 +36,31 @@ def test_it_prints_a_line_for_each_score_and_names_the_undefined_below(result):
     lines = text.splitlines()
     assert lines[0] == "400 reviews; 99 % intervals from resampling users"
     assert repr(result) == text
-    assert lines[-1].startswith("not defined here: ")
-    assert "rmse_bins" in lines[-1]
+    assert lines[-2] == "not defined here: rmse_bins"
     (line,) = [line for line in lines if line.startswith("log_loss  ")]
     lo, hi = result.intervals["log_loss"]
     for part in (f"{result['log_loss']:.4f}", f"{lo:.4f} … {hi:.4f}", "lower is better"):
         assert part in line
-    (line,) = [line for line in lines if line.startswith("mbe ")]
-    assert line == line.rstrip()
+    assert all(line == line.rstrip() for line in lines)
     assert "nan" not in text
+
+
+def test_it_prints_the_metrics_of_a_run_alone(result):
+    shown = (*HEADLINE, "threshold_bias_at_0_9")
+    assert set(result.shown) == set(shown)
+    printed = {line.split()[0] for line in str(result).splitlines()[1:-2]}
+    assert printed == {name for name in shown if not math.isnan(result[name])}
+    more = len(result) - len(shown) - 2
+    assert str(result).splitlines()[-1].startswith(f"{more} more")
+    (smece,) = [line for line in str(result).splitlines() if line.startswith("smece ")]
+    assert f"{result['smece_floor']:.4f} by chance" in smece
+
+
+def test_of_a_panel_without_the_usual_metrics_it_prints_what_there_is():
+    result = score([0.9, 0.8], [1, 0], panel=Panel([Brier(), MeanBias()]))
+    assert result.shown == ("brier", "mbe")
+    assert "to_frame" not in str(result)
+    assert PanelResult({"n": 2, "log_loss": 0.3}).shown == ("log_loss",)
 
 
 def test_it_says_how_many_reviews_were_left_out():
@@ -67,7 +86,7 @@ def test_a_frame_has_a_row_for_each_score(result):
 def test_copies_keep_everything_that_belongs_to_the_scores(result, again):
     copied = again(result)
     assert type(copied) is PanelResult
-    for name in ("better", "thresholds", "intervals", "interval_over", "level"):
+    for name in ("better", "thresholds", "intervals", "interval_over", "level", "shown"):
         np.testing.assert_equal(getattr(copied, name), getattr(result, name))
     np.testing.assert_equal(dict(copied), dict(result))
     assert str(copied) == str(result)
