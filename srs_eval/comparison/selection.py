@@ -38,7 +38,7 @@ def chosen_on_test_rows(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        if run.summary.get("algo") and not run.summary.get("is_validation"):
+        if run.summary.get("algo") and not run.summary.get("is_validation") and run.is_eligible:
             groups.setdefault((str(run.summary["algo"]), run.protocol), []).append(run)
     found: dict[str, list[Run]] = {}
     for (algo, _), group in groups.items():

@@ -242,6 +242,7 @@ def result_of(
         when=when_of(algorithm),
         sees_truth=algorithm.sees_truth,
         pretrained=bool(getattr(algorithm, "pretrained", False)),
+        in_sample=bool(getattr(algorithm, "in_sample", False)),
         seed=experiment.seed,
         left_out=users.left_out,
         notes=(*getattr(experiment.source, "remarks", tuple)(), *users.notes),

@@ -16,6 +16,7 @@ from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
 from srs_eval.results.result import Result
+from srs_eval.results.run import INELIGIBLE, TRAITS
 from srs_eval.results.summary import Summary
 from srs_eval.text.console import counted, facts, interval, number, table
 
@@ -56,6 +57,11 @@ def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
         f"fits: {fits_in_words(result.facts.fit_counts)}"
     ]
     lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
+    lines += [
+        f"note: {result.facts.label} {TRAITS[trait][1]}"
+        for trait in INELIGIBLE
+        if getattr(result.facts, trait)
+    ]
     lines += _notes(result.facts.notes)
     lines += _reasons(fits)
     lines += _too_few(result.facts) if users else []

@@ -25,9 +25,10 @@ from srs_eval.text.plain import one_line
 TRAITS = {
     "pretrained": ("°", "has learned from other users"),
     "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+    "in_sample": ("‡", "may have been fitted to the very reviews that it is scored on"),
 }
 # Models with one of these are not eligible for best.
-INELIGIBLE = ("sees_truth",)
+INELIGIBLE = ("sees_truth", "in_sample")
 # When predictions can have been made, in the order of tables.
 TIMES = (*WHEN, UNKNOWN)
 

@@ -49,6 +49,7 @@ class Summary:
     # As the algorithm declares
     sees_truth: bool = False
     pretrained: bool = False
+    in_sample: bool = False
     seed: int = 0  # Seed of every fit, together with the user and the fold
     # Rows of the source that are not reviews, counted by reason
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
 from srs_eval.results.result import Result
+from srs_eval.results.run import TRAITS
 from srs_eval.submit.about import GAPS, LONGEST_TITLE
 from srs_eval.submit.problems import Problem, SubmissionError, some
 from srs_eval.submit.reading import NAME
@@ -58,6 +59,9 @@ def submit_run(
         raise ConfigError(f"{run}: there is no {PREDICTIONS}; run again with parts_above=1000000")
     if not result.complete:
         raise ConfigError(f"{run}: no user has a score")
+    if result.facts.in_sample:
+        meaning = TRAITS["in_sample"][1]
+        raise ConfigError(f"{run}: cannot be submitted, because its model {meaning}")
     about = {**_about(result, config), **_written_before(folder), **given}
     folder.mkdir(parents=True, exist_ok=True)
     write_results(folder / RESULTS, results_of(result))

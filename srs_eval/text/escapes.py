@@ -32,6 +32,7 @@ _LATEX = {
     "\N{NO-BREAK SPACE}": "~",
     "°": r"\textdegree{}",
     "†": r"\dag{}",
+    "‡": r"\ddag{}",
     "§": r"\S{}",
 }
 # After \\ and \midrule, LaTeX reads these as an argument, also on the next line.

@@ -13,13 +13,25 @@ import pytest
 from anki_files import DAY, START, change, collection
 from anki_presets import Written, preset_message, write
 
-from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters, as_fsrs6
+from srs_eval.algorithms.combined.ensemble import Ensemble
+from srs_eval.algorithms.fsrs.current import (
+    DEFAULTS,
+    CurrentParameters,
+    as_fsrs6,
+    current_parameters,
+)
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.filters import ELSEWHERE
 from srs_eval.data.anki.presets import Preset, preset_in_message, read_fsrs_settings
 from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.experiment.report import result_text
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.run import TRAITS, run_of
 
 OWN = (*DEFAULTS[:2], 4.25, *DEFAULTS[3:])
 PRESETS = (
@@ -105,6 +117,21 @@ def test_each_card_is_predicted_with_the_parameters_of_its_preset(path: Path) ->
         np.testing.assert_array_equal(found[rows], np.asarray(expected)[rows])
     assert own.any()
     assert not own.all()
+
+
+def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path: Path) -> None:
+    stored = current_parameters({10: OWN, 20: ()})
+    assert CurrentParameters(stored).in_sample
+    assert Ensemble({"now": CurrentParameters(stored), "new": Fsrs6()}).in_sample
+    assert not CurrentParameters({20: stored[20]}).in_sample
+    experiment = Experiment(
+        CurrentParameters(stored), AnkiCollection(path), SrsBenchmark(), Panel([LogLoss()])
+    )
+    result = evaluate(experiment)
+    run = run_of(result)
+    assert TRAITS["in_sample"][1] in result_text(result, experiment.panel)
+    assert run.traits == ("in_sample",)
+    assert not run.is_eligible
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,14 @@ def test_settings_scored_before_the_test_rows_need_no_warning(make_run):
     assert selection_notes(runs) == []
 
 
+def test_parameters_that_may_know_the_whole_log_are_not_to_be_chosen_before_the_test_rows(make_run):
+    runs = [
+        load_run(make_run("a", algo="fsrs6", blur=0.4)),
+        load_run(make_run("b", algo="fsrs6", in_sample=True)),
+    ]
+    assert selection_notes(runs) == []
+
+
 def test_a_suggested_command_never_names_what_is_built(make_run):
     words = "algo._target_=os.system", "data={_target_:os.system}", "a\nb=c", 7, "hydra.run.dir=x"
     runs = [

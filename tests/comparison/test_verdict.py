@@ -110,6 +110,20 @@ def test_what_sees_the_truth_is_shown_but_never_called_the_best(make_run):
     assert judged(oracle).leaderboard.leaders == (0,)  # nothing else to compare
 
 
+def test_what_may_know_its_test_rows_is_marked_and_never_called_the_best(make_run):
+    close, current, plain = (
+        make_run("close", blur=1.0),
+        make_run("current", in_sample=True),
+        make_run("plain", blur=1.5),
+    )
+    verdict = judged(close, current, plain)
+    place = [run.name for run in verdict.runs].index("current")
+    assert verdict.runs[place].marked == "current ‡"
+    assert not verdict.runs[place].is_eligible
+    assert {run.name for run in verdict.leaders.values()} == {"close"}
+    assert on_average(verdict.leaderboard)[place] == "better"
+
+
 def test_a_leader_is_named_for_each_time_and_none_across(make_run):
     runs = [
         make_run("curve", blur=0.6, when="previous_review"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,17 @@ from srs_eval.submit.submission import PREDICTIONS, RESULTS
 from srs_eval.submit.sums import kept_sums, name_of, recomputed
 from srs_eval.submit.verifying import _experiment, accept, verify
 from srs_eval.submit.writing import _pretrained_on, parameters_of, submit_published, submit_run
+
+
+def test_what_may_know_its_test_rows_is_not_submitted(
+    runs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(runs["avg"], tmp_path / "current"))
+    summary = json.loads((run / "summary.json").read_text())
+    (run / "summary.json").write_text(json.dumps({**summary, "in_sample": True}))
+    with pytest.raises(ConfigError, match="cannot be submitted"):
+        submit_run(run, tmp_path / "submitted", WRITTEN)
+    assert not (tmp_path / "submitted").exists()
 
 
 def test_a_submission_is_read_as_the_run_it_was_written_from(

@@ -54,6 +54,11 @@ class Combined(ABC):
         return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
 
     @property
+    def in_sample(self) -> bool:
+        """Whether any may have been fitted to the rows that score it."""
+        return any(getattr(algorithm, "in_sample", False) for algorithm in self.combined)
+
+    @property
     def for_whole_days(self) -> bool:
         """Whether any was made for whole days."""
         return any(getattr(algorithm, "for_whole_days", False) for algorithm in self.combined)

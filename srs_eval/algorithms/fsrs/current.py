@@ -86,6 +86,11 @@ class CurrentParameters(Algorithm):
         """The parameters, which are in the collection and not among the settings of a run."""
         return {"presets": {str(number): w for number, w in self.presets.items()}}
 
+    @property
+    def in_sample(self) -> bool:
+        """Whether they may have been fitted to the rows that score them: all but default ones."""
+        return not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in self.presets.values())
+
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupCurves:
         """Return the model with the given parameters."""
         equations = Fsrs6Equations()
