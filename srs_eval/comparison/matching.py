@@ -31,9 +31,17 @@ class Matching:
         return frozenset(shared_users(self.runs, self.users))
 
     @cached_property
+    def unscored(self) -> frozenset[User]:
+        """Users whom no run scored, but for yardsticks."""
+        if not self.own:
+            return frozenset()
+        return frozenset(u for u in self.users if not any(u in run.rows for run in self.own))
+
+    @cached_property
     def different(self) -> list[User]:
-        """The other users."""
-        return [user for user in self.users if user not in self.same]
+        """Users whom some run scored, and not every run on the same reviews."""
+        alike = self.same | self.unscored
+        return [user for user in self.users if user not in alike]
 
     def restrictable(self) -> list[User]:
         """List the other users whose common reviews can be found in saved predictions."""
@@ -65,7 +73,9 @@ class Matching:
             lost = [user for user in self.different if user in incomplete]
             absent = [u for u in self.different if u not in run.rows and u not in incomplete]
             if lost:
-                lines.append(f"{run.name} has a failed fold of {named_users(lost)}")
+                lines.append(
+                    f"{run.name} has no scores of {named_users(lost)}: a fit failed or was skipped"
+                )
             if absent:
                 lines.append(f"{run.name} did not score {named_users(absent)}")
             lines += self._other_reviews(run)

@@ -104,7 +104,13 @@ def _restriction_notes(
     match: Matching, reviews: int, users: int, found: Restricted
 ) -> Iterator[str]:
     """Describe in numbers what part of the runs is compared, unless it is everything."""
-    anew, asked, runs = len(found.users), match.users, match.runs
+    anew, runs = len(found.users), match.runs
+    asked = [user for user in match.users if user not in match.unscored]
+    if match.unscored:
+        yield (
+            f"{counted(len(match.unscored), 'user')} of {len(match.users):,} left out, whom no run "
+            "could score: a fit failed or was skipped"
+        )
     if users == len(asked) and not anew:
         return
     most = sum(max(run.reviews.get(user, 0) for run in runs) for user in asked)

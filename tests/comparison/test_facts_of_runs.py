@@ -179,6 +179,32 @@ def test_one_user_without_predictions_is_told_of_no_intervals(tmp_path):
     assert "intervals need saved predictions" in said
 
 
+def test_one_user_of_several_is_told_what_its_intervals_are_over(make_run):
+    """The other user failed: the score has no interval of its own, and differences have one."""
+    none = {"metrics": {"log_loss": {"lo": None, "hi": None}}}
+    folders = [make_run(n, [1, 2], blur=b, failed=[2], **none) for n, b in (("a", 0), ("b", 1))]
+    said = terminal_text(judged(*folders))
+    assert "intervals of differences are over its cards and days" in said
+    assert "intervals need saved predictions" not in said
+
+
+def test_a_metric_that_one_user_alone_has_is_said_to_have_no_intervals_over_users(make_run):
+    folders = [make_run(n, [1, 2], blur=b, only_recalled=[2]) for n, b in (("a", 0), ("b", 1))]
+    said = terminal_text(judged(*folders, metric="auc"))
+    assert "auc is defined for one user only" in said
+    assert "need saved predictions" not in said
+
+
+def test_reviews_are_those_of_the_users_who_have_the_score(make_run):
+    folders = [make_run(n, blur=b, only_recalled=range(3, 13)) for n, b in (("a", 0), ("b", 1))]
+    verdict = judged(*folders, metric="auc")
+    reviews = sum(load_run(folders[0]).reviews[user] for user in (1, 2))
+    assert verdict.leaderboard.n_users == 2
+    for form in TEXTS:
+        assert f"{reviews:,} " in form(verdict), form.__name__
+    assert as_json(verdict)["reviews"] == reviews
+
+
 def with_command(folder, *words, **options):
     (folder / ".hydra").mkdir()
     (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(words)))

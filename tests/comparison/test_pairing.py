@@ -56,7 +56,32 @@ def test_users_that_are_absent_or_lost_a_fold_are_told_apart(make_run):
     with pytest.raises(ConfigError) as refused:
         pair(runs)
     assert "short did not score users 11, 12" in str(refused.value)
-    assert "broken has a failed fold of user 2" in str(refused.value)
+    assert "broken has no scores of user 2: a fit failed or was skipped" in str(refused.value)
+
+
+@pytest.mark.parametrize("failed", [[2], [2, 5]])
+def test_users_that_failed_alike_in_every_run_are_left_out_and_counted(make_run, failed):
+    runs = [
+        load_run(make_run(name, blur=blur, failed=failed))
+        for name, blur in zip("ab", (0, 1), strict=True)
+    ]
+    paired = pair(runs)
+    assert set(paired.users) == set(range(1, 13)) - {*failed}
+    (note,) = paired.notes
+    assert f"{len(failed)} user" in note
+    assert " of 12 " in note
+
+
+def test_a_user_that_failed_in_one_run_alone_is_the_only_reason_to_refuse(make_run):
+    runs = [
+        load_run(make_run(name, failed=failed))
+        for name, failed in zip("ab", ([2, 5], [2]), strict=True)
+    ]
+    with pytest.raises(ConfigError) as refused:
+        pair(runs)
+    _, *differences, _ = str(refused.value).splitlines()
+    assert differences == ["  - a has no scores of user 5: a fit failed or was skipped"]
+    assert set(pair(runs, intersect=True).users) == set(range(1, 13)) - {2, 5}
 
 
 def test_what_runs_have_in_common_is_compared_only_when_asked_and_then_said(make_run):
@@ -126,11 +151,9 @@ def test_published_runs_that_differ_are_named_also_where_they_are_more(make_run)
     with pytest.raises(ConfigError, match="a scored other reviews than x of user 3: ") as refused:
         pair([own[0], *published])
     assert "y scored" not in str(refused.value)
-    # What none of one's own has scored is measured by the others.
+    # What none of one's own has scored is left out, whatever the others have.
     failed = load_run(make_run("c", failed=[3]))
-    with pytest.raises(ConfigError) as refused:
-        pair([failed], published)
-    assert str(refused.value).splitlines()[1:-1] == ["  - c has a failed fold of user 3"]
+    assert 3 not in pair([failed], published).users
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(make_run):

@@ -176,7 +176,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "baseline": names[verdict.baseline],
         "leaders": {when: run.name for when, run in verdict.leaders.items()},
         "users": verdict.leaderboard.n_users,
-        "reviews": int(verdict.paired.reviews.sum()),
+        "reviews": int(verdict.reviews.sum()),
         "interval_level": LEVEL,
         "notes": remarks(verdict),
         "runs": [_run(run, twins.get(run.name)) for run in verdict.paired.every_run],

@@ -14,6 +14,7 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
+from srs_eval.results.saved_predictions import has_predictions
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import counted, number
@@ -103,7 +104,7 @@ def facts_of(verdict: Verdict) -> str:
     runs = counted(len(paired.every_run), "run")
     return (
         f"{runs} on {data}{by}: {users}, "
-        f"{int(paired.reviews.sum()):,} scored reviews. "
+        f"{int(verdict.reviews.sum()):,} scored reviews. "
         f"Compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
         f"baseline {verdict.runs[verdict.baseline].name}."
     )
@@ -115,11 +116,7 @@ def remarks(verdict: Verdict) -> list[str]:
     board = verdict.leaderboard
     users = board.n_users
     if users == 1:
-        said.append(
-            "One user: intervals are over its cards and days, and say nothing of other users"
-            if np.isfinite(board.lo).any()
-            else "One user: intervals need saved predictions, and log_loss or brier"
-        )
+        said.append(_one_user(verdict))
     elif few_users(users):
         said.append(few_users(users))
     if len(verdict.times) > 1:
@@ -130,6 +127,24 @@ def remarks(verdict: Verdict) -> list[str]:
     if lost:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
     return [*said, *selection_notes(verdict.runs)]
+
+
+def _one_user(verdict: Verdict) -> str:
+    """Return what intervals of a single user are over, or why there are none."""
+    board, paired = verdict.leaderboard, verdict.paired
+    if len(paired.users) > 1:
+        return f"{verdict.metric} is defined for one user only: there are no intervals over users"
+    if np.isfinite(board.lo).any():
+        return "One user: intervals are over its cards and days, and say nothing of other users"
+    standings = (*board.to_best, *board.to_baseline)
+    if any(math.isfinite(standing.average.lo) for standing in standings):
+        return (
+            "One user: intervals of differences are over its cards and days, and say nothing of "
+            "other users; scores have none"
+        )
+    if not all(map(has_predictions, verdict.runs)):
+        return "One user: intervals need saved predictions, and log_loss or brier"
+    return f"One user: {verdict.metric} has no interval, log_loss and brier have"
 
 
 def mark_notes(runs: Sequence[Run]) -> list[str]:
