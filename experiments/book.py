@@ -3,7 +3,8 @@
 ``python experiments/book.py study.josh=JOSH.csv study.anki_mit=FOLDER study.published=FILE`` runs
 every study with the data that it can use. Parts without data are left out of the pages, so give all
 data that the committed pages were made with. ``python experiments/book.py NAME`` runs one study,
-``--small`` the versions that the tests compare, and ``--index`` none.
+``--index`` none. ``SRS_EVAL_CPU=x86-64-v3 python experiments/book.py --small`` rewrites what the
+tests compare, in the arithmetic that they ask for.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+import srs_eval  # noqa: F401  # isort: skip  # before anything imports NumPy: see srs_eval.cpu
 from invented import Logs, invented_log
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from public_logs import josh_reviews, write_logs

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from cases import rest_slow
+from commands import apart
 from commands import run_here as command
 
 from srs_eval.errors import ConfigError
@@ -22,10 +24,16 @@ QUICKEST = "noise_floors"
 NAMES = sorted(
     {file.parent.name for file in BOOK.glob("*/study.py")}, key=lambda n: (n != QUICKEST, n)
 )
+# Small logs have several minima, and the last bits decide which of them a fit finds: the tables
+# are of one level of arithmetic, which all but very old x86 processors have.
+ONE_ARITHMETIC = {"SRS_EVAL_CPU": "x86-64-v3"} if platform.machine() == "x86_64" else {}
 
 
 def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
-    """Compare tables up to rounding, also of the numbers within texts such as intervals."""
+    """Compare tables, also the numbers within texts such as intervals.
+
+    They have three or four digits, so that a number on the edge may be rounded to either side.
+    """
     import pandas as pd
 
     texts = [name for name in made if not pd.api.types.is_numeric_dtype(made[name])]
@@ -43,20 +51,20 @@ def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("name", rest_slow(NAMES))
 def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path
 ) -> None:
     import pandas as pd
 
-    monkeypatch.chdir(tmp_path)
-    words = [f"experiment={name}", "study.small=true", "tracking=none", "hydra.run.dir=out"]
-    assert command(words) == 0
+    words = (f"experiment={name}", "study.small=true", "tracking=none", "hydra.run.dir=out")
+    done = apart(tmp_path, *words, env=ONE_ARITHMETIC, timeout=600)
+    assert done.status == 0, done.text
     committed = {file.name: file for file in (BOOK / name / "small").glob("*.csv")}
     made = {file.name: file for file in (tmp_path / "out" / "tables").glob("*.csv")}
     assert set(made) == set(committed) != set()
     for file in committed:
         assert_about_equal(pd.read_csv(made[file]), pd.read_csv(committed[file]))
     assert list((tmp_path / "out" / "figures").glob("*.png"))
-    assert "\n- " in capsys.readouterr().out
+    assert "\n- " in done.out
 
 
 @pytest.mark.parametrize("name", NAMES)
