@@ -107,3 +107,14 @@ def test_a_study_takes_no_options_of_an_evaluation(
     err = capsys.readouterr().err
     assert "algo=hlr, seed=1" in err
     assert "study.small" in err
+
+
+def test_a_study_is_loaded_from_the_folder_of_studies_only(tmp_path: Path) -> None:
+    from srs_eval.experiment.study import load_study
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "study.py").write_text("raise SystemExit", encoding="utf-8")
+    (tmp_path / "experiments").mkdir()
+    for name in ("../mine", str(tmp_path / "mine")):
+        with pytest.raises(ConfigError):
+            load_study(name, tmp_path / "experiments")

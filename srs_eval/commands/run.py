@@ -309,7 +309,7 @@ def _run(words: list[str], given: Namespace, folders: list[Path]) -> int:
     status = 0
     try:
         with _hydra_arguments(words), option_files.also_in(folders):
-            only_shows = given.cfg or given.info or given.hydra_help or given.shell_completion
+            only_shows = given.cfg or given.info or given.shell_completion
             if not only_shows and (refused := refused_before(given.overrides, folders)):
                 return _not_understood(refused)
             entry()

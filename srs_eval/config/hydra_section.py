@@ -6,12 +6,16 @@ variables and open files before srs_eval runs.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hydra
 from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -24,11 +28,17 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.text.local_paths import uri_problem
 
-_FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir", "output_subdir")
-# Classes of Hydra's own logging options.
-_LOGGING = ("logging.StreamHandler", "logging.FileHandler", "logging.NullHandler")
-_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
-_AT_END = "srs_eval.tuning.ending.keep_in_tracker"
+_FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir")
+# Where Hydra saves the settings of a job, inside its folder.
+_SUBFOLDERS = (".hydra", None)
+# Of the options of a sweeper, those that are called, or printed as a command to be typed.
+_CALLED = {
+    "at_end": "srs_eval.tuning.ending.keep_in_tracker",
+    "command": "python -m srs_eval",
+}
+# Options of launchers that are commands, or arguments of commands.
+_COMMANDS = ("setup", "python", "srun_args", "additional_parameters")
+_PLAIN = re.compile(r"[\w.,:;@%+=*~ -]*")
 
 
 def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -43,12 +53,13 @@ def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[st
             config = _composed(overrides)
         except KeyError as error:  # Hydra copies variables while it composes
             return [f"hydra.job.env_copy: there is no variable {error}"]
-        found = section_problems(config)
+        found = [*section_problems(config), *_launcher(config, overrides)]
         params = OmegaConf.select(config, "hydra.sweeper.params")
         swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
         words = [*overrides, *(f"{key}={value}" for key, value in swept)]
         for word in _chosen_by_sweep(words, folders):
-            found += section_problems(_composed([*overrides, word]))
+            chosen = _composed([*overrides, word])
+            found += [*section_problems(chosen), *_launcher(chosen, overrides)]
     return list(dict.fromkeys(found))
 
 
@@ -76,21 +87,30 @@ def section_problems(config: DictConfig) -> list[str]:
     """Return the refused settings in section ``hydra`` of a composed configuration."""
     section: Any = OmegaConf.to_container(config.hydra, resolve=False)
     return [
-        *_environment(section["job"]),
-        *_callbacks(section["callbacks"] or {}),
-        *_plug_ins(section),
+        *_job(section),
+        *_callbacks(config),
+        *_plug_ins(config),
         *_logging(section),
         *_folders(config),
     ]
 
 
-def _environment(job: Mapping[str, Any]) -> Iterator[str]:
+def _job(section: Mapping[str, Any]) -> Iterator[str]:
+    job, subfolder = section["job"], section["output_subdir"]
     for key in ("env_set", "env_copy"):
         if job[key]:
             yield f"hydra.job.{key}: set variables where the command is typed, as in NAME=VALUE …"
+    if not _PLAIN.fullmatch(str(job["name"])):  # part of the names of files
+        yield f"hydra.job.name={job['name']}: letters, digits and -_. only"
+    if subfolder not in _SUBFOLDERS:
+        yield f"hydra.output_subdir={subfolder}: only {_SUBFOLDERS[0]} or null"
 
 
-def _callbacks(callbacks: Mapping[str, Any]) -> Iterator[str]:
+def _callbacks(config: DictConfig) -> Iterator[str]:
+    callbacks = _resolved(config, "hydra.callbacks")
+    if not isinstance(callbacks, Mapping):
+        yield "hydra.callbacks: not a mapping, or refers to what is not there"
+        return
     for name, options in callbacks.items():
         if not isinstance(options, Mapping) or TARGET not in options:
             yield f"hydra.callbacks.{name}: has no {TARGET}"
@@ -101,29 +121,84 @@ def _callbacks(callbacks: Mapping[str, Any]) -> Iterator[str]:
             yield f"hydra.callbacks.{name}: {error}"
 
 
-def _plug_ins(section: Mapping[str, Any]) -> Iterator[str]:
+def _plug_ins(config: DictConfig) -> Iterator[str]:
     """Find targets inside a sweeper or launcher, which Hydra would call.
 
     Hydra itself requires sweepers and launchers to be in hydra_plugins.
     """
     for kind in ("sweeper", "launcher"):
-        if not isinstance(section[kind], Mapping):
-            yield f"hydra.{kind}={section[kind]}: choose one with hydra/{kind}=NAME"
-        for path, key, value in _below(section[kind], f"hydra.{kind}"):
+        plug_in = _resolved(config, f"hydra.{kind}")
+        if not isinstance(plug_in, Mapping):
+            yield f"hydra.{kind}={plug_in}: choose one with hydra/{kind}=NAME"
+            continue
+        for path, key, value in _below(plug_in, f"hydra.{kind}"):
             if key == TARGET and path != f"hydra.{kind}":
                 yield f"{path}: {value} is not built inside a {kind}"
-    sweeper = section["sweeper"]
-    if isinstance(sweeper, Mapping) and sweeper.get("at_end") not in (None, _AT_END):
-        yield f"hydra.sweeper.at_end: only {_AT_END} or null"
+            if path == "hydra.sweeper.params" and key.lstrip("+~").startswith("hydra"):
+                yield f"{path}: {key} is not swept over, because Hydra acts on it before a job"
+            if path == "hydra.sweeper" and value not in (None, _CALLED.get(key, value)):
+                yield f"{path}.{key}: only {_CALLED[key]} or null"
+
+
+def _launcher(config: DictConfig, typed: Sequence[str]) -> Iterator[str]:
+    """Find options of a launcher that run programs or name files, and were not typed.
+
+    Launchers write some of them into scripts.
+    """
+    section: Any = OmegaConf.to_container(config.hydra, resolve=False)
+    options = section["launcher"]
+    if not isinstance(options, Mapping):
+        return
+    keys = {word.lstrip("+").partition("=")[0] for word in typed}
+    usual = _usual_options(str(options.get(TARGET)))
+    for name, value in options.items():
+        key = f"hydra.launcher.{name}"
+        is_plain = not isinstance(value, str) or _PLAIN.fullmatch(value)
+        is_risky = name in _COMMANDS or isinstance(value, dict | list) or not is_plain
+        is_typed = any(each == key or each.startswith((f"{key}.", f"{key}[")) for each in keys)
+        if value and is_risky and value not in usual.get(str(name), ()) and not is_typed:
+            yield f"{key}: is not taken from an option file; type {key}=…"
+
+
+def _usual_options(target: str) -> dict[str, list[Any]]:
+    """Return the values that launchers with a target have by themselves."""
+    store, usual = ConfigStore.instance(), dict[str, list[Any]]()
+    for file in store.list("hydra/launcher"):
+        node = store.load(f"hydra/launcher/{file}").node
+        options: Any = OmegaConf.to_container(node, resolve=False)
+        if isinstance(options, Mapping) and options.get(TARGET) == target:
+            for name, value in options.items():
+                usual.setdefault(str(name), []).append(value)
+    return usual
 
 
 def _logging(section: Mapping[str, Any]) -> Iterator[str]:
+    """Find logging options that are not Hydra's, but for levels: a handler writes to any file."""
     for kind in ("job_logging", "hydra_logging"):
-        for path, key, value in _below(section[kind], f"hydra.{kind}"):
-            is_foreign = key == "()" or (key == "class" and value not in _LOGGING)
-            is_object = str(value).startswith(("ext://", "cfg://")) and value not in _STREAMS
-            if is_foreign or is_object:
-                yield f"{path}.{key}={value}: only the classes of Hydra's own logging options"
+        own = _own_logging(kind)
+        if _without_levels(section[kind]) not in own.values():
+            names = ", ".join(own)
+            yield f"hydra.{kind}: only those of Hydra itself; choose hydra/{kind}=NAME from {names}"
+
+
+@cache
+def _own_logging(kind: str) -> dict[str, Any]:
+    """Return the options of Hydra for its logging, without levels."""
+    folder = Path(hydra.__file__).parent / "conf" / "hydra" / kind
+    return {
+        file.stem: _without_levels(OmegaConf.to_container(OmegaConf.load(file), resolve=False))
+        for file in sorted(folder.glob("*.yaml"))
+    }
+
+
+def _without_levels(node: Any) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    return {
+        key: _without_levels(value)
+        for key, value in node.items()
+        if key != "level" or str(value) not in logging.getLevelNamesMapping()
+    }
 
 
 def _folders(config: DictConfig) -> Iterator[str]:
@@ -140,7 +215,8 @@ def _resolved(config: DictConfig, key: str) -> object:
     before = known.cfg
     known.cfg = config  # type: ignore[assignment]
     try:
-        return OmegaConf.select(config, key)
+        value = OmegaConf.select(config, key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
     except OmegaConfBaseException:
         return None
     finally:

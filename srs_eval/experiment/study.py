@@ -80,7 +80,9 @@ Study = Callable[[SimpleNamespace], Findings]
 
 
 def load_study(name: str, folder: Path) -> Study:
-    """Load the function of a study."""
+    """Load the function of a study, which is a folder in the folder of studies."""
+    if not name.isidentifier():
+        raise ConfigError(f"study.name={name}: not the name of a study")
     file = folder / name / "study.py"
     if not file.is_file():
         raise ConfigError(

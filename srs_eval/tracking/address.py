@@ -20,6 +20,7 @@ DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 # Further stores that MLflow knows by itself, and the entry point of those that are installed.
 _OTHERS = ("http", "https", "databricks", "databricks-uc", "uc")
 _STORES = "mlflow.tracking_store"
+_SQLITE = (".db", ".sqlite", ".sqlite3")
 UI_PORT = 5000
 # Long enough for thirty first uses of a store at once on a busy machine.
 LOCK_SECONDS = 600.0
@@ -91,12 +92,17 @@ def store_address(
             "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME; "
             "files alone can go elsewhere, with tracking.artifacts=URI."
         )
-    scheme, _, rest = uri.partition(":///")
+    rest = uri.partition(":///")[2]
     if uri_problem(rest):
         raise ConfigError(f"tracking.uri={uri}: {rest} {uri_problem(rest)}")
-    if scheme != "sqlite" or not rest:
+    if _scheme(uri) != "sqlite" or not rest:
         return StoreAddress(uri, _absolute(artifacts, folder), timeout=timeout)
     database = (folder / rest.partition("?")[0]).absolute()
+    if database.suffix not in _SQLITE and not database.exists():
+        # Shells and other programs run files of some names, whatever else is in them.
+        raise ConfigError(
+            f"tracking.uri={uri}: a new database has a name that ends in {', '.join(_SQLITE)}"
+        )
     beside = artifacts or str(database.parent / "mlartifacts")
     return StoreAddress(_sqlite_uri(database), _absolute(beside, folder), database, timeout)
 

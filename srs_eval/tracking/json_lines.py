@@ -16,6 +16,8 @@ from srs_eval.text.local_paths import uri_problem
 from srs_eval.tracking.items import Item
 from srs_eval.tracking.tracker import RunEnd, RunInfo, RunLinks
 
+_ENDING = ".jsonl"
+
 
 class JsonLines:
     """Keep a run as lines of JSON in its output folder.
@@ -29,12 +31,19 @@ class JsonLines:
     Parameters
     ----------
     file : str
-        Name of the file in the run's folder, or a path.
+        Name of the file in the run's folder, which ends in ``.jsonl``.
+
+    Raises
+    ------
+    ConfigError
+        If the file is elsewhere, or has another ending: it may hold text of any option file.
     """
 
     def __init__(self, *, file: str = "items.jsonl") -> None:
         if uri_problem(file):
             raise ConfigError(f"tracking.file={file}: {uri_problem(file)}")
+        if Path(file).name != file or not file.endswith(_ENDING):
+            raise ConfigError(f"tracking.file={file}: expected a name, such as items{_ENDING}")
         self.file = file
         self._path: Path | None = None
 

@@ -57,3 +57,11 @@ def test_a_password_is_never_shown() -> None:
     address = store_address("postgresql://me:secret@host/runs", environment={})
     assert address.shown == "postgresql://me:***@host/runs"
     assert "secret" not in (ui_command(address) or "")
+
+
+def test_a_new_database_has_no_name_that_other_programs_run(tmp_path: Path) -> None:
+    for uri in ("sqlite:///.zshenv", "sqlite+pysqlite:///x.pth"):
+        with pytest.raises(ConfigError, match="new database"):
+            store_address(uri, folder=tmp_path, environment={})
+    (tmp_path / "runs").write_bytes(b"")
+    assert store_address("sqlite:///runs", folder=tmp_path).database == tmp_path / "runs"

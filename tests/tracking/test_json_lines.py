@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from commands import SMALL, Here, summary_of
 
-from srs_eval.errors import TrackingError
+from srs_eval.errors import ConfigError, TrackingError
 from srs_eval.tracking.items import ArtifactFile, Param, TableRows, Value
 from srs_eval.tracking.json_lines import JsonLines
 from srs_eval.tracking.tracker import RunInfo, Tracker
@@ -100,3 +100,9 @@ def test_the_command_keeps_its_run_in_a_file_without_mlflow(
     log_loss = summary_of(tmp_path / "out")["metrics"]["log_loss"]["mean_users"]
     assert values["test/log_loss"] == log_loss
     assert not (tmp_path / "mlflow.db").exists()
+
+
+@pytest.mark.parametrize("file", ["/home/me/.bashrc", "../items.jsonl", "a/items.jsonl", ".zshenv"])
+def test_a_file_that_other_programs_may_run_is_refused(file: str) -> None:
+    with pytest.raises(ConfigError, match="tracking"):
+        JsonLines(file=file)
