@@ -25,7 +25,7 @@ from srs_eval.submit.scores_check import follow_from_sums
 from srs_eval.text.plain import cleaned, one_line
 
 MEANINGS = {
-    "reported": "made by its author; the files are consistent",
+    "reported": "made by its author; the files are consistent, and it was not run again",
     "verified": "run again by a maintainer, with equal scores",
     "published": "scores that another project has published",
 }

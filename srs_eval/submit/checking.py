@@ -14,9 +14,11 @@ from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Algorithm, User
 from srs_eval.submit.about import visible
+from srs_eval.submit.declared import contradicted, declared_problems
 from srs_eval.submit.logs_check import (
     ReadLogs,
     build_problem,
+    is_own,
     logs_of,
     logs_problems,
     protocol_of,
@@ -136,6 +138,7 @@ def _of_one(read: Read, asked: Asked, done: list[str]) -> Iterator[Problem]:
         others = [*version_problems(submission, protocol)]
         if not submission.history or changed:  # archives stay as they are
             yield from others
+            yield from declared_problems(submission)
         source = source_of(submission, asked.path, trust=asked.trust) if asked.logs else None
         if protocol is not None and source is not None and not others:
             logs = logs_of(submission, source, protocol, asked.read)
@@ -158,11 +161,8 @@ def _honesty(submission: Submission) -> Iterator[Problem]:
         yield Problem("code", file, "algorithm", "no _target_", advice)
         return
     algorithm = cast(Algorithm, Builder().build(options, Algorithm, "algorithm"))
-    for key, found in (("when", algorithm.when), ("sees_truth", algorithm.sees_truth)):
-        if submission.about[key] != found:
-            yield Problem(
-                "honesty", file, key, shown(submission.about[key]), f"the algorithm says {found}"
-            )
+    if not is_own(options):  # of which `check` has read the class
+        yield from contradicted(submission, algorithm)
     try:
         check_algorithm(algorithm)
     except CheckFailed as failed:

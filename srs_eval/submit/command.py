@@ -68,7 +68,8 @@ _HELP = f"""Submit results to a leaderboard: a folder that is checked and shown 
 
 {_OPTIONS}
 
-Nothing of a submission is run by check, but for code=true and trust=true.
+Nothing of a submission is run by check, but for code=true and trust=true. It proves that the files
+are in form and do not contradict each other ("reported"); only verify proves the numbers.
 Flags: --help, --version. Exit status: 0, or 2 if there are problems."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
 
@@ -199,11 +200,13 @@ def _accept(asked: Words) -> int:
     status, wanted, note = 0, _asked(asked), asked.options.get("note", "")
     for folder in _submissions(asked.paths):
         try:
+            expected = None
             if mark == "verified":
                 rerun = verify(folder, wanted, tolerance=_tolerance(asked))
                 if rerun.problems:
                     raise SubmissionError(rerun.problems)
-            entry = accept(folder, mark, note, wanted)
+                expected = rerun.digests
+            entry = accept(folder, mark, note, wanted, expected=expected)
         except SubmissionError as error:
             status = 2
             for problem in error.found:

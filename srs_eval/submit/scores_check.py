@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bins import RmseBins
+from srs_eval.metrics.calibration import EqualBinSums
+from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import SCORES, TrainRateSums
@@ -22,6 +24,7 @@ from srs_eval.nouns.predictions import rows_fingerprint
 from srs_eval.results.files import PREDICTIONS, reading
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.tables import NEEDED
+from srs_eval.submit.bounds import LOG_LOSS_PER_SQUARE, auc_between, least_by_bins
 from srs_eval.submit.problems import Kind, Problem, shown, some
 from srs_eval.submit.results_table import SUMS, Results, are_names, bytes_problems, metrics_named
 from srs_eval.submit.submission import RESULTS
@@ -125,10 +128,13 @@ def _contradictions(check: _OfScores, sums: Mapping[Sums, FloatArray]) -> Iterat
     yield from check.of("sums", name, wrong, recalled, "expected a count of recalled reviews")
     wrong = (squares > n + close) | (residual**2 > n * squares + n * close)
     yield from check.of("sums", name, wrong, squares, "no predictions have such squared errors")
-    advice = "log loss is at least the squared error"
-    yield from check.of("sums", name, log_loss < squares - close, log_loss, advice)
+    least = LOG_LOSS_PER_SQUARE * squares
+    advice = f"log loss is at least {LOG_LOSS_PER_SQUARE:.4f} times the squared error, {{}}"
+    yield from check.of("sums", name, log_loss < least - close, log_loss, advice, least)
     for each, values in sums.items():
         name = SUMS + name_of(each)
+        if isinstance(each, EqualBinSums):
+            yield from _below_bins(check, values, log_loss, squares, name)
         if isinstance(each, ResidualSums):
             count, bias = values.reshape(len(values), -1, 2).sum(axis=1).T
             counts = values.reshape(len(values), -1, 2)[:, :, 0]
@@ -153,6 +159,24 @@ def _contradictions(check: _OfScores, sums: Mapping[Sums, FloatArray]) -> Iterat
             yield from check.of("sums", name, wrong, values[:, 0], advice, log_loss)
 
 
+def _below_bins(
+    check: _OfScores, values: FloatArray, log_loss: FloatArray, squares: FloatArray, name: str
+) -> Iterator[Problem]:
+    """Yield losses that are lower than the residuals in bins of the prediction allow."""
+    counts, residuals = np.moveaxis(values.reshape(len(values), -1, 2), 2, 0)
+    least_loss, least_squares, possible = least_by_bins(np.maximum(counts, 0), residuals)
+    advice = "no predictions in these bins have such residuals"
+    yield from check.of("sums", name, ~possible, residuals[:, 0], advice)
+    of_scores, close = SUMS + name_of(SCORES), _PER_REVIEW * check.reviews
+    for what, given, least in (
+        ("log loss", log_loss, least_loss),
+        ("squared error", squares, least_squares),
+    ):
+        advice = f"by {name.removeprefix(SUMS)} the {what} is at least {{}}"
+        wrong = possible & (given < least - close)
+        yield from check.of("sums", of_scores, wrong, given, advice, least)
+
+
 def _bound_problems(
     check: _OfScores, metrics: list[Metric], sums: Mapping[Sums, FloatArray]
 ) -> Iterator[Problem]:
@@ -175,6 +199,33 @@ def _bound_problems(
                 wrong = (given > rmse + _PER_REVIEW) | (given < bias - _PER_REVIEW)
             advice = "it lies between the mean bias and the root of the Brier score, {}"
             yield from check.of("sums", metric.name, wrong, given, advice, rmse)
+        elif isinstance(metric, Auc):
+            yield from _auc_problems(check, metric.name, sums)
+
+
+def _auc_problems(
+    check: _OfScores, name: str, sums: Mapping[Sums, FloatArray]
+) -> Iterator[Problem]:
+    """Yield areas that the confusion tables do not allow."""
+    at = sorted((each for each in sums if isinstance(each, ThresholdSums)), key=_threshold)
+    tables = [(sums[each][:, 0], sums[each][:, 1]) for each in at]
+    low, high, possible = auc_between(tables, sums[SCORES][:, 1], check.reviews.astype(np.float64))
+    for each in at[:1]:
+        advice = "at a higher threshold no count is larger"
+        wrong = ~possible
+        yield from check.of("sums", SUMS + name_of(each), wrong, sums[each][:, 0], advice)
+    given = check.column(name)
+    with np.errstate(invalid="ignore"):
+        for wrong, bound, side in (
+            (given < low - _PER_REVIEW, low, "least"),
+            (given > high + _PER_REVIEW, high, "most"),
+        ):
+            advice = f"by the counts at thresholds it is at {side} {{}}"
+            yield from check.of("sums", name, possible & wrong, given, advice, bound)
+
+
+def _threshold(sums: ThresholdSums) -> float:
+    return sums.threshold
 
 
 def prediction_problems(folder: Path, results: Results) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from srs_eval.submit.logs_check import (
 )
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
-from srs_eval.submit.record import digests_of, frozen_board, read_record, write_record
+from srs_eval.submit.record import RECORDED, digests_of, frozen_board, read_record, write_record
 from srs_eval.submit.results_table import FIT, FIT_COUNTS, metrics_named
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
 from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of
@@ -52,6 +52,7 @@ class Rerun:
     largest: float  # Largest difference of a score
     # Scores that differ by more than the tolerance; users and rows that differ
     problems: tuple[Problem, ...]
+    digests: Mapping[str, str]  # SHA-256 of its files before the rerun, by field in the record
 
 
 def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLERANCE) -> Rerun:
@@ -61,6 +62,7 @@ def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLER
     `SubmissionError` if the submission has problems, or cannot be run here.
     """
     asked = asked or Asked()
+    digests = digests_of(folder) if folder.is_dir() else {}
     submission = checked_submission(folder, replace(asked, accepting=True))
     experiment = _experiment(submission, asked)
     result = evaluate(experiment)
@@ -75,18 +77,33 @@ def verify(folder: Path, asked: Asked | None = None, *, tolerance: float = TOLER
         for name in again.scores
     ]
     largest = max((float(np.nanmax(gap, initial=0.0)) for gap in gaps), default=0.0)
-    return Rerun(submission, len(again.scores), largest, tuple(problems))
+    return Rerun(submission, len(again.scores), largest, tuple(problems), digests)
 
 
-def accept(folder: Path, mark: Mark | None, note: str, asked: Asked | None = None) -> Accepted:
+def accept(
+    folder: Path,
+    mark: Mark | None,
+    note: str,
+    asked: Asked | None = None,
+    *,
+    expected: Mapping[str, str] | None = None,
+) -> Accepted:
     """Check a submission, and append it to the record of the leaderboard it is in.
 
     The mark is ``reported`` by default, or ``published`` for rows of other projects. ``verified``
-    is for submissions that `verify` has found equal. The entry may have been there before.
+    is for submissions that `verify` has found equal; `expected` has the digests of what it read.
+    The entry may have been there before. Raise `SubmissionError` if the files change meanwhile.
     """
+    if expected is None:
+        expected = digests_of(folder) if folder.is_dir() else {}
     submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
     usual: Mark = "reported" if submission.run.has_digests else "published"
     digests = digests_of(folder)
+    if changed := [RECORDED[key] for key in digests if digests[key] != expected.get(key)]:
+        found, advice = "has changed since it was read for the check", "accept it again"
+        raise SubmissionError(
+            [Problem("changed", folder / name, "", found, advice) for name in changed]
+        )
     for last in submission.history[-1:]:
         if digests.items() <= asdict(last).items() and mark in (None, last.mark):
             return last

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import rest_slow
+from contract import NAMES, built, config_of
+from omegaconf import OmegaConf
 from submissions import retable, rewrite
 
 from srs_eval.algorithms.recurrent.weights import digests_of
@@ -22,6 +24,7 @@ from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
+from srs_eval.submit.declared import DECLARED, _unstarted
 from srs_eval.submit.logs_check import scored_rows, source_of
 from srs_eval.submit.problems import SubmissionError
 from srs_eval.submit.reading import read_leaderboard
@@ -456,10 +459,13 @@ def test_a_board_is_what_its_first_accepted_submission_scored(board: Path) -> No
         accept(board / "constant", None, "")
 
 
-@pytest.mark.parametrize("target", ["os.system", "submissions.rewrite", "srs_eval.new.command"])
-def test_code_of_others_is_not_run(board: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "kinds"),
+    [("os.system", []), ("submissions.rewrite", []), ("srs_eval.new.command", ["code"])],
+)
+def test_code_of_others_is_not_run(board: Path, target: str, kinds: list[str]) -> None:
     about(algorithm={"_target_": target})(board / "avg")
-    assert check([board]).problems == []
+    assert [problem.kind for problem in check([board]).problems] == kinds
     with pytest.raises(SubmissionError) as error:
         verify(board / "avg")
     assert [problem.kind for problem in error.value.found] == ["code"]
@@ -468,6 +474,59 @@ def test_code_of_others_is_not_run(board: Path, target: str) -> None:
 def test_the_record_is_not_written_by_hand(board: Path) -> None:
     (board / "accepted.yaml").write_text("submissions: {avg: [{mark: best}]}\n")
     assert command(["check", str(board)]) == 2
+
+
+ORACLE = {"_target_": "srs_eval.algorithms.oracle.Oracle"}
+BLEND = "srs_eval.algorithms.combined.blend.Blend"
+
+
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        (ORACLE, ["when", "sees_truth"]),
+        ({"_target_": BLEND, "base": ORACLE, "every": "review"}, ["when", "sees_truth"]),
+        ({"_target_": BLEND, "base": {"_target_": "srs_eval.algorithms.fsrs6.Fsrs6"}}, ["when"]),
+        (
+            {
+                "_target_": "srs_eval.algorithms.combined.ensemble.Ensemble",
+                "members": {
+                    "a": {"_target_": "srs_eval.algorithms.baselines.Average"},
+                    "b": ORACLE,
+                },
+            },
+            ["when", "sees_truth"],
+        ),
+        ({"_target_": "srs_eval.algorithms.moving_average.MovingAverage"}, ["when"]),
+        ({"_target_": BLEND, "base": 3}, ["algorithm"]),
+        # of another place in srs_eval that knows the class
+        ({**ORACLE, "p": "x"}, ["when", "sees_truth"]),
+        # nothing is read
+        ({"_target_": "srs_eval.algorithms.recurrent.lstm.Lstm", "weights": "/dev/zero"}, []),
+    ],
+)
+def test_what_an_algorithm_of_srs_eval_declares_is_read_from_its_class(
+    board: Path, options: dict[str, Any], places: list[str]
+) -> None:
+    about(algorithm=options, when="previous_review", sees_truth=False)(board / "constant")
+    found = check([board / "constant"], Asked(logs=False)).problems
+    assert [problem.where for problem in found] == places
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_algorithm_declares_before_it_is_started_what_it_declares_after(name: str) -> None:
+    options = OmegaConf.to_container(config_of(name))
+    started, unstarted = built(config_of(name)), _unstarted(options)
+    assert [getattr(unstarted, key) for key in DECLARED] == [
+        getattr(started, key) for key in DECLARED
+    ]
+
+
+def test_an_archive_stays_whatever_its_algorithm_declares_now(board: Path) -> None:
+    accept(board / "avg", None, "")
+    about(algorithm=ORACLE)(board / "constant")
+    with pytest.raises(SubmissionError):
+        accept(board / "constant", None, "")
+    assert check([board / "avg"]).problems == []
 
 
 def test_sums_are_of_finite_numbers(board: Path) -> None:

@@ -16,8 +16,11 @@ from submissions import WRITTEN, retable, rewrite
 from srs_eval.algorithms.recurrent.lstm import Lstm
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
 from srs_eval.nouns import Fit
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.result import Result
 from srs_eval.results.run import load_run
 from srs_eval.submit.checking import Asked, check
 from srs_eval.submit.command import command
@@ -92,7 +95,9 @@ def test_a_leaderboard_without_problems_passes(board: Path) -> None:
 def test_code_is_checked_where_that_is_asked_for(board: Path) -> None:
     assert command(["check", str(board / "avg"), "code=true"]) == 0
     rewrite(board / "avg", lambda about: about.update(when="at_review"))
-    assert [each.kind for each in check([board / "avg"], Asked(code=True)).problems] == ["honesty"]
+    for code in (True, False):
+        found = check([board / "avg"], Asked(code=code)).problems
+        assert [each.kind for each in found] == ["honesty"]
 
 
 def test_what_an_author_wrote_stays_when_a_run_is_submitted_again(
@@ -136,12 +141,27 @@ def test_a_rerun_has_equal_scores_or_the_differences(board: Path) -> None:
     assert (rerun.problems, rerun.largest) == ((), 0.0)
     assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
     assert read_submission(board / "constant").mark == "verified"
-    rewrite(board / "constant", lambda about: about.update(when="at_review"))
     rewrite(board / "constant", lambda about: about["algorithm"].update(p=0.7))
     found = verify(board / "constant").problems
     assert {problem.kind for problem in found} == {"rerun"}
-    assert found[0].where == "when"
+    assert "column log_loss" in found[0].where
     assert command(["verify", str(board / "constant")]) == 2
+
+
+def test_files_that_change_during_the_rerun_are_not_accepted(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(experiment: Experiment) -> Result:
+        result = evaluate(experiment)
+        retable(board / "constant", lambda columns: columns.update(auc=[0.5] * 3))
+        return result
+
+    monkeypatch.setattr("srs_eval.submit.verifying.evaluate", meanwhile)
+    assert command(["accept", str(board / "constant"), "mark=verified"]) == 2
+    assert read_record(board).submissions == {}
+    accept(board / "constant", None, "")
+    monkeypatch.undo()
+    assert command(["accept", str(board / "constant"), "mark=verified"]) == 0
 
 
 def test_a_rerun_compares_what_a_submission_says_of_its_fits(board: Path) -> None:
