@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from srs_eval.data.files import enough_memory, existing, parquet_file, readable_parquet
 from srs_eval.data.segments import SCHEMA, Segments
 from srs_eval.data.selection import Choice, Selection
-from srs_eval.data.table_options import Columns, Duplicates, Reading
+from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
 from srs_eval.data.table_rows import read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -47,7 +47,7 @@ class PartitionedLogs:
         How many of these users at most, chosen by a digest of their names.
     first : int, optional
         How many of these users at most, in their order.
-    time_unit, time_zone, day_start_hour, duplicates, ratings
+    time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
         As in `srs_eval.data.table.ReviewTable`; as they were for ``prepare`` if None.
 
     Raises
@@ -72,6 +72,7 @@ class PartitionedLogs:
         day_start_hour: float | None = None,
         duplicates: Duplicates | None = None,
         ratings: Mapping[Any, int] | None = None,
+        invalid_times: InvalidTimes | None = None,
     ) -> None:
         given: dict[str, Any] = {
             "time_unit": time_unit,
@@ -79,6 +80,7 @@ class PartitionedLogs:
             "day_start_hour": day_start_hour,
             "duplicates": duplicates,
             "ratings": ratings,
+            "invalid_times": invalid_times,
         }
         changed = {name: value for name, value in given.items() if value is not None}
         replace(Reading(), **changed)  # which checks them

@@ -22,7 +22,7 @@ from srs_eval.data.addresses import has_secret, secret_options
 from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import existing_path, pandas_from_arrow
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.data.table_options import Columns, Duplicates, Reading
+from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
 from srs_eval.data.table_rows import check_named_columns, read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -51,8 +51,10 @@ class SqlQuery:
     url : str, optional
         Address of a database for SQLAlchemy, without a password; ``env:NAME`` reads it from the
         environment variable NAME, and it may have a password there.
-    columns, users, sample, first, time_unit, time_zone, day_start_hour, duplicates, ratings
+    columns, users, sample, first
         As in `srs_eval.data.table.ReviewTable`. There must be a column of times.
+    time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
+        As in `srs_eval.data.table.ReviewTable`.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class SqlQuery:
         day_start_hour: float = 4,
         duplicates: Duplicates = "error",
         ratings: Mapping[Any, int] | None = None,
+        invalid_times: InvalidTimes = "error",
     ) -> None:
         if path is not None and url is not None:
             raise ConfigError("data.path and data.url: give one of them")
@@ -100,7 +103,7 @@ class SqlQuery:
                 "data=sql needs data.columns.time, and no data.columns.day: the rows of a query "
                 "have no order of their own"
             )
-        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings)
+        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times)
         given: dict[str, Any] = {"query": query.strip().rstrip(";"), "columns": columns}
         given |= {"path": None if path is None else str(path), "url": url, "reading": reading}
         given |= {"choice": Choice(users, sample, first)}

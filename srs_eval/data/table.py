@@ -23,7 +23,7 @@ from srs_eval.data.files import (
 )
 from srs_eval.data.segments import Segments, find_segments
 from srs_eval.data.selection import Choice, Selection
-from srs_eval.data.table_options import Columns, Duplicates, Reading
+from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
 from srs_eval.data.table_rows import check_named_columns, read_user
 from srs_eval.data.times import TimeUnit
 from srs_eval.errors import ReviewLogError
@@ -63,6 +63,9 @@ class ReviewTable:
     ratings : mapping, optional
         Rating of each value of the column of ratings, such as ``{"fail": 1, "pass": 3}``; by
         default 1 to 4, and words such as those or again, hard, good and easy.
+    invalid_times : {"error", "drop"}
+        What to do about rows of a user whose time is in the future, before 1980 or unreadable.
+        A user without any other row is refused all the same.
 
     Raises
     ------
@@ -88,13 +91,14 @@ class ReviewTable:
         day_start_hour: float = 4,
         duplicates: Duplicates = "error",
         ratings: Mapping[Any, int] | None = None,
+        invalid_times: InvalidTimes = "error",
     ) -> None:
         if not isinstance(columns, Columns):
             columns = Columns.named(columns or {})
         object.__setattr__(self, "path", Place.of(path).address)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "choice", Choice(users, sample, first))
-        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings)
+        reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times)
         object.__setattr__(self, "reading", reading)
 
     @property

@@ -14,6 +14,7 @@ from srs_eval.data.times import TIME_UNITS, TimeUnit
 from srs_eval.errors import ConfigError
 
 Duplicates = Literal["error", "drop"]
+InvalidTimes = Literal["error", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Reading:
     day_start_hour: float = 4
     duplicates: Duplicates = "error"
     ratings: Mapping[Any, int] | None = field(default=None, hash=False)
+    invalid_times: InvalidTimes = "error"
 
     def __post_init__(self) -> None:
         """Check every option."""
@@ -119,6 +121,8 @@ class Reading:
             wrong.append(f"data.time_unit={self.time_unit}; expected {', '.join(TIME_UNITS)}")
         if self.duplicates not in get_args(Duplicates):
             wrong.append(f"data.duplicates={self.duplicates}; expected error or drop")
+        if self.invalid_times not in get_args(InvalidTimes):
+            wrong.append(f"data.invalid_times={self.invalid_times}; expected error or drop")
         if not 0 <= self.day_start_hour < 24:
             wrong.append(f"data.day_start_hour={self.day_start_hour}; expected 0 to below 24")
         for word, rating in (self.ratings or {}).items():

@@ -181,13 +181,24 @@ def _identify_cards(log: _Log) -> None:
 def _put_in_time_order(log: _Log, reading: Reading) -> None:
     """Sort the rows by time, deal with duplicates, and derive days and seconds."""
     times = read_times(log.columns["time"], unit=reading.time_unit, time_zone=reading.time_zone)
-    log.refuse("time", times.bad, times.expected)
-    del log.columns["time"]
-    if times.bad.any():
+    possible = ~times.bad
+    if possible.all() or (reading.invalid_times == "drop" and possible.any()):
+        wrong = {what: int(rows.sum()) for rows, _, what in times.problems}
+        log.left_out |= {what: count for what, count in wrong.items() if count}
+    else:
+        for rows, expected, _ in times.problems:
+            log.refuse("time", rows, expected)
+        if possible.any():
+            log.hints.append(
+                "Set data.invalid_times=drop to leave out rows with impossible times and count "
+                "them."
+            )
+        del log.columns["time"]
         # No order can be found; the other columns are checked all the same.
-        log.columns["day"] = pd.Series(np.zeros(len(times.bad), np.int64))
+        log.columns["day"] = pd.Series(np.zeros(len(possible), np.int64))
         return
-    order = np.argsort(times.microseconds, kind="stable")
+    order = np.flatnonzero(possible)
+    order = order[np.argsort(times.microseconds[order], kind="stable")]
     log.take(order)
     log.columns["time"] = pd.Series(times.microseconds[order])
     _settle_duplicates(log, reading)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -32,16 +33,36 @@ class Times:
     Attributes
     ----------
     microseconds : int64 [n]
-        0 where the value could not be read.
-    bad : bool [n]
+        0 where the value is no time of a review.
+    unreadable : bool [n]
         Whether it could not be read.
     expected : str
         What would have been readable.
+    early, late : bool [n]
+        Whether it is a time before the first that is possible, or after the last.
+    earliest, latest : str
+        What these two are, in words.
     """
 
     microseconds: IntArray
-    bad: BoolArray
+    unreadable: BoolArray
     expected: str
+    early: BoolArray
+    late: BoolArray
+    earliest: str = "no time before 1980"
+    latest: str = "no time in the future"
+
+    @property
+    def bad(self) -> BoolArray:
+        """Whether it is no time of a review, for any reason."""
+        return self.unreadable | self.early | self.late
+
+    @property
+    def problems(self) -> Iterator[tuple[BoolArray, str, str]]:
+        """Go through the reasons: the rows, what was expected, and what they are instead."""
+        yield self.unreadable, self.expected, "time that cannot be read"
+        yield self.early, self.earliest, "time before 1980"
+        yield self.late, self.latest, "time in the future"
 
 
 def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
@@ -65,20 +86,21 @@ def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
         unit = "iso"
     latest = time.time_ns() // 1000 + _DAY  # of clocks that are a little fast, or zones
     if unit == "iso":
-        instants, bad = _from_iso(values, time_zone, latest)
-        expected = "an ISO-8601 time such as 2024-03-29T20:32:32Z, from 1980 to now"
-        return Times(instants, bad, expected)
+        return _from_iso(values, time_zone, latest)
     readings = numbers(values)
     if unit != "auto":
         return _counted(readings, unit, latest)
     found = _detected(readings, latest)
     if found is not None:
         return _counted(readings, found, latest)
+    nothing = np.zeros(len(readings), bool)
     return Times(
         np.zeros(len(readings), np.int64),
-        np.ones(len(readings), bool),
+        ~nothing,
         "seconds or milliseconds since 1970, from 1980 to now (if it is one of them, set "
         "data.time_unit=s or ms; if it is a day number, give the column as data.columns.day)",
+        nothing,
+        nothing,
     )
 
 
@@ -122,12 +144,21 @@ def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Tim
     scaled = readings * _MICROSECONDS[unit]
     present = scaled[np.isfinite(scaled)]
     earliest = _EARLIEST
+    words = (f"{_UNITS[unit]} since 1970, {bound}" for bound in ("not before 1980", "until now"))
     if len(present) and 0 <= present.min() < _DAY:
         # A clock without a time zone.
         earliest, latest = 0, _CENTURY
-    good = (scaled >= earliest) & (scaled <= latest)
-    expected = f"{_UNITS[unit]} since 1970, from 1980 to now (or since the first review)"
-    return Times(np.where(good, np.rint(scaled), 0).astype(np.int64), ~good, expected)
+        words = (f"{_UNITS[unit]} since the first review", "at most a hundred years")
+    early, late = scaled < earliest, scaled > latest
+    good = ~np.isnan(scaled) & ~early & ~late
+    return Times(
+        np.where(good, np.rint(scaled), 0).astype(np.int64),
+        np.isnan(scaled),
+        f"{_UNITS[unit]} since 1970, from 1980 to now (or since the first review)",
+        early,
+        late,
+        *words,
+    )
 
 
 def _detected(readings: FloatArray, latest: int) -> Literal["s", "ms"] | None:
@@ -143,23 +174,34 @@ def _detected(readings: FloatArray, latest: int) -> Literal["s", "ms"] | None:
     return None
 
 
-def _from_iso(values: pd.Series, time_zone: str, latest: int) -> tuple[IntArray, BoolArray]:
+def _from_iso(values: pd.Series, time_zone: str, latest: int) -> Times:
     """Read ISO-8601 text or date-times; those without an offset are local."""
+    early, late = np.zeros((2, len(values)), bool)
+
+    def within(found: pd.Series, margin: int = _DAY) -> pd.Series:
+        before, after = _outside(found, latest, margin)
+        np.logical_or(early, before, out=early)
+        np.logical_or(late, after, out=late)
+        return found.mask(before | after)
+
+    # First with a day to spare, then in UTC: a zone could carry the first or last time that fits
+    # out of what fits.
     if values.dtype.kind == "M":
-        utc = _in_utc(_within(values, latest), time_zone)
+        utc = _in_utc(within(values), time_zone)
     else:
         # Words such as "now" are times to pandas, but other ones tomorrow.
         text = texts(values)
         text = text.where(text.str.match(_DATE, na=False))
         has_offset = text.str.contains(_OFFSET, na=False)
-        utc = _within(_parsed(text.where(has_offset), utc=True), latest)
+        utc = within(_parsed(text.where(has_offset), utc=True))
         if not has_offset.all():
-            local = _within(_parsed(text.mask(has_offset), utc=False), latest)
+            local = within(_parsed(text.mask(has_offset), utc=False))
             utc = utc.where(has_offset, _in_utc(local, time_zone))
-    utc = _within(utc, latest, margin=0)
+    utc = within(utc, margin=0)
     bad = utc.isna().to_numpy(bool)
     instants = utc.dt.tz_localize(None).to_numpy("datetime64[us]").astype(np.int64)
-    return np.where(bad, 0, instants), bad
+    expected = "an ISO-8601 time such as 2024-03-29T20:32:32Z"
+    return Times(np.where(bad, 0, instants), bad & ~early & ~late, expected, early, late)
 
 
 def _parsed(text: pd.Series, *, utc: bool) -> pd.Series:
@@ -168,14 +210,14 @@ def _parsed(text: pd.Series, *, utc: bool) -> pd.Series:
     return parsed
 
 
-def _within(values: pd.Series, latest: int, *, margin: int = _DAY) -> pd.Series:
-    """Replace date-times outside the range, which a zone could carry out of what fits, by NaT."""
+def _outside(values: pd.Series, latest: int, margin: int) -> tuple[BoolArray, BoolArray]:
+    """Return which date-times are too early, and which are too late."""
     plain = values if values.dt.tz is None else values.dt.tz_convert("UTC").dt.tz_localize(None)
-    array = plain.to_numpy()
+    array, known = plain.to_numpy(), plain.notna().to_numpy()
     ticks, per_second = array.view(np.int64), _TICKS[np.datetime_data(array.dtype)[0]]
     # In the column's own unit: a time of the year 100,000 does not fit into microseconds.
     low, high = (bound * per_second // 1_000_000 for bound in (_EARLIEST - margin, latest + margin))
-    return values.where(plain.notna().to_numpy() & (ticks >= low) & (ticks <= high))
+    return known & (ticks < low), known & (ticks > high)
 
 
 def _in_utc(values: pd.Series, time_zone: str) -> pd.Series:

@@ -41,7 +41,8 @@ _OPTIONS = frozenset(
     (
         *("columns", "users", "sample", "first", "user"),
         *("time_unit", "time_zone", "day_start_hour", "rollover_hour", "utc_offset_minutes"),
-        *("duplicates", "ratings", "invalid_rows", "scheduler", "decks", "presets"),
+        *("duplicates", "invalid_times", "invalid_rows", "ratings"),
+        *("scheduler", "decks", "presets"),
     )
 )
 # Users that differ from a submission before no more logs are read.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,12 +15,18 @@ from cases import rest_slow
 from commands import QUIET, Here, summary_of
 
 from srs_eval.data import files
+from srs_eval.data.frame import ReviewFrame
+from srs_eval.data.partitioned import PartitionedLogs
+from srs_eval.data.preparing import prepare
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.sql import SqlQuery
 from srs_eval.data.table import ReviewTable
-from srs_eval.data.table_options import Columns
+from srs_eval.data.table_options import Columns, Reading
+from srs_eval.data.times import read_times
 from srs_eval.errors import ReviewLogError
-from srs_eval.nouns import Reviews
+from srs_eval.nouns import Reviews, Source
+from srs_eval.place import Place
 from srs_eval.results.files import write_table
 
 DAYS = Columns(day="day")
@@ -115,25 +122,73 @@ def test_users_are_printable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "time",
+    ("time", "expected"),
     [
-        "now",
-        "today",
-        "-1",
-        "-2024-01-01",
-        "0001-01-01",
-        "1677-01-01",
-        "1979-12-31T23:59:59Z",
-        "2262-01-01",
-        "9999-12-31",
-        "tomorrow",
-        "2024",
+        *((each, "an ISO-8601 time") for each in ("now", "today", "-1", "-2024-01-01", "tomorrow")),
+        ("2024", "an ISO-8601 time"),
+        *((each, "no time before 1980") for each in ("0001-01-01", "1677-01-01")),
+        ("1979-12-31T23:59:59Z", "no time before 1980"),
+        *((each, "no time in the future") for each in ("2262-01-01", "9999-12-31T12:00:00+02:00")),
     ],
 )
-def test_times_are_dates_from_1980_to_now(tmp_path: Path, time: str) -> None:
+def test_times_are_dates_from_1980_to_now(tmp_path: Path, time: str, expected: str) -> None:
     rows = [f"{card},3,2024-01-0{card}" for card in (2, 3, 4)]
     (found,) = violations(csv(tmp_path, "card,rating,time", f"1,3,{time}", *rows), Columns())
-    assert found.startswith(f"time: row 1 has '{time}'; expected an ISO-8601 time")
+    assert found.startswith(f"time: row 1 has '{time}'; expected {expected}")
+
+
+FORMS = ("csv", "parquet", "frame", "sql", "partitioned")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_with_impossible_times_can_be_left_out(tmp_path: Path, form: str) -> None:
+    later = datetime.now(UTC) + timedelta(days=300)
+    good = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (3, 1, 2, 4)]
+    odd = [later, datetime(1970, 1, 1, tzinfo=UTC), later]
+    frame = pd.DataFrame({"who": "a", "card": range(7), "rating": 3, "time": [*good, *odd]})
+    frame = pd.concat([frame, frame.iloc[[4]].assign(who="b")])
+    found, refused = (source_of(form, frame, tmp_path / each, each) for each in ("drop", "error"))
+    log = found.read("a")
+    assert log.card.tolist() == [1, 2, 0, 3]
+    assert log.left_out == {"time before 1980": 1, "time in the future": 2}
+    with pytest.raises(ReviewLogError) as caught:
+        refused.read("a")
+    assert [each.partition("; expected ")[2] for each in caught.value.violations] == [
+        "no time before 1980",
+        "no time in the future",
+    ]
+    assert "data.invalid_times=drop" in caught.value.hint
+    with pytest.raises(ReviewLogError) as caught:
+        found.read("b")  # nothing would be left
+    assert "invalid_times" not in caught.value.hint
+
+
+def source_of(form: str, frame: pd.DataFrame, folder: Path, invalid_times: Any) -> Source:
+    folder.mkdir()
+    columns = Columns(user="who")
+    if form == "frame":
+        return ReviewFrame(frame, columns, reading=Reading(invalid_times=invalid_times))
+    suffix = "csv" if form == "csv" else "parquet"
+    path = folder / f"log.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path, index=False)
+    if form == "sql":
+        query = f"select * from '{path}'"
+        return SqlQuery(query, columns=columns, invalid_times=invalid_times)
+    table = ReviewTable(path, columns, invalid_times=invalid_times)
+    if form != "partitioned":
+        return table
+    prepare(table, Place.of(folder / "parts"))
+    return PartitionedLogs(folder / "parts")
+
+
+@pytest.mark.parametrize("unit", ["auto", "s", "ms"])
+def test_impossible_numbers_are_named_for_what_they_are(unit: Any) -> None:
+    factor = 1000 if unit == "ms" else 1
+    column = pd.Series([1_711_744_352, 1_711_744_353, 33_000_000_000, 99_999, None]) * factor
+    times = read_times(column, unit=unit, time_zone="UTC")
+    assert times.late.tolist() == [False, False, True, False, False]
+    assert times.early.tolist() == [False, False, False, True, False]
+    assert times.unreadable.tolist() == [False, False, False, False, True]
 
 
 def test_times_to_come_are_refused_in_every_form(tmp_path: Path) -> None:

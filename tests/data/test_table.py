@@ -78,6 +78,7 @@ def test_the_csv_option_has_the_defaults_of_the_class(build_option):
         "day_start_hour",
         "duplicates",
         "ratings",
+        "invalid_times",
     }
 
 
