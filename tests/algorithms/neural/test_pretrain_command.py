@@ -63,6 +63,9 @@ class Shy:
     when = "previous_review"
     lessons = 0
 
+    def __init__(self, prior: float = 0.0) -> None:
+        """Take what the option file gives."""
+
     def fit(self, reviews: object, rows: object, rng: object) -> None:
         """Never called."""
 
@@ -114,7 +117,7 @@ class Level:
 class Levelled(Shy):
     """Learns how much others recall."""
 
-    def __init__(self) -> None:
+    def __init__(self, prior: float = 0.0) -> None:
         self.weights: Level | None = None
 
     def pretrain(self, users: Any, rng: object) -> "Levelled":
