@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,9 +71,9 @@ class Facts:
 
     @property
     def paragraphs(self) -> list[str]:
-        """What comes before the lists of parameters and errors."""
-        described = _SECTION.split(self.text)[0].strip()
-        return [" ".join(part.split()) for part in described.split("\n\n")]
+        """What comes before the lists of parameters and errors; commands keep their lines."""
+        described = _SECTION.split(self.text)[0].strip().split("\n\n")
+        return [part if part.startswith("    ") else " ".join(part.split()) for part in described]
 
     @property
     def _flat(self) -> str:
@@ -228,9 +229,11 @@ def paragraphs(every: list[Option]) -> Iterator[str]:
 
 def _in_markdown(text: str) -> str:
     """Write the mark-up of docstrings as a page does."""
+    if text.startswith("    "):
+        return f"```sh\n{textwrap.dedent(text)}\n```"
     text = re.sub(r"^\.\. math:: (.+)$", r"$$\1$$", text)
     text = re.sub(r":math:`([^`]+)`", r"$\1$", text)
-    return text.replace("``", "`")
+    return re.sub("::$", ":", text.replace("``", "`"))
 
 
 def page() -> str:

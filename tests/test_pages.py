@@ -30,6 +30,7 @@ NAMED = re.compile(rf"(?<![\w/.-])(?:{FOLDERS.replace(' ', '|')})/[\w/.*-]*[\w*/
 THEIRS = re.compile(r"conf/(algo/(boxes|doubling)|data/diary|tracking/spreadsheet)\.yaml")
 SHELL = re.compile(r"^ *```(?:sh|bash|console)\n(.*?)^ *```", re.S | re.M)
 RUN = re.compile(r"(?:python -m srs_eval|\./run) (.*)")
+WIDEST = 88  # characters of a code block that the site shows without scrolling
 # Options that a reader is shown how to write.
 THEIR_OPTION = re.compile(r"=(boxes|doubling|diary|spreadsheet|best)\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
@@ -83,6 +84,19 @@ def test_every_command_of_a_page_is_understood(page: Path) -> None:
         if found and not THEIR_OPTION.search(found[1])
     ]
     assert [problem for each in words for problem in mistakes(overrides(each))] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "kinds"),
+    [
+        (page, "sh|bash|text|python" if page.parent.name == "guides" else "sh|bash")
+        for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else "",
+)
+def test_no_command_of_a_page_is_cut_off_at_the_right(page: Path, kinds: str) -> None:
+    blocks = re.findall(rf"^ *```(?:{kinds})\n(.*?)^ *```", page.read_text("utf-8"), re.S | re.M)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > WIDEST] == []
 
 
 def test_the_help_page_advertises_arguments_of_the_default_algorithm() -> None:
