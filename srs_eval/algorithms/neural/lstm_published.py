@@ -85,11 +85,11 @@ class LstmPublished(NetworkAlgorithm):
     `lstm_published_equations`), which takes some seconds once per process, and makes an epoch
     tens of times faster; otherwise they are PyTorch's. Both are the same but for rounding.
 
-    A user with 500 training reviews gets 5 steps in all, which is hardly a training: it is
-    here to compare with the public number. Use ``algo=lstm`` otherwise. No published row is a mean over users: in
-    2024, over 19,854 users weighted by their reviews, it had 0.3881 nats and RMSE 0.3119, and
-    0.5543 nats when users weigh by the logarithm of their reviews; seed and initialisation of
-    that run are not known.
+    A user with 500 training reviews gets 5 steps in all, which is hardly a training: it is here
+    to compare with the public number. Use ``algo=lstm`` otherwise. No published row is a mean
+    over users: in 2024, over 19,854 users weighted by their reviews, it had 0.3881 nats and
+    RMSE 0.3119, and 0.5543 nats when users weigh by the logarithm of their reviews; seed and
+    initialisation of that run are not known.
 
     Parameters
     ----------
