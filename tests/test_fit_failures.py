@@ -80,7 +80,7 @@ def test_other_runs_are_evaluated_to_their_end(users, of_users, options):
     [
         ((1, 2, 3), 4, True),
         ((1, 2), 4, False),
-        ((1, 2, 3), 3, False),  # nobody is left to be spared
+        ((1, 2, 3), 3, False),  # no user is left to be spared
         ((1, 2, 4), 4, False),
         ((1, 2, 3, 4), 5, True),
     ],

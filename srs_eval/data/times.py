@@ -144,7 +144,8 @@ def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Tim
     scaled = readings * _MICROSECONDS[unit]
     present = scaled[np.isfinite(scaled)]
     earliest = _EARLIEST
-    words = (f"{_UNITS[unit]} since 1970, {bound}" for bound in ("not before 1980", "until now"))
+    since = f"{_UNITS[unit]} since 1970"
+    words = (f"{since}, not before 1980", f"{since}, until now")
     if len(present) and 0 <= present.min() < _DAY:
         # A clock without a time zone.
         earliest, latest = 0, _CENTURY

@@ -14,6 +14,9 @@ from srs_eval.metrics.tally import Tally
 from srs_eval.nouns import FloatArray, IntArray
 
 SPAN = 2 / 3
+# Windows hold all reviews where one prediction is that of so many: a window of two thirds would lie
+# in it, or end at it without giving it weight, and follow a handful of others.
+TIED = 0.6
 # Fits are made this far apart, as a share of the range of predictions.
 SPACING = 0.01
 # More predictions than this are joined, which moves none by more than 3e-5.
@@ -90,6 +93,8 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
     """Distance within which the nearest reviews to some predictions lie."""
     p, until = counted.p, np.cumsum(counted.count)
     n = float(until[-1])
+    if counted.count.max() >= TIED * n:
+        return np.maximum(where - p[0], p[-1] - where)
     # A window of one review would follow every outcome.
     width = min(n, max(2.0, math.floor(SPAN * n + 1e-10)))
     # A window may begin wherever that takes in, or leaves out, another prediction. Moving it
@@ -140,8 +145,10 @@ class Ici(SketchMetric):
     iterations, fitted at steps of a hundredth of the range and interpolated between. Equal
     predictions share their mean outcome, so that their order cannot matter; more than 2**15
     distinct ones are joined first. The number is within 1e-6 of the one statsmodels' lowess
-    gives, unless one prediction is that of two thirds of the reviews, where that has no bandwidth.
-    Lower is better; the absolute mean bias if all predictions are equal.
+    gives, unless one prediction is that of 60 % of the reviews or more. There a window of two
+    thirds would follow a handful of neighbours (statsmodels' number is noise of 0.02 to 0.6), and
+    the regression is over all reviews. Lower is better; the absolute mean bias if all predictions
+    are equal.
 
     References
     ----------
