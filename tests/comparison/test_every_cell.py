@@ -1,0 +1,355 @@
+"""Every number in every table of every format, read back and compared with its meaning.
+
+What a cell should say is computed here from the scores, by loops where its meaning is simple, and
+taken from the verdict where it is a test. Rows are found by the name of their run and columns by
+their heading, so that further ones do no harm.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables_back import tables_of_html, tables_of_latex, tables_of_markdown, tables_of_terminal
+
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.report import html
+from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, terminal_text, write_files
+from srs_eval.comparison.report.grids import grids
+from srs_eval.comparison.strata import FACTS, Strata, Stratum
+from srs_eval.results.run import Run
+
+RUNS = ("ann", "bob", "cleo", "dan", "eve")
+TIMES = ("previous_review", "day_before", "at_review")
+SIGNS = {"log_loss": 1, "auc": -1, "mbe": 1, "smece": 1}
+WEIGHTS = {"users": np.ones_like, "reviews": np.asarray, "log_reviews": np.log}
+PRINTED = ("leaderboard_", "beside", "against_baseline")
+SHORT = {"not significantly different": "not significant"}
+NUMBER = r"[<>]?[-+]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?"
+
+
+class Comparison:
+    """A random comparison by a metric, and the scores it was made of."""
+
+    def __init__(self, seed, metric):
+        rng = np.random.default_rng(seed)
+        users = [*(f"user{n}" for n in rng.permutation(17)), *rng.permutation(9).tolist()]
+        size = len(users), len(RUNS)
+        level = rng.uniform(0.2, 0.6, (len(users), 1)) + rng.normal(0, 0.02, len(RUNS))
+        self.scores = {name: level + rng.normal(0, 0.03, size) for name in SIGNS}
+        self.scores["mbe"] *= rng.choice([-1, 1], size)
+        self.scores[metric] = np.round(self.scores[metric], 2)  # some users are alike
+        self.scores[metric][rng.integers(len(users)), rng.integers(len(RUNS))] = math.nan
+        sizes = rng.integers(10, 9_000, len(users))
+        runs = [
+            Run(
+                name=name,
+                place=Path("nowhere") / name,
+                rows=dict.fromkeys(users, "digest"),
+                reviews=dict(zip(users, sizes.tolist(), strict=True)),
+                scores={known: columns[:, number] for known, columns in self.scores.items()},
+                summary={"data": f"of {name}", "when": str(rng.choice(TIMES[: 1 + seed % 3]))},
+            )
+            for number, name in enumerate(RUNS)
+        ]
+        self.metric, self.sign = metric, SIGNS[metric]
+        self.baseline = int(rng.integers(len(RUNS)))
+        self.verdict = compare(runs, metric=metric, baseline=RUNS[self.baseline])
+        self.strata = made_up_strata(rng)
+        vars(self.verdict)["strata"] = self.strata
+        kept = ~np.isnan(self.scores[metric]).any(axis=1)
+        self.users = [user for user, is_kept in zip(users, kept, strict=True) if is_kept]
+        self.sizes = sizes[kept]
+        found = self.scores[metric][kept]
+        self.values = np.abs(found) if metric == "mbe" else found
+
+    def mean(self, run, weighting="users"):
+        weights = WEIGHTS[weighting](self.sizes.astype(float))
+        return (self.values[:, run] * weights).sum() / weights.sum()
+
+    def counts(self, run, other):
+        """Users for whom a run is better than another, worse, and alike."""
+        gains = [self.sign * (row[other] - row[run]) for row in self.values.tolist()]
+        return sum(g > 0 for g in gains), sum(g < 0 for g in gains), sum(g == 0 for g in gains)
+
+    def gaps(self, run):
+        """Difference to the baseline of each user."""
+        rows = zip(self.users, self.values.tolist(), strict=True)
+        return {user: row[run] - row[self.baseline] for user, row in rows}
+
+    def mean_rank(self, run, group):
+        ranks = []
+        for row in self.sign * self.values[:, group]:
+            own = row[group.index(run)]
+            ranks.append(1 + sum(row < own) + (sum(row == own) - 1) / 2)
+        return np.mean(ranks)
+
+    def superiority(self, run, other):
+        better, _, tied = self.counts(run, other)
+        return (better + tied / 2) / len(self.users)
+
+
+def made_up_strata(rng):
+    """Differences in some strata of two facts, for all runs but the last."""
+    facts, runs = [], len(RUNS) - 1
+    for fact in FACTS[:2]:
+        strata = []
+        for label in fact.labels[:4]:
+            gap, low, high = rng.normal(0, 0.02, runs), *rng.uniform(0.001, 0.02, (2, runs))
+            sizes = rng.integers(100, 10_000, 2).tolist()
+            strata.append(Stratum(label, rng.random(), *sizes, gap, gap - low, gap + high))
+        facts.append((fact, tuple(strata)))
+    return Strata(tuple(range(runs)), "log_loss", "users", tuple(facts))
+
+
+def expected_cells(one):
+    """What cells say, by table, row and heading: text, numbers, or users with numbers."""
+    verdict, board = one.verdict, one.verdict.leaderboard
+    cells = {}
+
+    def put(key, run, row):
+        name = run if isinstance(run, str) else RUNS[run]
+        cells.setdefault(key, {})[name] = row
+
+    for each in verdict.leaderboards:
+        for run in range(len(RUNS)):
+            leader, mean = each.leaders[run], one.mean(run, each.weighting)
+            gap = math.nan if run == leader else mean - one.mean(leader, each.weighting)
+            row = {
+                "when": verdict.runs[run].when.replace("_", " "),
+                one.metric: (mean,),
+                "99 % interval": (each.lo[run], each.hi[run]),
+                "to best": (gap,),
+                **of_a_test(each.to_best[run].average, "on average"),
+            }
+            put(f"leaderboard_{each.weighting}", run, row)
+    for leader, group in board.groups.items():
+        for run in group:
+            if run != leader:
+                row = majority(one, run, leader, board.to_best[run].users)
+                put(f"leaderboard_majority_{verdict.runs[leader].when}", run, row)
+    whole = {name: ~np.isnan(scores).any(axis=1) for name, scores in one.scores.items()}
+    for run in range(len(RUNS)):
+        others = [name for name in ("log_loss", "smece", "auc") if name != one.metric]
+        beside = {name: (one.scores[name][whole[name], run].mean(),) for name in others}
+        put("beside", run, beside)
+        shares = {
+            RUNS[other]: (math.nan if run == other else one.superiority(run, other),)
+            for other in range(len(RUNS))
+        }
+        put("superiority", run, shares)
+        group = next(group for group in board.groups.values() if run in group)
+        put("ranks", run, {"mean rank": (one.mean_rank(run, group),)})
+        users = int(np.isfinite(one.scores[one.metric]).all(axis=1).sum()) + 1
+        put("runs", run, {"data": f"of {RUNS[run]}", "users scored": (users,)})
+        if run == one.baseline:
+            continue
+        to_baseline = board.to_baseline[run]
+        against = {"difference": (one.mean(run) - one.mean(one.baseline),)}
+        put("against_baseline", run, {**against, **of_a_test(to_baseline.average, "on average")})
+        row = majority(one, run, one.baseline, to_baseline.users)
+        put("against_baseline_majority", run, row)
+        put("users", run, {"better for": gains(one, run), "worse for": losses(one, run)})
+    for fact, strata in one.strata.facts:
+        sizes = {stratum.label: (stratum.share, stratum.n_clusters) for stratum in strata}
+        put(f"where_{fact.name}", "share", sizes)
+        for at, run in enumerate(one.strata.runs):
+            if run != one.baseline:
+                row = {s.label: (s.gap[at], s.lo[at], s.hi[at]) for s in strata}
+                put(f"where_{fact.name}", run, row)
+    return cells
+
+
+def of_a_test(answer, name):
+    """Cells of a test; the leader has none."""
+    return {
+        "interval": (answer.lo, answer.hi),
+        "level": (math.nan if math.isnan(answer.lo) else answer.level,),
+        "p": (answer.p_value,),
+        name: answer.verdict,
+    }
+
+
+def majority(one, run, other, answer):
+    better, worse, tied = one.counts(run, other)
+    return {
+        **{"better": (better,), "worse": (worse,), "alike": (tied,)},
+        "share": (better / (better + worse),),
+        **of_a_test(answer, "for most users"),
+    }
+
+
+def gains(one, run):
+    """Users for whom a run is better than the baseline by most, of whom some may be alike."""
+    gaps = one.gaps(run)
+    return gaps, sorted((gap for gap in gaps.values() if one.sign * gap < 0), key=abs)[:-6:-1]
+
+
+def losses(one, run):
+    gaps = one.gaps(run)
+    return gaps, sorted((gap for gap in gaps.values() if one.sign * gap > 0), key=abs)[:-6:-1]
+
+
+def check_cell(cell, expected):
+    """Compare a cell with text, with numbers as they are rounded, or with users and numbers."""
+    if isinstance(expected, str):
+        assert cell == expected
+    elif isinstance(expected[0], dict):
+        gaps, largest = expected
+        found = re.findall(r"(\w+)[\s~]\(([-+.\d]+)\)", cell)
+        assert len(found) == len(largest)
+        for (user, shown), gap in zip(found, largest, strict=True):
+            own = gaps[user] if user in gaps else gaps[int(user)]
+            assert own == pytest.approx(gap)
+            check_number(shown, gap, shown)
+    elif all(math.isnan(value) for value in expected):
+        assert cell in ("", "-")
+    else:
+        shown = re.findall(NUMBER + r"(?: %)?", cell)
+        assert len(shown) == len(expected), cell
+        for text, value in zip(shown, expected, strict=True):
+            check_number(text, value, cell)
+
+
+def check_number(text, value, cell):
+    """Compare a number with a text of some decimals."""
+    plain = text.replace(",", "").removesuffix(" %").lstrip("<>")
+    shown, exponent = plain.partition("e")[::2]
+    step = 10.0 ** (int(exponent or 0) - len(shown.partition(".")[2]))
+    value = 100 * value if text.endswith("%") else value
+    if text[0] in "<>":
+        assert (value < float(plain)) == (text[0] == "<"), (cell, value)
+    else:
+        assert abs(float(plain) - value) <= 0.5 * step * (1 + 1e-6), (cell, value)
+
+
+def by_key(shown, tables):
+    """Return the tables of some grids, of which some have the same title, by their keys."""
+    left = list(tables)
+    found = {}
+    for grid in shown:
+        place = [title for title, _ in left].index(grid.title)
+        found[grid.key] = left.pop(place)[1]
+    return found
+
+
+COMPARISONS = [(seed, metric) for seed, metric in enumerate([*SIGNS] * 3) if metric != "smece"]
+
+
+@pytest.fixture(params=COMPARISONS, ids=str)
+def one(request):
+    return Comparison(*request.param)
+
+
+def test_every_cell_of_every_table_says_what_its_heading_says(one, tmp_path, monkeypatch):
+    monkeypatch.setattr(html, "figures", lambda verdict: [])
+    monkeypatch.setattr(html, "_scatters", lambda verdict: [])
+    write_files(one.verdict, tmp_path)
+    every = list(grids(one.verdict))
+    printed = [grid for grid in every if grid.key.startswith(PRINTED)]
+    in_markdown, in_latex = (
+        (tmp_path / name).read_text(encoding="utf-8") for name in (MARKDOWN, LATEX)
+    )
+    formats = {
+        "html": tables_of_html(html.page(one.verdict)),
+        "markdown": by_key(every, tables_of_markdown(in_markdown)),
+        "latex": tables_of_latex(in_latex),
+        "terminal": by_key(printed, tables_of_terminal(terminal_text(one.verdict))),
+    }
+    for key, rows in expected_cells(one).items():
+        for name, tables in formats.items():
+            if name == "terminal" and key not in tables:
+                continue
+            headings, *body = tables[key]
+            assert len(set(headings)) == len(headings)
+            found = {row[0].split()[0]: dict(zip(headings, row, strict=True)) for row in body}
+            for run, row in rows.items():
+                for heading, expected in row.items():
+                    if name == "terminal" and heading in ("level", "p"):
+                        continue
+                    short = SHORT.get(expected) if isinstance(expected, str) else None
+                    said = short if name == "terminal" and short else expected
+                    check_cell(found[run][heading], said)
+
+
+def check_row(row, one, run, board):
+    """Compare a row of the tidy table, of which all values are text or numbers."""
+    verdict, leader = one.verdict, board.leaders[run]
+    weights = WEIGHTS[board.weighting](one.sizes.astype(float))
+    means = [one.mean(n, board.weighting) for n in (run, leader, one.baseline)]
+    group = next(group for group in verdict.leaderboard.groups.values() if run in group)
+    expected = {
+        **{"mean": means[0], "lo": board.lo[run], "hi": board.hi[run]},
+        **{"n_users": len(one.users), "n_effective": weights.sum() ** 2 / (weights**2).sum()},
+        "place": 1 + board.groups[leader].index(run),
+        "mean_rank": one.mean_rank(run, group),
+    }
+    for to, other, standing, theirs in (
+        ("best", leader, board.to_best[run], means[1]),
+        ("baseline", one.baseline, board.to_baseline[run], means[2]),
+    ):
+        counts = (0, 0, 0) if run == other else one.counts(run, other)
+        average, users = standing.average, standing.users
+        expected |= {
+            f"to_{to}": math.nan if run == other else means[0] - theirs,
+            **{f"to_{to}_lo": average.lo, f"to_{to}_hi": average.hi},
+            **{f"to_{to}_level": average.level, f"to_{to}_p": average.p_value},
+            **{f"to_{to}_users_lo": users.lo, f"to_{to}_users_hi": users.hi},
+            **{f"to_{to}_users_level": users.level, f"to_{to}_users_p": users.p_value},
+            f"to_{to}_users_better": counts[0],
+            f"to_{to}_users_worse": counts[1],
+            f"to_{to}_users_alike": counts[2],
+        }
+        assert row[f"to_{to}_verdict"] == average.verdict
+        assert row[f"to_{to}_users_verdict"] == users.verdict
+    for name in ("log_loss", "smece", "auc"):
+        if name != one.metric:
+            expected[name] = one.scores[name][:, run].mean()
+    found = {
+        name: float(row[name]) if row[name] not in ("", None) else math.nan for name in expected
+    }
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_every_number_in_files_of_full_precision_is_what_its_name_says(one, tmp_path):
+    write_files(one.verdict, tmp_path)
+    with (tmp_path / CSV).open(encoding="utf-8", newline="") as file:
+        in_csv = list(csv.DictReader(file))
+    saved = json.loads((tmp_path / JSON).read_text(encoding="utf-8"))
+    for rows in (in_csv, saved["leaderboard"]):
+        assert len(rows) == len(RUNS) * len(WEIGHTS)
+        for board in one.verdict.leaderboards:
+            mine = {row["run"]: row for row in rows if row["weighting"] == board.weighting}
+            for run, name in enumerate(RUNS):
+                check_row(mine[name], one, run, board)
+    assert (saved["users"], saved["baseline"]) == (len(one.users), RUNS[one.baseline])
+    for row in saved["against_baseline"]:
+        run = RUNS.index(row["run"])
+        for name, (gaps, largest) in (("gains", gains(one, run)), ("losses", losses(one, run))):
+            assert [gap for _, gap in row[name]] == pytest.approx(largest)
+            assert [gaps[user] for user, _ in row[name]] == pytest.approx(largest)
+    for run, name in enumerate(RUNS):
+        row = [one.superiority(run, other) for other in range(len(RUNS))]
+        assert saved["superiority"][name] == pytest.approx(row)
+    boards = {board.weighting: board for board in one.verdict.leaderboards}
+    assert len(saved["pairs"]) == len(boards) * len(RUNS) * (len(RUNS) - 1) / 2
+    for pair in saved["pairs"]:
+        run, other = (RUNS.index(pair[name]) for name in ("run", "other"))
+        difference = one.mean(run, pair["weighting"]) - one.mean(other, pair["weighting"])
+        estimate = boards[pair["weighting"]].pairs[run][other]
+        assert pair["difference"] == pytest.approx(difference)
+        assert (pair["lo"], pair["hi"]) == estimate.interval()
+        assert pair["lo"] <= pair["difference"] <= pair["hi"]
+        assert pair["p"] == estimate.p_value
+    for fact, strata in one.strata.facts:
+        for row, stratum in zip(saved["where"]["facts"][fact.name], strata, strict=True):
+            sizes = row["label"], row["share"], row["reviews"], row["users"]
+            assert sizes == (stratum.label, stratum.share, stratum.n_reviews, stratum.n_clusters)
+            for at, run in enumerate(one.strata.runs):
+                found = tuple(row[name][RUNS[run]] for name in ("difference", "lo", "hi"))
+                assert found == (stratum.gap[at], stratum.lo[at], stratum.hi[at])
