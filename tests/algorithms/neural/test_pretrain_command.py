@@ -64,7 +64,7 @@ class Shy:
     lessons = 0
 
     def __init__(self, prior: float = 0.0) -> None:
-        """Take what the option file gives."""
+        """Accept what the option file gives."""
 
     def fit(self, reviews: object, rows: object, rng: object) -> None:
         """Never called."""
