@@ -185,7 +185,7 @@ def majority(one, run, other, answer):
 
 
 def gains(one, run):
-    """Users for whom a run is better than the baseline by most, of whom some may be alike."""
+    """Users for whom a run is better than the baseline by most, some perhaps by the same amount."""
     gaps = one.gaps(run)
     return gaps, sorted((gap for gap in gaps.values() if one.sign * gap < 0), key=abs)[:-6:-1]
 
