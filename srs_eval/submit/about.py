@@ -28,7 +28,14 @@ _OPTIONAL = ("prereg", "curves_per_user")
 # A digest of the first reviews of a user, see `fingerprint_of`.
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
-_URL = re.compile(r"https?://[^\s<>\"'`]{1,300}")
+# Of ASCII, and with nothing before an @ that would look like the name of the host.
+_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}(?:[/?#][!#-&(-;=?-\[\]-_a-~]{0,300})?")
+# Characters that show nothing, besides those of the category Cf, from Default_Ignorable_Code_Point
+# of Unicode; the empty braille pattern is none of these.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
 _DECISION = re.compile("(kept|refuted|undecided|no verdict)(, [0-9]+ deviations?)?")
 _TITLE, _LINE, _PARAGRAPH = 120, 300, 5_000
 LONGEST_TITLE = _TITLE
@@ -53,8 +60,9 @@ def about_problems(file: Path, about: YamlFile) -> Iterator[Problem]:
 
 
 def visible(text: str) -> str:
-    """Return a text without zero-width characters and marks of the direction of text."""
-    return "".join(character for character in text if unicodedata.category(character) != "Cf")
+    """Return a text without characters that show nothing, and marks of the direction of text."""
+    shown = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    return _INVISIBLE.sub("", shown)
 
 
 class _Words(str):
@@ -68,7 +76,7 @@ def _text(longest: int, *, lines: bool = False, gap: str = "") -> Check:
             found = _Words("is empty") if empty else value
             advice = gap or "write text"
             yield "gap" if empty else "type", key, found, advice + ", in quotes" * (not empty)
-        elif not value.strip():
+        elif not visible(value).strip():
             yield "gap" if gap else "missing", key, _Words("is empty"), gap or "write it"
         elif len(value) > longest:
             yield "text", key, value, f"at most {longest:,} characters, not {len(value):,}"
@@ -208,7 +216,10 @@ _ABOUT = _Keys(
         "code": _optional(
             _Keys(
                 {
-                    "url": _matching(_URL, "write an address that begins with https://"),
+                    "url": _matching(
+                        _URL,
+                        "write an address as in https://example.org/model, without names before @",
+                    ),
                     "commit": _matching(_COMMIT, "write a commit, or a version, in quotes"),
                 }
             )

@@ -238,17 +238,24 @@ def _beside(submissions: Sequence[Submission], record: Record, asked: Asked) -> 
             if path != folder and path not in asked.beside and is_submission(path):
                 asked.beside[path] = opened(path, record).submission
         known = [asked.beside.get(path) for path in others if path != folder]
-        for problem in _compared([submission, *filter(None, known)], record):
+        for problem in _compared([submission, *filter(None, known)], record, submission):
             if problem.file.parent == submission.folder:
                 yield problem
 
 
-def _compared(submissions: Sequence[Submission], record: Record) -> Iterator[Problem]:
+def _compared(
+    submissions: Sequence[Submission], record: Record, last: Submission | None = None
+) -> Iterator[Problem]:
     """Yield submissions with the title or the scores of another, and verdicts that are wrong.
 
-    Of two, the one that was accepted stays.
+    Of two, the one that was accepted stays; of two that were not, `last` has the problem.
     """
-    first = sorted(submissions, key=lambda each: (each.name not in record.submissions, each.name))
+
+    def order(each: Submission) -> tuple[bool, bool, str]:
+        is_new = each.name not in record.submissions
+        return is_new, is_new and each is last, each.name
+
+    first = sorted(submissions, key=order)
     of_boards: dict[str, list[Submission]] = {}
     for submission in first:
         of_boards.setdefault(board_name(submission.about), []).append(submission)

@@ -33,6 +33,8 @@ SIZES = {ABOUT: LARGEST_YAML, RESULTS: LARGEST, PREDICTIONS: 1_000_000_000}
 NAME = re.compile(r"(?![.-])[A-Za-z0-9._-]{1,60}")
 # Folders of a leaderboard that hold no submission.
 PREREGISTRATIONS = "prereg"
+# Of a folder, in bytes, on all usual file systems.
+_LONGEST_FOLDER = 255
 _NOT_IN_ADDRESSES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -249,8 +251,12 @@ def _file_problems(folder: Path) -> Iterator[Problem]:
 
 
 def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) -> Iterator[Problem]:
-    """Yield where the two files do not say the same."""
+    """Yield where the two files do not say the same, and a board that cannot be a folder."""
     scores = results.scores
+    if (length := len(board_name(about))) > _LONGEST_FOLDER:
+        what = f"the name of the board has {length:,} characters"
+        advice = f"names and versions of both have at most {_LONGEST_FOLDER} together"
+        yield Problem("name", folder / ABOUT, "protocol, data", what, advice)
     reviews = int(scores.reviews.sum())
     users = int((scores.reviews > 0).sum())
     counts: tuple[tuple[Kind, int], ...] = (("users", users), ("reviews", reviews))

@@ -9,20 +9,28 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any, get_args
 
+from filelock import FileLock
+
+from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
+from srs_eval.results.files import whole_file
 from srs_eval.results.run import Run
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.submission import ABOUT, ACCEPTED, PREDICTIONS, RESULTS, Accepted, Mark
-from srs_eval.submit.yaml_file import read_yaml, write_yaml
+from srs_eval.submit.yaml_file import block_of, parsed_own
 from srs_eval.text.plain import one_line
 
 # Fields of the record, and the files whose digests they are.
 RECORDED = {"digest": RESULTS, "about": ABOUT, "predictions": PREDICTIONS}
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+# Bytes of the record: more than 100,000 versions.
+_LARGEST = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,10 @@ class Record:
         )
 
 
+# Each record as it was read or written last, which is not parsed again.
+_last: dict[Path, tuple[bytes, Record]] = {}
+
+
 def read_record(folder: Path) -> Record:
     """Read the record of a leaderboard; an empty one if there is none."""
     file = folder / ACCEPTED
@@ -61,38 +73,62 @@ def read_record(folder: Path) -> Record:
         return Record()
     if not file.is_file():
         raise SubmissionError([Problem("type", file, "", "no file", "restore the last version")])
-    read = read_yaml(file)
-    if isinstance(read, Problem):
-        raise SubmissionError([read])
-    content = read.content
+    if (size := file.stat().st_size) > _LARGEST:
+        found, advice = f"{size:,} bytes", f"{_LARGEST:,} at most"
+        raise SubmissionError([Problem("size", file, "", found, advice)])
+    raw = file.read_bytes()
+    if folder in _last and _last[folder][0] == raw:
+        return _last[folder][1]
     try:
-        if further := content.keys() - {"boards", "submissions"}:
-            raise ValueError(f"unknown: {some(sorted(further))}")
-        boards = {name: _frozen(of) for name, of in _mapping(content.get("boards", {})).items()}
-        submissions = {
-            name: tuple(_entry(each) for each in entries)
-            for name, entries in _mapping(content.get("submissions", {})).items()
-        }
-        for entry in (entry for entries in submissions.values() for entry in entries):
-            if entry.board not in boards:
-                raise ValueError(f"no board {shown(entry.board)}")
-    except (KeyError, TypeError, ValueError) as error:
+        record = _record_of(parsed_own(raw.decode()))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         found = f"{type(error).__name__}: {error}"
         advice = "restore the last version: only submit accept writes this file"
         raise SubmissionError([Problem("unreadable", file, "", found, advice)]) from error
-    return Record(boards, submissions)
+    _last[folder] = raw, record
+    return record
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Write the record of a leaderboard."""
-    content = {
-        "boards": {name: asdict(board) for name, board in record.boards.items()},
-        "submissions": {
-            name: [asdict(entry) for entry in entries]
-            for name, entries in sorted(record.submissions.items())
-        },
+    """Write the record of a leaderboard.
+
+    Raise `ConfigError`, and leave the file as it is, if `read_record` would find it too large.
+    """
+    boards = {name: asdict(board) for name, board in record.boards.items()}
+    entries = [_block_of(name, of) for name, of in sorted(record.submissions.items())]
+    submissions = "submissions:\n" + "".join(entries) if entries else "submissions: {}\n"
+    raw = (block_of({"boards": boards}) + submissions).encode()
+    file = folder / ACCEPTED
+    if len(raw) > _LARGEST:
+        raise ConfigError(f"{file}: {len(raw):,} bytes; {_LARGEST:,} at most can be read again")
+    with whole_file(file) as partial:
+        partial.write_bytes(raw)
+    _last[folder] = raw, record
+
+
+def only_one(folder: Path) -> FileLock:
+    """Return the lock of the record of a leaderboard, which one command at a time may have."""
+    return FileLock(folder / f".{ACCEPTED}.lock")
+
+
+@lru_cache(maxsize=100_000)
+def _block_of(name: str, entries: tuple[Accepted, ...]) -> str:
+    """Format the entries of a submission; those that are there already are not formatted again."""
+    return indent(block_of({name: [asdict(entry) for entry in entries]}), "  ")
+
+
+def _record_of(content: Mapping[str, Any]) -> Record:
+    if further := content.keys() - {"boards", "submissions"}:
+        raise ValueError(f"unknown: {some(sorted(further))}")
+    boards = {name: _frozen(of) for name, of in _mapping(content.get("boards", {})).items()}
+    submissions = {
+        name: tuple(_entry(each) for each in entries)
+        for name, entries in _mapping(content.get("submissions", {})).items()
     }
-    write_yaml(folder / ACCEPTED, content)
+    for entry in (entry for entries in submissions.values() for entry in entries):
+        if entry.board not in boards:
+            raise ValueError(f"no board {shown(entry.board)}")
+    return Record(boards, submissions)
 
 
 def frozen_board(run: Run) -> FrozenBoard:

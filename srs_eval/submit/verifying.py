@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +32,14 @@ from srs_eval.submit.logs_check import (
 )
 from srs_eval.submit.problems import Problem, SubmissionError, shown, some
 from srs_eval.submit.reading import board_name
-from srs_eval.submit.record import RECORDED, digests_of, frozen_board, read_record, write_record
+from srs_eval.submit.record import (
+    RECORDED,
+    digests_of,
+    frozen_board,
+    only_one,
+    read_record,
+    write_record,
+)
 from srs_eval.submit.results_table import FIT, FIT_COUNTS, metrics_named
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
 from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of
@@ -96,28 +104,31 @@ def accept(
     """
     if expected is None:
         expected = digests_of(folder) if folder.is_dir() else {}
-    submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
-    usual: Mark = "reported" if submission.run.has_digests else "published"
-    digests = digests_of(folder)
-    if changed := [RECORDED[key] for key in digests if digests[key] != expected.get(key)]:
-        found, advice = "has changed since it was read for the check", "accept it again"
-        raise SubmissionError(
-            [Problem("changed", folder / name, "", found, advice) for name in changed]
-        )
-    for last in submission.history[-1:]:
-        if digests.items() <= asdict(last).items() and mark in (None, last.mark):
-            return last
-    mark = mark or usual
-    if (mark == "published") != (usual == "published"):
-        raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
     leaderboard = folder.resolve().parent
-    record = read_record(leaderboard)
-    board = board_name(submission.about)
-    day = datetime.now(UTC).strftime("%Y-%m-%d")
-    entry = Accepted(date=day, mark=mark, note=note, board=board, **digests)
-    record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
-    write_record(leaderboard, record)
+    # The record that the submission is checked against is the one that is written.
+    with only_one(leaderboard) if leaderboard.is_dir() else nullcontext():
+        submission = checked_submission(folder, replace(asked or Asked(), accepting=True))
+        digests = digests_of(folder)
+        if changed := [key for key in digests if digests[key] != expected.get(key)]:
+            raise SubmissionError(_meanwhile(folder / RECORDED[key]) for key in changed)
+        for last in submission.history[-1:]:
+            if digests.items() <= asdict(last).items() and mark in (None, last.mark):
+                return last
+        usual: Mark = "reported" if submission.run.has_digests else "published"
+        mark = mark or usual
+        if (mark == "published") != (usual == "published"):
+            raise ConfigError(f"{folder}: mark={mark}; rows {_WITH[usual]} digests are {usual}")
+        board = board_name(submission.about)
+        day = datetime.now(UTC).strftime("%Y-%m-%d")
+        entry = Accepted(date=day, mark=mark, note=note, board=board, **digests)
+        record = read_record(leaderboard)
+        record = record.with_accepted(submission.name, entry, board, frozen_board(submission.run))
+        write_record(leaderboard, record)
     return entry
+
+
+def _meanwhile(file: Path) -> Problem:
+    return Problem("changed", file, "", "has changed since the check began", "accept it again")
 
 
 _WITH = {"reported": "with", "published": "without"}

@@ -414,6 +414,65 @@ def test_a_copy_is_not_accepted(board: Path, name: str, title: str, kinds: set[s
     assert {each.file.parts[-2] for each in error.value.found} <= {name, board.name}
 
 
+def test_a_copy_of_what_was_not_accepted_yet_is_seen_by_accept(board: Path) -> None:
+    shutil.copytree(board / "constant", board / "a_copy")
+    about(model="mine")(board / "a_copy")
+    found = [(each.kind, each.file.parent.name) for each in check([board]).problems]
+    assert found == [("duplicate", "constant")]
+    for name in ("a_copy", "constant"):
+        with pytest.raises(SubmissionError) as error:
+            accept(board / name, None, "")
+        assert [(each.kind, each.file.parent.name) for each in error.value.found] == [
+            ("duplicate", name)
+        ]
+    shutil.rmtree(board / "a_copy")
+    accept(board / "constant", None, "")
+
+
+@pytest.mark.parametrize("length", [60, 120])
+def test_the_name_of_a_board_is_that_of_a_folder(board: Path, length: int) -> None:
+    class_of_others = {"_target_": "x.Y"}
+    protocol = {"name": "p" * length, "version": "v" * length, "options": class_of_others}
+    data = {"name": "d" * length, "version": "1", "options": {**class_of_others, "version": "1"}}
+    for name in ("avg", "constant"):
+        rewrite(board / name, lambda content: content["data"].update(data))
+        about(protocol=protocol)(board / name)
+    found = {(each.kind, each.file.parent.name) for each in check([board]).problems}
+    assert found == ({("name", "avg"), ("name", "constant")} if length == 120 else set())
+
+
+@pytest.mark.parametrize(
+    ("url", "is_good"),
+    [
+        ("https://example.org", True),
+        ("https://example.org:8080/a/b?c=d&e=%20#f-g_h~i", True),
+        ("http://[::1]/a", True),
+        ("https://example.org/@author/model.git", True),
+        ("https://github.com@example.org/", False),
+        ("https://user:secret@example.org/", False),
+        ("https://github.com\\@example.org/", False),
+        ("https://example.org/\x1b[31m", False),
+        ("https://example.org/\u202egro", False),
+        ("https://ex\u00e4mple.org/", False),
+        ("https://example.org/'onclick='x", False),
+        ("https://", False),
+        ("javascript:alert(1)", False),
+    ],
+)
+def test_an_address_is_what_it_seems(board: Path, url: str, *, is_good: bool) -> None:
+    about(code={"url": url, "commit": "a1"})(board / "constant")
+    found = check([board / "constant"], Asked(logs=False)).problems
+    assert [each.kind for each in found] == ([] if is_good else ["type"])
+
+
+@pytest.mark.parametrize("character", ["\u3164", "\u2800", "\u034f", "\ufe0f", "\uffa0", "\u200b"])
+def test_titles_have_no_characters_that_show_nothing(board: Path, character: str) -> None:
+    for title in (character, f"av{character}g"):
+        about(model=title)(board / "constant")
+        found = check([board / "constant"], Asked(logs=False)).problems
+        assert "text" in [each.kind for each in found]
+
+
 def test_an_accepted_submission_stays_on_its_board(board: Path) -> None:
     accept(board / "avg", None, "")
     for name in ("constant", "avg"):

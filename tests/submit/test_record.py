@@ -1,0 +1,104 @@
+"""The record of a leaderboard: one writer at a time, and no limit that its writer passes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from srs_eval.errors import ConfigError
+from srs_eval.submit import record as module
+from srs_eval.submit import verifying
+from srs_eval.submit.problems import SubmissionError
+from srs_eval.submit.record import FrozenBoard, Record, read_record, write_record
+from srs_eval.submit.submission import ACCEPTED, Accepted
+from srs_eval.submit.verifying import accept
+
+BOARD = FrozenBoard(3, 4, "d" * 64)
+ENTRY = Accepted("2026-01-31", "1" * 64, "reported", "", "b" * 64, "board", "c" * 64)
+
+
+def many(count: int) -> Record:
+    return Record({"board": BOARD}, {f"m{number:05}": (ENTRY,) for number in range(count)})
+
+
+def read_again(folder: Path) -> Record:
+    module._last.clear()
+    return read_record(folder)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    notes = ["", "yes", "2026-01-31", "a: b # c", "\u00e4" * 200, "word " * 100, "'\"\\", "~"]
+    entries = tuple(replace(ENTRY, note=note.strip()) for note in notes)
+    for record in (Record(), Record({"1": BOARD, "board": BOARD}, {"on": entries, "7": entries})):
+        write_record(tmp_path, record)
+        assert read_again(tmp_path) == record
+        assert yaml.safe_load((tmp_path / ACCEPTED).read_text("utf-8")).keys() == {
+            *("boards", "submissions")
+        }
+
+
+def test_a_record_of_thousands_is_read(tmp_path: Path) -> None:
+    write_record(tmp_path, many(2_500))
+    begin = time.process_time()
+    assert len(read_again(tmp_path).submissions) == 2_500
+    assert time.process_time() - begin < 5  # by the parser in Python it takes 8 times as long
+
+
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_record(tmp_path, many(2))
+    monkeypatch.setattr(module, "_LARGEST", (tmp_path / ACCEPTED).stat().st_size)
+    assert len(read_again(tmp_path).submissions) == 2
+    with pytest.raises(ConfigError, match="at most"):
+        write_record(tmp_path, many(3))
+    assert len(read_again(tmp_path).submissions) == 2
+    monkeypatch.setattr(module, "_LARGEST", 10)
+    with pytest.raises(SubmissionError):
+        read_again(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- 1\n",
+        "boards: [\n",
+        "boards: {}\nboards: {}\n",
+        "x: &a {}\nboards: *a\n",
+        f"boards: {'[' * 100_000}{']' * 100_000}\n",
+        f"boards:\n{'- ' * 100_000}1\n",
+        "boards: {a: !!python/object/apply:os.abort []}\n",
+        "submissions: {a: [{mark: best}]}\n",
+        "boards: {}\nsubmissions: {\xff: []}\n",
+    ],
+)
+def test_another_record_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / ACCEPTED).write_text(text, "latin-1")
+    with pytest.raises(SubmissionError):
+        read_again(tmp_path)
+
+
+def test_two_that_accept_at_once_keep_both_entries(
+    board: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = verifying.write_record
+
+    def slowly(folder: Path, record: Record) -> None:
+        time.sleep(0.2)
+        write(folder, record)
+
+    monkeypatch.setattr(verifying, "write_record", slowly)
+    both = [
+        threading.Thread(target=accept, args=(board / name, None, ""))
+        for name in ("avg", "constant")
+    ]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert read_again(board).submissions.keys() == {"avg", "constant"}
