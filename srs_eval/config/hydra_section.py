@@ -31,6 +31,8 @@ from srs_eval.text.local_paths import uri_problem
 _FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir")
 # Where Hydra saves the settings of a job, inside its folder.
 _SUBFOLDERS = (".hydra", None)
+# The callback that claims the folder of a command.
+_CLAIMS = {TARGET: "srs_eval.commands.run.RememberFolder"}
 # Of the options of a sweeper, those that are called, or printed as a command to be typed.
 _CALLED = {
     "at_end": "srs_eval.tuning.ending.keep_in_tracker",
@@ -111,6 +113,8 @@ def _callbacks(config: DictConfig) -> Iterator[str]:
     if not isinstance(callbacks, Mapping):
         yield "hydra.callbacks: not a mapping, or refers to what is not there"
         return
+    if callbacks.get("folder") != _CLAIMS:
+        yield f"hydra.callbacks.folder: stays {_CLAIMS[TARGET]}"
     for name, options in callbacks.items():
         if not isinstance(options, Mapping) or TARGET not in options:
             yield f"hydra.callbacks.{name}: has no {TARGET}"
