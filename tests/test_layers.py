@@ -45,7 +45,7 @@ MAY_IMPORT_LATE = {
 }
 MAY_CATCH_EVERYTHING = {
     *("evaluation/evaluate.py", "experiment/attempt.py", "compute/processes.py"),
-    *("config/targets.py", "checks/harness.py", "checks/worker.py"),
+    *("config/targets.py", "checks/harness.py", "checks/worker.py", "data/interruptible.py"),
 }
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 

@@ -21,10 +21,12 @@ from sqlalchemy.dialects import sqlite
 from srs_eval.data.addresses import has_secret, secret_options
 from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import existing_path, pandas_from_arrow
+from srs_eval.data.interruptible import Running, interruptible
 from srs_eval.data.selection import Choice, KnownUsers, Selection
 from srs_eval.data.table_options import Columns, Duplicates, InvalidTimes, Reading
 from srs_eval.data.table_rows import check_named_columns, read_user
 from srs_eval.data.times import TimeUnit
+from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
 
@@ -39,7 +41,8 @@ class SqlQuery:
     """Review logs in the result of an SQL query, read one user at a time.
 
     The query is used as a subquery that selects the rows of one user, so it can only read; files
-    are opened read-only. Rows are sorted by time and card, and then by the other columns.
+    are opened read-only. Rows are sorted by time and card, and then by the other columns. Ctrl-C
+    and SIGTERM end a query that is running.
 
     Parameters
     ----------
@@ -55,6 +58,9 @@ class SqlQuery:
         As in `srs_eval.data.table.ReviewTable`. There must be a column of times.
     time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times
         As in `srs_eval.data.table.ReviewTable`.
+    views : bool
+        Whether the query may name views, virtual tables, computed columns and macros of `path`,
+        which run what the author of the file wrote; by default only ordinary tables.
 
     Raises
     ------
@@ -68,6 +74,7 @@ class SqlQuery:
     columns: Columns
     choice: Choice
     reading: Reading
+    views: bool
 
     def __init__(
         self,
@@ -85,6 +92,7 @@ class SqlQuery:
         duplicates: Duplicates = "error",
         ratings: Mapping[Any, int] | None = None,
         invalid_times: InvalidTimes = "error",
+        views: bool = False,
     ) -> None:
         if path is not None and url is not None:
             raise ConfigError("data.path and data.url: give one of them")
@@ -106,7 +114,7 @@ class SqlQuery:
         reading = Reading(time_unit, time_zone, day_start_hour, duplicates, ratings, invalid_times)
         given: dict[str, Any] = {"query": query.strip().rstrip(";"), "columns": columns}
         given |= {"path": None if path is None else str(path), "url": url, "reading": reading}
-        given |= {"choice": Choice(users, sample, first)}
+        given |= {"choice": Choice(users, sample, first), "views": views}
         for name, value in given.items():
             object.__setattr__(self, name, value)
 
@@ -148,7 +156,9 @@ class SqlQuery:
         return read_user(user, self._rows(), self.columns, self.reading)
 
     def _rows(self) -> _SqlRows:
-        return _rows(_Database(self.path, self.url), self.location, self.query, self.columns)
+        written = None if self.views else self.query
+        database = _Database(self.path, self.url, written)
+        return _rows(database, self.location, self.query, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,44 +167,62 @@ class _Database:
 
     path: str | None
     url: str | None
+    tables_only: str | None  # A query that may name no views of the file; None: any may
 
     def run(self, statement: Any) -> pd.DataFrame:
         """Return the result of a statement."""
+        return interruptible(partial(self._run, statement))
+
+    def _run(self, statement: Any, running: Running) -> pd.DataFrame:
         if self.url is not None:
-            return self._run_by_driver(_address(self.url), statement)
+            return self._run_by_driver(_address(self.url), statement, running)
         if self.path is None:
-            return self._run_in_duckdb(statement, ":memory:", read_only=False)
+            return self._run_in_duckdb(statement, ":memory:", running, read_only=False)
         path = existing_path(self.path)
         with path.open("rb") as file:
             is_sqlite = file.read(len(_SQLITE)) == _SQLITE
         if is_sqlite:
             name = quote(path.absolute().as_posix(), safe="/:")
             connect = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
-            return self._run_by_driver("sqlite://", statement, creator=connect)
-        return self._run_in_duckdb(statement, str(path), read_only=True)
+            return self._run_by_driver("sqlite://", statement, running, creator=connect)
+        return self._run_in_duckdb(statement, str(path), running, read_only=True)
 
     def column(self, name: str) -> Any:
         """Return a column; in files its name is quoted, because words reserved there differ."""
         return sa.column(sa.quoted_name(name, quote=True if self.url is None else None))
 
-    def _run_by_driver(self, address: str, statement: Any, **options: Any) -> pd.DataFrame:
+    def _run_by_driver(
+        self, address: str, statement: Any, running: Running, **options: Any
+    ) -> pd.DataFrame:
         url = _parsed(address)
         if url.get_backend_name() == "sqlite" and not (url.query or options):
             existing_path(url.database or "")  # which SQLite would make
         try:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **options)
             with engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                running.on(driver)
+                if options and self.tables_only is not None:
+                    self._refuse(programs_in_sqlite(driver, self.tables_only))
                 if engine.dialect.name == "postgresql":
                     connection = connection.execution_options(postgresql_readonly=True)
                 result = connection.execute(statement)
                 return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
-        except (sa.exc.SQLAlchemyError, ImportError) as error:
+        except (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError) as error:
             reason = str(getattr(error, "orig", None) or error)
             for secret in filter(None, [url.password, *secret_options(address)]):
                 reason = reason.replace(str(secret), "***")
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
-    def _run_in_duckdb(self, statement: Any, path: str, *, read_only: bool) -> pd.DataFrame:
+    def _refuse(self, programs: Sequence[str]) -> None:
+        """Raise if a query names parts of a file that run what its author wrote."""
+        if programs:
+            hint = "If you trust where this file comes from: data.views=true"
+            raise ReviewLogError(str(self.path), programs, hint)
+
+    def _run_in_duckdb(
+        self, statement: Any, path: str, running: Running, *, read_only: bool
+    ) -> pd.DataFrame:
         try:
             duckdb: Any = import_module("duckdb")
         except ImportError as error:
@@ -208,6 +236,9 @@ class _Database:
         values = [compiled.params[name] for name in compiled.positiontup or ()]
         try:
             with closing(duckdb.connect(path, read_only=read_only, config=_OFFLINE)) as connection:
+                running.on(connection)
+                if read_only and self.tables_only is not None:
+                    self._refuse(programs_in_duckdb(connection, self.tables_only))
                 if len(connection.extract_statements(str(compiled))) > 1:
                     what = "the query has several statements"
                     raise ReviewLogError(self.path or "DuckDB", [what])

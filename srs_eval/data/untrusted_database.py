@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from srs_eval.errors import ReviewLogError
 
@@ -24,6 +25,7 @@ _LIMITS = {
 }
 _INSTRUCTIONS_BETWEEN_LOOKS = 1_000
 _FAULTS_QUOTED = 5
+_KINDS = {"view": "view", "virtual": "virtual table"}
 _ORDINARY = re.compile(r"(create\s+(table|(unique\s+)?index)\b|$)", re.IGNORECASE)
 
 
@@ -110,6 +112,51 @@ def _require_tables(source: str, connection: sqlite3.Connection, tables: Sequenc
     if wrong:
         hint = "Anki has ordinary tables only; do you trust where this file comes from?"
         raise ReviewLogError(source, wrong[:_FAULTS_QUOTED], hint)
+
+
+def programs_in_sqlite(connection: Any, query: str) -> list[str]:
+    """Return what a query names in a file of SQLite that is more than an ordinary table.
+
+    Triggers are none of it: they run when something is written.
+    """
+    connection.execute("pragma trusted_schema = off")
+    # As SQLite has understood the file, whatever the texts and names in it claim.
+    there = connection.execute("pragma table_list").fetchall()
+    if not there:
+        return ["this version of SQLite, older than 3.37, cannot tell its tables from its views"]
+    found = []
+    for _, name, kind, *_ in there:
+        if not _is_named(name, query):
+            continue
+        if kind in {"view", "virtual"}:
+            found.append(f"the query names the {_KINDS[kind]} {name[:40]!r}")
+        quoted = name.replace('"', '""')
+        columns = connection.execute(f'pragma table_xinfo("{quoted}")').fetchall()
+        computed = [str(row[1]) for row in columns if row[6]]
+        if computed and kind == "table":
+            found.append(f"the table {name[:40]!r} has computed columns: {computed[0][:40]} …")
+    return found[:_FAULTS_QUOTED]
+
+
+def programs_in_duckdb(connection: Any, query: str) -> list[str]:
+    """Return the views and macros of a file of DuckDB that a query names."""
+    statement = """
+        select 'view', view_name from duckdb_views() where not internal
+        union select 'macro', function_name from duckdb_functions() where not internal
+        order by 2
+    """
+    found = [
+        f"the query names the {kind} {name[:40]!r}"
+        for kind, name in connection.execute(statement).fetchall()
+        if _is_named(name, query)
+    ]
+    return found[:_FAULTS_QUOTED]
+
+
+def _is_named(name: str, query: str) -> bool:
+    """Whether a query may name this: a word of the name is in it, or the name has no words."""
+    words, used = (set(re.findall(r"\w+", text.lower())) for text in (name, query))
+    return not words or bool(words & used)
 
 
 def _too_slow(source: str) -> ReviewLogError:

@@ -1,6 +1,10 @@
 """Review logs in the result of an SQL query."""
 
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from contextlib import closing
 
 import numpy as np
@@ -146,6 +150,111 @@ def test_a_secret_is_refused_wherever_it_is_in_an_address(address):
 def test_a_query_with_commas_is_one_word_of_a_sweep_too():
     word = "data.query=SELECT item, grade FROM answers"
     assert literally(word, is_sweep=True) == "data.query='SELECT item, grade FROM answers'"
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS a FROM r"
+
+
+def make(path, *statements):
+    """Create a database of SQLite or DuckDB."""
+    module = sqlite3 if path.suffix == ".sqlite" else pytest.importorskip("duckdb")
+    with closing(module.connect(str(path))) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_a_view_of_a_file_is_not_run(tmp_path, suffix):
+    path = make(tmp_path / f"evil{suffix}", f"CREATE VIEW reviews AS {ENDLESS}")
+    for query in ("SELECT * FROM reviews", 'SELECT * FROM "REVIEWS"'):
+        with pytest.raises(ReviewLogError, match="views=true") as refused:
+            SqlQuery(query, path).users()
+        assert "'reviews'" in refused.value.violations[0]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "statement"),
+    [
+        (".sqlite", "CREATE VIRTUAL TABLE reviews USING fts5(card)"),
+        (".sqlite", "CREATE TABLE reviews (a INTEGER, b AS (hex(zeroblob(a))))"),
+        (".duckdb", "CREATE MACRO lower(x) AS x + 1"),
+    ],
+)
+def test_what_else_of_a_file_runs_is_refused(tmp_path, suffix, statement):
+    path = make(tmp_path / f"evil{suffix}", statement)
+    with pytest.raises(ReviewLogError, match="views=true"):
+        SqlQuery("SELECT lower('A') FROM reviews", path).users()
+
+
+def test_a_view_whose_name_and_text_are_forged_is_found(tmp_path):
+    path = make(
+        tmp_path / "evil.sqlite",
+        "CREATE TABLE reviews (a)",
+        "PRAGMA writable_schema = on",
+        f"UPDATE sqlite_master SET type = 'view', sql = 'CREATE/*x(*/VIEW reviews AS {ENDLESS}'",
+    )
+    with pytest.raises(ReviewLogError):
+        SqlQuery("SELECT * FROM reviews", path).users()
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_queries_with_joins_and_common_tables_read_a_file_that_also_has_views(tmp_path, suffix):
+    path = make(
+        tmp_path / f"own{suffix}",
+        "CREATE TABLE answers (card INTEGER, grade INTEGER, asked INTEGER)",
+        "CREATE TABLE grades (grade INTEGER, rating INTEGER)",
+        "CREATE VIEW daily AS SELECT card, grade, asked FROM answers",
+        "INSERT INTO answers VALUES (1, 0, 1700000000), (1, 1, 1700090000)",
+        "INSERT INTO grades VALUES (0, 1), (1, 3)",
+    )
+    joined = "SELECT card, rating, asked AS time FROM {} JOIN grades USING (grade)"
+    query = f"WITH chosen AS ({joined.format('answers')}) SELECT * FROM chosen"
+    assert SqlQuery(query, path).read("own").rating.tolist() == [1, 3]
+    own = SqlQuery(joined.format("daily"), path, views=True)
+    assert own.read("own").rating.tolist() == [1, 3]
+
+
+class Stopped(BaseException):
+    """What a signal raises here."""
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
+    path = make(tmp_path / f"own{suffix}", "CREATE TABLE t (a INTEGER)")
+    query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({ENDLESS})"
+
+    def stop(number, frame):
+        raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        began = time.monotonic()
+        with pytest.raises(Stopped):
+            SqlQuery(query, path).read("own")
+        assert time.monotonic() - began < 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_command_that_waits_for_a_query(tmp_path):
+    path = make(tmp_path / "own.sqlite", "CREATE TABLE t (a INTEGER)")
+    query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({ENDLESS})"
+    words = ["data=sql", f"data.path={path}", f"data.query={query}", "algo=avg", *QUIET]
+    command = [sys.executable, "-m", "srs_eval", *words, f"hydra.run.dir={tmp_path / 'run'}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        while not (tmp_path / "run" / "job.json").exists():
+            assert running.poll() is None
+            time.sleep(0.1)
+        time.sleep(2)  # until it waits for the query
+        running.terminate()
+        _, said = running.communicate(timeout=20)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert "interrupted" in said
 
 
 @pytest.mark.slow
