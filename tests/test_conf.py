@@ -27,7 +27,7 @@ PRESETS = {
     "data/py_fsrs": {"card", "rating", "time", "duration_ms"},
     "panel/full": {"bins", "kind", "part", "score", "share"},
     "panel/default": {"kind", "part", "score"},
-    "panel/quick": {"pooled"},
+    "panel/quick": {"pooled", "thresholds"},
 }
 
 

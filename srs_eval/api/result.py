@@ -19,6 +19,8 @@ from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results import Result, folder
 from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
+from srs_eval.results.remarks import warnings
+from srs_eval.results.run import run_of
 from srs_eval.text.console import counted
 
 if TYPE_CHECKING:
@@ -136,7 +138,7 @@ class RunResult(Result):
         if words:
             worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")
             notes.append(words + (f"; the first: {worst}" if worst else ""))
-        return notes
+        return [*notes, *warnings(run_of(self))]
 
     @property
     def _table(self) -> tuple[list[str], list[list[str]]]:

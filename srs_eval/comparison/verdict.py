@@ -15,10 +15,12 @@ from srs_eval.comparison.one_user import leaderboard_of_one, ratio_of_one
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.standing import Rules
 from srs_eval.comparison.strata import Strata, stratify
+from srs_eval.metrics.headline import bias_at_retention
 from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.summary import UNBOUNDED
+from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
+from srs_eval.results.remarks import mean_of
 from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
 
@@ -134,6 +136,20 @@ class Verdict:
             if name != self.metric and len(whole) and not np.isnan(scores).all():
                 found[name] = whole.mean(axis=0)
         return found
+
+    @cached_property
+    def at_retention(self) -> tuple[str, tuple[MetricSummary, ...]] | None:
+        """The bias at the default retention: its metric, and the mean of each run.
+
+        Each is over the users for whom the run has predictions there; None if not all runs have
+        the metric.
+        """
+        shared = [name for name in self.runs[0].scores if all(name in r.scores for r in self.runs)]
+        metric = bias_at_retention(shared)
+        if metric is None:
+            return None
+        users = self.paired.users
+        return metric[0], tuple(mean_of(run, metric[0], users) for run in self.runs)
 
     @cached_property
     def strata(self) -> Strata | None:

@@ -23,8 +23,9 @@ from srs_eval.nouns.when import IN_WORDS
 from srs_eval.results.files import PREREG, RESULTS
 from srs_eval.results.fit_counts import fits_in_words
 from srs_eval.results.parts import PARTS
+from srs_eval.results.remarks import sentences, warnings
 from srs_eval.results.result import Result
-from srs_eval.results.run import TRAITS
+from srs_eval.results.run import TRAITS, run_of
 from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -114,6 +115,7 @@ def describe(plan: Plan, result: Result) -> str:
         for name in ("log_loss", "brier_skill", "smece", "auc")
         if (s := facts.metrics.get(name)) is not None
     )
+    run = run_of(result)
     traits = [" ".join(words) for trait, words in TRAITS.items() if getattr(facts, trait)]
     lines = [
         headline,
@@ -129,6 +131,8 @@ def describe(plan: Plan, result: Result) -> str:
         f"| metric | mean over users | 99 % over {facts.interval_over} | pooled | users |",
         "|---|---:|---:|---:|---:|",
         *rows,
+        "",
+        *(f"- {for_markdown(remark)}" for remark in (*sentences(run), *warnings(run))),
     ]
     if about.notes:
         lines += ["", about.notes]

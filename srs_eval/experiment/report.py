@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from srs_eval.comparison.baseline import AgainstBaseline
@@ -11,17 +10,14 @@ from srs_eval.experiment.failures import frame_lines
 from srs_eval.experiment.plan import Plan
 from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
+from srs_eval.results.remarks import ENOUGH_OF_A_KIND, ENOUGH_REVIEWS, sentences, warnings
 from srs_eval.results.result import Result
-from srs_eval.results.run import INELIGIBLE, TRAITS
+from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.results.summary import Summary
 from srs_eval.text.console import counted, facts, interval, number, table
-
-ENOUGH_REVIEWS = 100
-ENOUGH_OF_A_KIND = 10
 
 _REASONS_SHOWN = 5
 _WORST_FIRST = ("failed", "skipped", "fallback", "ok")
@@ -68,7 +64,9 @@ def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
     if users and not brief:
         lines += ["", _panel_table(panel, result)]
         lines += [few_users(users)] if few_users(users) else []
-        lines += ["", *_in_words(result), _elsewhere(panel)]
+        run = run_of(result)
+        lines += ["", *(f"{remark}." for remark in (*sentences(run), *warnings(run)))]
+        lines += [_elsewhere(panel)]
     return "\n".join(lines).rstrip()
 
 
@@ -150,36 +148,6 @@ def _panel_table(panel: Panel, result: Result) -> str:
     headers = ["metric", "better", "score" if n_users == 1 else "mean over users"]
     headers += [f"99 % over {result.facts.interval_over}", "by chance"]
     return table(rows, headers if n_users == 1 else [*headers, "users"], text=2)
-
-
-def _in_words(result: Result) -> list[str]:
-    """Return in words how good the model is, as far as the panel has the metrics."""
-    metrics = result.facts.metrics
-    ratio, smece, floor = (
-        metrics.get(name) for name in ("normalized_entropy", "smece", "smece_floor")
-    )
-    if ratio is None or math.isnan(ratio.mean_users):
-        return []
-    said = (
-        f"{result.facts.label} has {100 * ratio.mean_users:.0f} % of the log loss of predicting "
-        f"the share of recalls{_significance(ratio)}"
-    )
-    if smece is None or floor is None or math.isnan(smece.mean_users):
-        return [f"{said}."]
-    return [
-        f"{said}.",
-        f"Its calibration error is {number(smece.mean_users)}, where a perfectly calibrated model "
-        f"would show {number(floor.mean_users)} by chance.",
-    ]
-
-
-def _significance(ratio: MetricSummary) -> str:
-    """Return whether a ratio differs from 1 significantly; "" without an interval."""
-    if math.isnan(ratio.lo):
-        return ""
-    if ratio.lo <= 1 <= ratio.hi:
-        return ": not significantly different"
-    return f": significantly {'better' if ratio.hi < 1 else 'worse'}"
 
 
 def _elsewhere(panel: Panel) -> str:

@@ -8,6 +8,7 @@ schedulers aim at 0.9 exactly.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from decimal import Decimal
@@ -24,6 +25,7 @@ from srs_eval.stats.significance import LEVEL, wilson_interval
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # The bias at a threshold is that of predictions closer to it than this.
 NEARBY = Decimal("0.02")
+_BIAS = "threshold_bias_at_"
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
@@ -183,7 +185,7 @@ class ThresholdBias(SketchMetric):
     @property
     def name(self) -> str:
         """``threshold_bias_at_`` and the threshold."""
-        return f"threshold_bias_at_{_in_words(self.threshold)}"
+        return f"{_BIAS}{_in_words(self.threshold)}"
 
     @property
     def needs(self) -> tuple[Sums, ...]:
@@ -221,6 +223,18 @@ def threshold_biases(
 def _refuse_threshold(threshold: float) -> None:
     if not 0 <= threshold <= 1:
         raise ConfigError(f"confusion threshold {threshold} is not in [0, 1]")
+
+
+def bias_threshold(name: str) -> float | None:
+    """Return the threshold of a metric `ThresholdBias` by its name; None of any other metric.
+
+    Examples
+    --------
+    >>> bias_threshold(ThresholdBias(0.95).name)
+    0.95
+    """
+    found = re.fullmatch(rf"{_BIAS}([01](?:_\d+)?)", name)
+    return None if found is None else float(found[1].replace("_", "."))
 
 
 def _in_words(threshold: float) -> str:

@@ -64,6 +64,28 @@ def make_scores(tmp_path):
     return make
 
 
+def with_metrics(folder, **columns):
+    """Add metrics to the scores of a run."""
+    table = pq.read_table(folder / SCORES)
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values, pa.float64()))
+    write_table(folder / SCORES, table)
+    return folder
+
+
+@pytest.fixture
+def doubtful(make_scores):
+    """Compare a leader that a constant beats with an average that was certain and wrong."""
+    entropy, bias = "normalized_entropy", "threshold_bias_at_0_9"
+    wrong = "log_loss_certain_wrong"
+    leader = {entropy: [1.05, 1.07], wrong: [0.0, 0.0], bias: [0.02, None], "auc": [0.6, 0.6]}
+    other = {entropy: [2.5, 2.7], wrong: [1.0, 1.0], bias: [None, None], "auc": [1.0, 1.0]}
+    return judged(
+        with_metrics(make_scores("one", [0.3, 0.31]), **leader),
+        with_metrics(make_scores("two", [0.7, 0.6]), **other),
+    )
+
+
 def judged(*folders, **options):
     return compare([load_run(folder) for folder in folders], **options)
 
@@ -212,6 +234,37 @@ def test_the_metric_says_which_way_is_better(make_scores):
     text = terminal_text(judged(*folders, metric="auc"))
     assert "two predicts best" in text
     assert "higher is better" in text
+
+
+def test_every_format_says_what_could_mislead(doubtful, page_without_images):
+    said = ("two: 2 certain predictions", "two: auc 1.0000", "one (106 % of", "two (260 % of")
+    said += ("Where one predicts about 90 ", "over 1 of 2 users")
+    for form in (terminal_text, markdown, latex, page):
+        text = form(doubtful).replace("\\%", "%").replace("\\_", "_")
+        for words in said:
+            assert words in text, (form.__name__, words)
+    notes = "\n".join(as_json(doubtful)["notes"])
+    assert all(words in notes for words in said)
+    assert terminal_text(doubtful, of_sweep=True).count("certain predictions") == 1
+
+
+def test_a_leader_that_a_constant_beats_does_not_just_lead(doubtful, make_scores):
+    for text in (terminal_text(doubtful), as_json(doubtful)["verdict"]):
+        assert re.search(r"one (leads|predicts best) \(log_loss 0.3050\), but worse than ", text)
+    better = with_metrics(make_scores("three", [0.2, 0.2]), normalized_entropy=[0.9, 0.8])
+    assert "but worse" not in as_json(judged(better))["verdict"]
+
+
+def test_the_bias_at_the_retention_is_a_column_with_its_users(doubtful, make_scores):
+    for table in (terminal_text(doubtful), markdown(doubtful)):
+        assert re.search(r"one .*\+0\.0200 \(1\)", table)
+        assert re.search(r"two .* - \(0\)", table)
+    one, two = as_json(doubtful)["leaderboard"][:2]
+    assert (one["threshold_bias_at_0_9"], one["threshold_bias_at_0_9_users"]) == (0.02, 1)
+    assert np.isnan(two["threshold_bias_at_0_9"])
+    assert two["threshold_bias_at_0_9_users"] == 0
+    without = judged(make_scores("three", [0.2, 0.2]), make_scores("four", [0.3, 0.2]))
+    assert "threshold_bias" not in terminal_text(without) + csv_text(without)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     parts = [facts_of(verdict), "", headline(verdict)]
     if of_sweep:
         printed = [leaderboard(verdict, verdict.leaderboard)]
-        printed += [beside(verdict)] if verdict.beside else []
+        printed += [beside(verdict)] if verdict.beside or verdict.at_retention else []
     else:
         printed = [grid for grid in grids(verdict) if grid.key.startswith(_PRINTED)]
     for grid in printed:
@@ -240,11 +240,20 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
                 "mean_rank": float(verdict.mean_ranks[model]),
                 "notes": "; ".join(verdict.notes),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
+                **_at_retention(verdict, model),
             }
             rows.append({**_about(run), **row})
             for other in verdict.paired.duplicates_of(run):
                 rows.append({**_about(other, identical_to=run.name), **row})
     return rows
+
+
+def _at_retention(verdict: Verdict, model: int) -> dict[str, Any]:
+    """Return the bias of a run at the default retention, and over how many users it is."""
+    if verdict.at_retention is None:
+        return {}
+    metric, biases = verdict.at_retention
+    return {metric: biases[model].mean_users, f"{metric}_users": biases[model].n_users}
 
 
 def _about(run: Run, *, identical_to: str = "") -> dict[str, Any]:

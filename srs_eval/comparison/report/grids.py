@@ -54,7 +54,7 @@ def grids(verdict: Verdict) -> Iterator[Grid]:
         yield leaderboard(verdict, each)
         if several and users and each is board:
             yield from majorities(verdict)
-    if verdict.beside:
+    if verdict.beside or verdict.at_retention:
         yield beside(verdict)
     if several:
         yield against(verdict)
@@ -167,16 +167,25 @@ def majority(
 
 def beside(verdict: Verdict) -> Grid:
     """Tabulate the means of other metrics."""
-    rows = [
-        (*_named(verdict.runs[model]), *(number(of[model]) for of in verdict.beside.values()))
-        for model in verdict.order
-    ]
+    columns = {name: [number(mean) for mean in of] for name, of in verdict.beside.items()}
+    several = verdict.leaderboard.n_users > 1
+    caption = "Means over users" if several else "Of the same reviews"
+    if verdict.at_retention is not None:
+        metric, biases = verdict.at_retention
+        columns[metric] = [
+            signed(bias.mean_users) + (f" ({bias.n_users:,})" if several else "") for bias in biases
+        ]
+        caption += f"; {metric}: mean prediction less share of recalls, where a run predicts so"
+        caption += ", and the number of users for whom it does" if several else ""
     return Grid(
         key="beside",
         title="Other metrics",
-        caption="Means over users" if verdict.leaderboard.n_users > 1 else "Of the same reviews",
-        headers=(*_NAMED, *verdict.beside),
-        rows=tuple(rows),
+        caption=caption,
+        headers=(*_NAMED, *columns),
+        rows=tuple(
+            (*_named(verdict.runs[model]), *(of[model] for of in columns.values()))
+            for model in verdict.order
+        ),
         text=2,
     )
 

@@ -13,6 +13,12 @@ from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
+from srs_eval.results.remarks import (
+    at_retention,
+    those_worse_than_a_constant,
+    warnings,
+    worse_than_a_constant,
+)
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
 from srs_eval.results.saved_predictions import has_predictions
 from srs_eval.stats.estimate import ENOUGH_USERS
@@ -58,14 +64,16 @@ def _best_of_group(verdict: Verdict, leader: int) -> str:
     """Format a leader, and the runs compared with it by how they compare."""
     board, names = verdict.leaderboard, [run.name for run in verdict.runs]
     models = board.groups[leader]
-    mean = number(float(board.mean[leader]))
+    score = f"({verdict.metric} {number(float(board.mean[leader]))})"
+    if worse_than_a_constant(verdict.runs[leader], verdict.paired.users):
+        score += ", but worse than a constant, the share of recalls"
     if len(models) == 1:
-        return f"{names[leader]} alone ({verdict.metric} {mean})."
+        return f"{names[leader]} alone {score}."
     rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"
     place = f"leads{rivals}"
     if board.to_best[leader].average.verdict == "best":
         place = f"predicts best{rivals and ' of'}{rivals}"
-    said = [f"{names[leader]} {place} ({verdict.metric} {mean})."]
+    said = [f"{names[leader]} {place} {score}."]
     for answer, words in _GROUPS.items():
         group = [m for m in models if board.to_best[m].average.verdict == answer]
         if group:
@@ -112,7 +120,7 @@ def facts_of(verdict: Verdict) -> str:
 
 def remarks(verdict: Verdict) -> list[str]:
     """List everything a reader has to know beside the numbers."""
-    said = [*verdict.notes, *mark_notes(verdict.paired.every_run)]
+    said = [*_of_scores(verdict), *verdict.notes, *mark_notes(verdict.paired.every_run)]
     board = verdict.leaderboard
     users = board.n_users
     if users == 1:
@@ -145,6 +153,17 @@ def _one_user(verdict: Verdict) -> str:
     if not all(map(has_predictions, verdict.runs)):
         return "One user: intervals need saved predictions, and log_loss or brier"
     return f"One user: {verdict.metric} has no interval, log_loss and brier have"
+
+
+def _of_scores(verdict: Verdict) -> list[str]:
+    """List what could mislead in the scores of any run, and the calibration of each leader."""
+    users = verdict.paired.users
+    runs = [verdict.runs[model] for model in verdict.order]
+    return [
+        *(warning for run in runs for warning in warnings(run, users)),
+        *those_worse_than_a_constant(runs, users),
+        *(said for run in verdict.leaders.values() for said in at_retention(run, users)),
+    ]
 
 
 def mark_notes(runs: Sequence[Run]) -> list[str]:

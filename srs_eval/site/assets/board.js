@@ -97,7 +97,10 @@
       element("thead", {}, head), element("tbody", {}, ...rows));
     const leader = models.find(model => model.column === table.leaders[model.column]);
     const isBest = leader && table.toBest()[leader.column].average.verdict === "best";
-    const said = leader ? `${leader.title} ${isBest ? "predicts best" : "leads"}. ` : "";
+    const entropy = board.metrics.find(m => m.name === "normalized_entropy");
+    const isWorse = leader && entropy && entropy.means.users[leader.column] > 1;
+    const but = isWorse ? ", but worse than a constant, the share of recalls" : "";
+    const said = leader ? `${leader.title} ${isBest ? "predicts best" : "leads"}${but}. ` : "";
     return element("section", {},
       element("h2", {}, `Predicted ${board.inWords[when]}`),
       element("p", { class: "caption" }, said, `${metric.name}, ${ui.DIRECTIONS[metric.better]}: `,
