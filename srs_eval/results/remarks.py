@@ -149,7 +149,8 @@ def _certain_and_wrong(run: Run, users: Sequence[User]) -> Iterator[str]:
 def _too_good(run: Run, users: Sequence[User]) -> Iterator[str]:
     reviews = sum(run.reviews.get(user, 0) for user in users)
     forgotten = run.summary.get("forgotten") or ENOUGH_OF_A_KIND  # where it is not known
-    if not run.is_eligible or reviews < ENOUGH_REVIEWS or forgotten < ENOUGH_OF_A_KIND:
+    knows = "sees_truth" in run.traits
+    if knows or reviews < ENOUGH_REVIEWS or forgotten < ENOUGH_OF_A_KIND:
         return
     auc, entropy = (mean_of(run, name, users).mean_users for name in ("auc", "normalized_entropy"))
     found = [f"auc {number(auc)}"] if auc >= _TOO_GOOD_AUC else []
