@@ -172,8 +172,8 @@ def _deviations(prereg: Prereg, users: int, model: Run) -> Iterator[str]:
     """Yield deviations that leave a verdict possible."""
     if users > prereg.users:
         yield f"{users:,} users, where {prereg.users:,} were registered"
-    if not (prereg.options or prereg.fingerprint):
-        yield "neither options nor a fingerprint were registered: the data could be chosen later"
+    if not prereg.fixes_data:
+        yield "no seed, path or fingerprint was registered: the data could be chosen later"
     if not _digest(model):
         yield f"{model.name} was run without the pre-registration"
     file = model.place / SUMMARY

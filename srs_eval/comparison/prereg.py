@@ -29,13 +29,18 @@ from srs_eval.text.suggestion import suggestion
 TAG = "prereg"
 _LARGEST = 100_000  # bytes
 _OPTION = re.compile(r"(data|protocol)\.\w+")
+# Options that fix which data there are: of simulated users the seed does, and of others a place or
+# the users. Eight digits of a fingerprint fit one data set in four billion.
+_SIMULATED, _SEED = "synthetic", {"data.seed"}
+_PLACES = {f"data.{name}" for name in ("path", "url", "repo_id", "query", "users")}
+_FINGERPRINT = re.compile("[0-9a-f]{8,}")
 # Advantages for which the hypothesis is true, in units of the smallest difference.
 REGIONS = {
     "better": (1.0, math.inf),
     "not_worse": (-1.0, math.inf),
     "equivalent": (-1.0, 1.0),
 }
-_CLAIMS = {"better": "at least {}", "not_worse": "above -{}", "equivalent": "within ±{}"}
+_CLAIMS = {"better": "at least {}", "not_worse": "at least -{}", "equivalent": "within ±{}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +62,14 @@ class Prereg:
     data, protocol : str
         Names of the options.
     direction : str
-        ``better``: the advantage is at least the smallest difference; ``not_worse``: the model is
-        worse by less than that; ``equivalent``: neither is better by that much.
+        ``better``: the advantage is at least the smallest difference d; ``not_worse``: it is at
+        least -d; ``equivalent``: it is within ±d.
     level : float
         Level of the interval, at least 0.9.
     options : mapping of str to text, number or None
         Options of the runs, such as ``data.seed``: of the data and the protocol, and ``seed``.
     fingerprint : str
-        Beginning of the ``data_fingerprint`` of the runs, if known beforehand.
+        Beginning of the ``data_fingerprint`` of the runs, if known beforehand; 8 digits or more.
     date : str
         Day of the registration, as in 2026-01-31.
     authors : tuple of str
@@ -100,6 +105,13 @@ class Prereg:
     def claim(self) -> str:
         """The advantages for which the hypothesis is true, in words."""
         return _CLAIMS[self.direction].format(f"{self.smallest_difference:g}")
+
+    @property
+    def fixes_data(self) -> bool:
+        """Whether it says on which data the runs are made, so that none can be chosen later."""
+        given = {key for key, value in self.options.items() if value is not None}
+        enough = _SEED if self.data == _SIMULATED else {*_SEED, *_PLACES}
+        return bool(enough & given) or _FINGERPRINT.fullmatch(self.fingerprint) is not None
 
     @property
     def in_words(self) -> dict[str, str]:

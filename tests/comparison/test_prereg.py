@@ -34,7 +34,7 @@ REGISTERED = {
     "data": "invented",
     "protocol": "srs_benchmark",
     "stopping_rule": "twelve users",
-    "fingerprint": "e256",
+    "fingerprint": "e256d343",
 }
 ON = {"data_fingerprint": "e256d343"}
 Judge = Callable[..., Judgement]
@@ -200,6 +200,36 @@ def test_deviations_are_listed_with_the_verdict(judged: Judge, changed, said) ->
     assert any(said in line for line in found.deviations)
     assert found.in_short == "kept, 1 deviation"
     assert found.in_short in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("registered", "fixes"),
+    [
+        ({}, False),
+        ({"options": {"seed": 2026}}, False),
+        ({"options": {"data.size_scale": 0.2, "protocol.folds": 5}}, False),
+        ({"options": {"data.seed": None}}, False),
+        ({"options": {"data.seed": 7}}, True),
+        ({"options": {"data.path": "logs"}}, True),
+        ({"options": {"data.users": 30}}, True),
+        ({"options": {"data.users": 30}, "data": "synthetic"}, False),
+        ({"options": {"data.users": 30, "data.seed": 7}, "data": "synthetic"}, True),
+        ({"fingerprint": "8"}, False),
+        ({"fingerprint": "e256d34"}, False),
+        ({"fingerprint": "e256d343"}, True),
+        ({"fingerprint": "e256d343", "data": "synthetic"}, True),
+    ],
+)
+def test_data_are_fixed_by_their_seed_place_or_digest_alone(register, registered, *, fixes) -> None:
+    assert read_prereg(register(**{"fingerprint": None, **registered})).fixes_data == fixes
+
+
+@pytest.mark.parametrize(
+    ("direction", "claim"),
+    [("better", "at least 0.01"), ("not_worse", "at least -0.01"), ("equivalent", "within ±0.01")],
+)
+def test_the_claim_is_the_region_in_which_hypotheses_are_kept(register, direction, claim) -> None:
+    assert read_prereg(register(direction=direction)).claim == claim
 
 
 @pytest.mark.parametrize(
