@@ -142,6 +142,7 @@ def test_a_long_fit_is_reported_with_its_user(monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert 1 < len(lines) < 6  # each after twice the time of the one before
     assert all("ann" in line for line in lines)
+    assert all(line.endswith(", 0 s of CPU time") for line in lines)  # it only waited
     with FitLimits().applied("ben", 0):
         assert np.isfinite(time.monotonic())
 

@@ -161,12 +161,13 @@ class _Reporter:
     """Writes lines on the running fit of this process, from a thread of its own."""
 
     def __init__(self) -> None:
-        self._running: tuple[str, float] | None = None
+        # Name of the fit, and when it began: on the clock, and in CPU time of this process
+        self._running: tuple[str, float, float] | None = None
         self._thread: threading.Thread | None = None
 
     def begin(self, name: str, began: float) -> None:
         """Follow a fit."""
-        self._running = name, began
+        self._running = name, began, time.process_time()
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._look, daemon=True)
             self._thread.start()
@@ -184,11 +185,12 @@ class _Reporter:
                 continue
             if running != seen:
                 seen, due = running, _FIRST_REPORT
-            name, began = running
+            name, began, began_work = running
             seconds = time.monotonic() - began
             if seconds >= due:
                 due *= 2
-                _write(f"srs_eval: {name}: fitting for {_duration(seconds)}")
+                worked = time.process_time() - began_work
+                _write(f"srs_eval: {name}: {_in_words(seconds, worked)}")
 
 
 def _write(line: str) -> None:
@@ -196,6 +198,17 @@ def _write(line: str) -> None:
     clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
     sys.stderr.write(f"{clear}{line}\n")
     sys.stderr.flush()
+
+
+def _in_words(seconds: float, worked: float) -> str:
+    """Return how long a fit has run, and for how much of it this process had a processor.
+
+    Examples
+    --------
+    >>> _in_words(242.0, 11.0), _in_words(61.0, 115.0)
+    ('fitting for 4 min, 11 s of CPU time', 'fitting for 1 min, 1 min of CPU time')
+    """
+    return f"fitting for {_duration(seconds)}, {_duration(worked)} of CPU time"
 
 
 def _duration(seconds: float) -> str:

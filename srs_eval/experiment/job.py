@@ -16,7 +16,7 @@ from srs_eval.comparison.judging import verdicts_of
 from srs_eval.errors import FailedAlikeError, Pruned
 from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
-from srs_eval.experiment.jobs import JobOutcome
+from srs_eval.experiment.jobs import JobOutcome, remarks_of
 from srs_eval.experiment.log_items import facts_after, facts_before
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
@@ -28,7 +28,7 @@ from srs_eval.experiment.shards import (
 )
 from srs_eval.nouns.capabilities import misspelt
 from srs_eval.results.files import FIGURES, PREREG, SUMMARY, whole_file
-from srs_eval.results.fit_counts import reason_of
+from srs_eval.results.fit_counts import failures_in_words
 from srs_eval.results.kept import KeptParts, has_parts
 from srs_eval.results.parts import PARTS, Chunk, chunk_size, cut
 from srs_eval.results.result import Result
@@ -187,7 +187,8 @@ def _show(plan: Plan, result: Result, against: AgainstBaseline | None) -> None:
     """Print the result, and how it compares with the baseline; less of one job of many."""
     is_single = plan.options.is_single
     say()
-    say(result_text(result, plan.experiment.panel, brief=not is_single))
+    said = None if plan.options.sweep_folder is None else remarks_of(plan.options.sweep_folder)
+    say(result_text(result, plan.experiment.panel, brief=not is_single, said=said))
     if against is not None and is_single:
         say()
         say(percent_text(against, result.facts.when))
@@ -217,9 +218,7 @@ def _where(plan: Plan, result: Result, links: RunLinks, *, has_figures: bool) ->
 def _outcome(plan: Plan, result: Result) -> JobOutcome:
     label, facts = plan.about.label, result.facts
     if facts.failed:
-        first = next(fit for fit in result.fitted if fit.status == "failed")
-        reason = f"{facts.failed} of {facts.fits} fits failed, the first {reason_of(first)}"
-        return JobOutcome(label, "failed", reason, 1)
+        return JobOutcome(label, "failed", failures_in_words(result.fitted), 1)
     if not facts.users:
         return JobOutcome(label, "skipped", next(fit.reason for fit in result.fitted))
     return JobOutcome(label, "ok")

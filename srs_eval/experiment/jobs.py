@@ -18,6 +18,9 @@ from srs_eval.text.console import say, table
 
 # Folder of a sweep's comparison, beside those of its jobs.
 COMPARISON = "comparison"
+_JOBS_NAMED = 5
+# What the jobs of a sweep have remarked in this process, by its folder
+_remarks: dict[Path, set[str]] = {}
 
 JobStatus = Literal["ok", "skipped", "pruned", "failed", "interrupted"]
 
@@ -71,12 +74,18 @@ def read_outcomes(folder: Path, *, is_sweep: bool) -> list[tuple[Path, JobOutcom
     return [(place, outcome) for place, outcome in read if outcome is not None]
 
 
+def remarks_of(sweep_folder: Path) -> set[str]:
+    """Return the remarks that jobs of a sweep have printed in this process, to be added to."""
+    return _remarks.setdefault(sweep_folder, set())
+
+
 def report_jobs(folder: Path, *, is_sweep: bool, report: bool = False) -> int:
     """Print the outcomes and the leaderboard of a sweep's jobs; return the exit status.
 
     A single job has printed its own table already. With `report`, the comparisons are written into
     the folder.
     """
+    _remarks.pop(folder, None)
     outcomes = read_outcomes(folder, is_sweep=is_sweep)
     if is_sweep and outcomes:
         say(_jobs_table([outcome for _, outcome in outcomes]))
@@ -113,8 +122,25 @@ def _places(folder: Path, outcomes: Sequence[JobOutcome]) -> dict[str, str | Non
     }
 
 
+def _jobs(numbers: Sequence[int]) -> str:
+    """Return which jobs are meant.
+
+    Examples
+    --------
+    >>> _jobs([3]), _jobs([0, 1]), _jobs(range(40))
+    ('job 3', 'jobs 0, 1', 'jobs 0, 1, 2, 3, 4 and 35 more')
+    """
+    named = ", ".join(map(str, numbers[:_JOBS_NAMED]))
+    more = len(numbers) - _JOBS_NAMED
+    return f"job{'s' * (len(numbers) > 1)} {named}" + (f" and {more:,} more" if more > 0 else "")
+
+
 def _jobs_table(outcomes: Sequence[JobOutcome]) -> str:
     rows = [(n, o.label, o.status, f"{o.seconds:.1f} s") for n, o in enumerate(outcomes)]
-    reasons = [f"job {n}: {o.message}" for n, o in enumerate(outcomes) if o.message]
+    alike: dict[str, list[int]] = {}
+    for n, outcome in enumerate(outcomes):
+        if outcome.message:
+            alike.setdefault(outcome.message, []).append(n)
+    reasons = [f"{_jobs(numbers)}: {message}" for message, numbers in alike.items()]
     shown = table(rows, ["job", "algorithm", "status", "time"], text=3)
     return "\n".join([shown, "", *reasons] if reasons else [shown])

@@ -13,10 +13,9 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
 from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
-from srs_eval.results.remarks import ENOUGH_OF_A_KIND, ENOUGH_REVIEWS, sentences, warnings
+from srs_eval.results.remarks import sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
-from srs_eval.results.summary import Summary
 from srs_eval.text.console import counted, facts, interval, number, table
 
 _REASONS_SHOWN = 5
@@ -42,10 +41,13 @@ def announcement(plan: Plan, n_users: int) -> str:
     )
 
 
-def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
+def result_text(
+    result: Result, panel: Panel, *, brief: bool = False, said: set[str] | None = None
+) -> str:
     """Return how many reviews were scored, what failed, and the panel with its intervals.
 
-    `brief` leaves out the panel, for one job of many.
+    `brief` leaves out the panel, for one job of many. Remarks in `said`, which the jobs before
+    have printed, are only counted; those of this one are added to it.
     """
     users, fits = result.facts.users, result.fitted
     lines = [
@@ -58,9 +60,9 @@ def result_text(result: Result, panel: Panel, *, brief: bool = False) -> str:
         for trait in INELIGIBLE
         if getattr(result.facts, trait)
     ]
-    lines += _notes(result.facts.notes)
-    lines += _reasons(fits)
-    lines += _too_few(result.facts) if users else []
+    remarks = [*_notes(result.facts.notes), *_reasons(fits)]
+    remarks += too_few(result.facts.reviews, result.facts.forgotten) if users else []
+    lines += remarks if said is None else _new(remarks, said)
     if users and not brief:
         lines += ["", _panel_table(panel, result)]
         lines += [few_users(users)] if few_users(users) else []
@@ -100,16 +102,12 @@ def _notes(notes: Sequence[str]) -> list[str]:
     return shown + ([f"note: {more:,} more in summary.json"] if more else [])
 
 
-def _too_few(summary: Summary) -> list[str]:
-    """Warn where the scores depend on a handful of reviews."""
-    reviews, forgotten = summary.reviews, summary.forgotten
-    if reviews >= ENOUGH_REVIEWS and ENOUGH_OF_A_KIND <= forgotten <= reviews - ENOUGH_OF_A_KIND:
-        return []
-    return [
-        f"Too few reviews: {reviews:,} were scored and {forgotten:,} of them forgotten. Below "
-        f"{ENOUGH_REVIEWS} reviews, or {ENOUGH_OF_A_KIND} forgotten or recalled ones, scores and "
-        "intervals say next to nothing about an algorithm"
-    ]
+def _new(remarks: Sequence[str], said: set[str]) -> list[str]:
+    """Return the remarks that were not made before, and count the others."""
+    new = [remark for remark in remarks if remark not in said]
+    known = len(remarks) - len(new)
+    said.update(new)
+    return new + ([f"{counted(known, 'remark')} as above"] if known else [])
 
 
 def _reasons(fits: Sequence[Fit]) -> list[str]:
@@ -129,11 +127,19 @@ def _reasons(fits: Sequence[Fit]) -> list[str]:
     for (status, _), same in groups[:_REASONS_SHOWN]:
         fit = same[-1 if status == "ok" else 0]
         more = f" (and {len(same) - 1:,} more)" if len(same) > 1 else ""
-        shown += [f"{_TITLES.get(status, status)}: {reason_of(fit)}{more}", *frame_lines(fit)]
+        lines = [f"{_title(fit)}: {reason_of(fit)}{more}", *frame_lines(fit)]
+        shown.append("\n".join(lines))
     if any(same[0].traceback for _, same in groups[:_REASONS_SHOWN]):
         shown.append("whole tracebacks: the column traceback of fits.parquet")
     others = sum(len(same) for _, same in groups[_REASONS_SHOWN:])
     return shown + ([f"… and {others:,} more, all in fits.parquet"] if others else [])
+
+
+def _title(fit: Fit) -> str:
+    """Return the word for how a fit ended; a user who failed as a whole has no fit."""
+    if fit.status == "failed" and fit.fold < 0:
+        return "not evaluated"
+    return _TITLES.get(fit.status, fit.status)
 
 
 def _panel_table(panel: Panel, result: Result) -> str:

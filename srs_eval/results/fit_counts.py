@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any, get_args
 
 from srs_eval.nouns import Fit, FitStatus
+from srs_eval.text.console import counted
 
 # Keys of a run's summary, and how tables call such fits.
 _SAID = {
@@ -85,6 +86,21 @@ def fits_in_words(counts: FitCounts) -> str:
     other = {status: getattr(counts, status) for status in get_args(FitStatus) if status != "ok"}
     of_status = {"ok": counts.fits - sum(other.values()), **other}
     return ", ".join(f"{count:,} {status}" for status, count in of_status.items() if count)
+
+
+def failures_in_words(fits: Sequence[Fit]) -> str:
+    """Return how many fits and users failed, and the reason of the first."""
+    failed = [fit for fit in fits if fit.status == "failed"]
+    # a log that could not be read, or a process that died: there is no fit
+    users = {fit.user for fit in failed if fit.fold < 0}
+    made = sum(fit.fold >= 0 for fit in failed)
+    of_users = len({fit.user for fit in fits})
+    said = [f"{made:,} of {counted(len(fits) - len(users), 'fit')} failed"] if made else []
+    if users:
+        was = "was" if len(users) == 1 else "were"
+        said.append(f"{len(users):,} of {counted(of_users, 'user')} {was} not evaluated")
+    first = "" if len(failed) == 1 else ", the first"
+    return f"{' and '.join(said)}{first}: {reason_of(failed[0])}"
 
 
 def reason_of(fit: Fit) -> str:

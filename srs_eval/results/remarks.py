@@ -44,6 +44,17 @@ def warnings(run: Run, users: Sequence[User] | None = None) -> list[str]:
     return [*_certain_and_wrong(run, users), *_too_good(run, users)]
 
 
+def too_few(reviews: int, forgotten: int) -> list[str]:
+    """Return why scores of so many reviews depend on a handful of them; nothing if they do not."""
+    if reviews >= ENOUGH_REVIEWS and ENOUGH_OF_A_KIND <= forgotten <= reviews - ENOUGH_OF_A_KIND:
+        return []
+    return [
+        f"Too few reviews: {reviews:,} were scored and {forgotten:,} of them forgotten. Below "
+        f"{ENOUGH_REVIEWS} reviews, or {ENOUGH_OF_A_KIND} forgotten or recalled ones, scores and "
+        "intervals say next to nothing about an algorithm"
+    ]
+
+
 def worse_than_a_constant(run: Run, users: Sequence[User]) -> bool:
     """Return whether predicting each user's share of recalls would have a lower log loss."""
     return mean_of(run, "normalized_entropy", users).mean_users > 1

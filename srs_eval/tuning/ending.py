@@ -15,6 +15,7 @@ from srs_eval.config.targets import Builder
 from srs_eval.errors import SrsEvalError
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.files import SUMMARY
+from srs_eval.results.remarks import too_few
 from srs_eval.text.console import complain, facts
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -91,10 +92,20 @@ def times_told(found: Found) -> str:
     )
 
 
+def doubts_told(found: Found, best: FrozenTrial) -> str:
+    """Return why the best trial may be no better than others; "" if nothing is known to say so."""
+    for file in found.folder.glob(f"{best.number}_*/{SUMMARY}"):
+        summary = json.loads(file.read_text(encoding="utf-8"))
+        for few in too_few(summary.get("reviews", 0), summary.get("forgotten", 0)):
+            return f"{few}: trial {best.number} may be best by chance, so keep the defaults"
+    return ""
+
+
 def keep_in_tracker(ending: Ending) -> None:
     """Log the search as a run; the runs of its trials have the same ``sweep_id``."""
-    if times := times_told(ending.found):
-        complain(times)
+    for remark in (times_told(ending.found), doubts_told(ending.found, ending.best)):
+        if remark:
+            complain(remark)
     choices = ending.config.hydra.runtime.choices
     name = f"sweep of {choices.algo} on {choices.data}"
     tags = {"kind": "sweep", "sweep_id": sweep_id(ending.found.folder), "data": str(choices.data)}
@@ -112,7 +123,7 @@ def _items(ending: Ending) -> list[Item]:
     settings = ("n_trials", "metric", "direction", "seed", "sampler", "pruner", "workers")
     best = ending.best
     note = f"**{ending.meaning}: {written(best.value)}**, trial {best.number} of {counts(found)}."
-    note = f"{note}\n\n{times_told(found)}".strip()
+    note = f"{note}\n\n{times_told(found)}\n\n{doubts_told(found, best)}".strip()
     return [
         *(Param(f"sweep.{name}", getattr(options, name)) for name in settings),
         *(Param(f"space.{name}", text) for name, text in found.space.described().items()),

@@ -5,11 +5,13 @@ import pytest
 from saved import result_from
 
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
+from srs_eval.experiment import jobs
+from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.report import result_text
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit, Predictions
-from srs_eval.results.fit_counts import reason_of
+from srs_eval.results.fit_counts import failures_in_words, reason_of
 
 PANEL = Panel([LogLoss()])
 
@@ -47,7 +49,48 @@ def test_of_many_reasons_some_are_said():
     fits = [Fit(user, -1, "failed", f"user {user}: reason {user}") for user in range(9)]
     lines = said(*fits)
     assert len(lines) == 7
+    assert lines[1] == "not evaluated: user 0: reason 0"
     assert lines[-1] == "… and 4 more, all in fits.parquet"
+
+
+def test_remarks_of_the_job_before_are_counted_only():
+    slow = Fit(1, 0, "failed", "it\n  diverged")
+    short = Fit(2, -1, "skipped", "only 3 of 9 reviews")
+    result = result_from([UserEvaluation(1, (slow,), None, ReviewLog())], PANEL)
+    both = [UserEvaluation(1, (slow,), None, ReviewLog())]
+    both.append(UserEvaluation(2, (short,), None, ReviewLog()))
+    before = set()
+    texts = [
+        result_text(each, PANEL, brief=True, said=before)
+        for each in (result, result, result_from(both, PANEL))
+    ]
+    assert [text.count("diverged") for text in texts] == [1, 0, 0]
+    assert ["1 remark as above" in text for text in texts] == [False, True, True]
+    assert "only 3 of 9 reviews" in texts[2]
+
+
+@pytest.mark.parametrize(
+    ("fits", "words"),
+    [
+        ([Fit(1, 0, "ok"), Fit(1, 1, "failed", "no")], "1 of 2 fits failed: user 1, fold 1: no"),
+        (
+            [Fit(1, 0, "ok"), Fit(2, -1, "failed", "no")],
+            "1 of 2 users was not evaluated: user 2: no",
+        ),
+        (
+            [Fit(1, 0, "failed", "no"), Fit(2, -1, "failed", "x"), Fit(3, -1, "failed", "x")],
+            "1 of 1 fit failed and 2 of 3 users were not evaluated, the first: user 1, fold 0: no",
+        ),
+    ],
+)
+def test_a_user_without_a_fit_is_not_counted_as_a_failed_fit(fits, words):
+    assert failures_in_words(fits) == words
+
+
+def test_jobs_that_failed_alike_are_named_together():
+    outcomes = [JobOutcome("avg", "failed", reason, 1) for reason in ("no", "no", "other", "no")]
+    lines = jobs._jobs_table([*outcomes, JobOutcome("hlr", "ok")]).splitlines()
+    assert lines[-2:] == ["jobs 0, 1, 3: no", "job 2: other"]
 
 
 def test_user_and_fold_are_named_once():

@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 
 from srs_eval.errors import Pruned
 from srs_eval.nouns.when import IN_WORDS
-from srs_eval.tuning.ending import times_told
+from srs_eval.tuning.ending import doubts_told, times_told
 from srs_eval.tuning.options import SearchOptions
 from srs_eval.tuning.search import search
 from srs_eval.tuning.space import Space, SweepError, read_space
@@ -114,6 +114,29 @@ def test_the_best_of_each_time_of_prediction_is_told(tmp_path: Path) -> None:
         f"{IN_WORDS['at_review']}: 0, trial 0",
         f"{IN_WORDS['previous_review']}: 2.0000, trial 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reviews", "forgotten", "told"),
+    [(6, 1, "6 were scored"), (500, 3, "3 of them forgotten"), (500, 60, "")],
+)
+def test_a_best_trial_of_a_handful_of_reviews_is_doubted(
+    tmp_path: Path, reviews: int, forgotten: int, told: str
+) -> None:
+    def launch(words: Sequence[Sequence[str]], number: int) -> list[JobReturn]:
+        job = JobReturn(status=JobStatus.COMPLETED)
+        job.return_value = float(number)
+        (tmp_path / f"{number}_hlr").mkdir()
+        counts = {"reviews": reviews, "forgotten": forgotten}
+        (tmp_path / f"{number}_hlr" / "summary.json").write_text(json.dumps(counts))
+        return [job]
+
+    found = search(tmp_path, SPACE, replace(OPTIONS, n_trials=2), launch)
+    assert found.best is not None
+    doubts = doubts_told(found, found.best)
+    assert bool(doubts) == bool(told)
+    assert told in doubts
+    assert "trial 0" in doubts or not doubts
 
 
 @pytest.mark.slow
