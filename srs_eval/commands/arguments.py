@@ -12,6 +12,7 @@ from pathlib import Path
 
 from srs_eval.compute import stopping
 from srs_eval.errors import ConfigError, SrsEvalError
+from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.text.console import complain, facts, say
 from srs_eval.text.local_paths import uri_problem
 from srs_eval.text.suggestion import suggestion
@@ -110,7 +111,9 @@ def sort_words(
     for word in words:
         key, sign, value = word.partition("=")
         path = Path(word).expanduser()
-        if key in path_keys and value:
+        if has_secret(value):
+            problems.append(secret_problem(key))
+        elif key in path_keys and value:
             paths.append(Path(value).expanduser())
         elif sign and (key in keys or f"{key.partition('.')[0]}.KEY" in keys):
             options[key] = value

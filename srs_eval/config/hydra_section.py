@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 from srs_eval.config.option_files import conf_folder
 from srs_eval.config.targets import TARGET, Builder
 from srs_eval.errors import ConfigError
+from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.text.local_paths import uri_problem
 
 _FOLDERS = ("run.dir", "sweep.dir", "sweep.subdir")
@@ -55,12 +57,13 @@ def refused_before(overrides: Sequence[str], folders: Sequence[Path]) -> list[st
             config = _composed(overrides)
         except KeyError as error:  # Hydra copies variables while it composes
             return [f"hydra.job.env_copy: there is no variable {error}"]
-        found = [*section_problems(config), *_launcher(config, overrides)]
+        found = [*saved_secrets(config), *section_problems(config), *_launcher(config, overrides)]
         params = OmegaConf.select(config, "hydra.sweeper.params")
         swept: Any = params.items() if isinstance(params, DictConfig) and not found else ()
         words = [*overrides, *(f"{key}={value}" for key, value in swept)]
         for word in _chosen_by_sweep(words, folders):
             chosen = _composed([*overrides, word])
+            found += saved_secrets(chosen)
             found += [*section_problems(chosen), *_launcher(chosen, overrides)]
     return list(dict.fromkeys(found))
 
@@ -83,6 +86,23 @@ def _chosen_by_sweep(words: Sequence[str], folders: Sequence[Path]) -> list[str]
             if is_sweep and ("glob(" in names or re.search(rf"\b{re.escape(name)}\b", names))
         ]
     return chosen
+
+
+def saved_secrets(config: DictConfig) -> list[str]:
+    """Return the settings that have a secret, which Hydra would save before anything else."""
+    written: Any = OmegaConf.to_container(config, resolve=False)
+    found = {*_secret_keys(written)}
+    without_hydra = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    with suppress(OmegaConfBaseException):
+        found |= {*_secret_keys(OmegaConf.to_container(without_hydra, resolve=True))}
+    return [secret_problem(key) for key in sorted(found)]
+
+
+def _secret_keys(node: Any) -> Iterator[str]:
+    for path, key, value in _below(node, ""):
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and has_secret(text) for text in texts):
+            yield f"{path}.{key}".removeprefix(".")
 
 
 def section_problems(config: DictConfig) -> list[str]:

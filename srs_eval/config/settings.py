@@ -24,7 +24,7 @@ from srs_eval.config.suggestions import (
     unknown_key,
     unknown_options,
 )
-from srs_eval.data.addresses import has_secret
+from srs_eval.text.addresses import has_secret, secret_problem
 
 BUILT_GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 OVERLAYS = ("experiment", "sweep")
@@ -96,8 +96,10 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 def mistakes(overrides: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
     """Return all errors in a command line, with suggestions."""
     # before Hydra saves the words of the command
-    if any(word.lstrip("+").startswith("data.url=") and has_secret(word) for word in overrides):
-        return ["data.url has a password, which would be saved: give data.url=env:NAME instead"]
+    keys = [word.partition("=") for word in overrides]
+    secret = [key.lstrip("+") for key, _, value in keys if has_secret(value.strip("'\""))]
+    if secret:
+        return [secret_problem(key) for key in secret]
     if any(word.lstrip("+").startswith("hydra.searchpath") for word in overrides):
         return []  # there may be options that only Hydra finds
     parsed = {word: _parsed(word) for word in overrides}

@@ -18,7 +18,6 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from srs_eval.data.addresses import has_secret, secret_options
 from srs_eval.data.by_user import Rows, user_named, user_names
 from srs_eval.data.files import existing_path, pandas_from_arrow
 from srs_eval.data.interruptible import Running, interruptible
@@ -29,6 +28,7 @@ from srs_eval.data.times import TimeUnit
 from srs_eval.data.untrusted_database import programs_in_duckdb, programs_in_sqlite
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.nouns import Reviews, User
+from srs_eval.text.addresses import has_secret, masked, secret_problem
 
 _ENVIRONMENT = "env:"
 _QUERY_SHOWN = 60
@@ -98,11 +98,7 @@ class SqlQuery:
             raise ConfigError("data.path and data.url: give one of them")
         if url is not None and not url.startswith(_ENVIRONMENT):
             if has_secret(url):
-                raise ConfigError(
-                    "data.url has a password, which would be saved with the run; put the address "
-                    "into an environment variable, such as WAREHOUSE, and give "
-                    "data.url=env:WAREHOUSE"
-                )
+                raise ConfigError(secret_problem("data.url"))
             _parsed(url)
         if not isinstance(columns, Columns):
             columns = Columns.named(columns or {})
@@ -209,9 +205,7 @@ class _Database:
                 result = connection.execute(statement)
                 return pd.DataFrame(result.fetchall(), columns=list(result.keys()))
         except (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError) as error:
-            reason = str(getattr(error, "orig", None) or error)
-            for secret in filter(None, [url.password, *secret_options(address)]):
-                reason = reason.replace(str(secret), "***")
+            reason = masked(str(getattr(error, "orig", None) or error), address)
             raise ReviewLogError(self.url or str(self.path), [reason.partition("\n")[0]]) from None
 
     def _refuse(self, programs: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from srs_eval.results.claim import claim
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.kept import has_parts
 from srs_eval.results.result import Result
+from srs_eval.text.addresses import without_secrets
 from srs_eval.text.console import complain, shell
 
 
@@ -97,7 +98,7 @@ def _carry_out(
         shown = f"unexpected error\n{traceback.format_exc().rstrip()}"
     else:
         return done.result, done.outcome, ""
-    return None, JobOutcome(label, "failed", message, status), shown
+    return None, JobOutcome(label, "failed", without_secrets(message), status), shown
 
 
 def _what_is_kept(folder: Path, sweep_folder: Path | None) -> str:

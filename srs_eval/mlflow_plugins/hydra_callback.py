@@ -26,8 +26,9 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from srs_eval.errors import Pruned
+from srs_eval.errors import ConfigError, Pruned
 from srs_eval.mlflow_plugins.active_run import ActiveRun
+from srs_eval.text.addresses import has_secret, secret_problem
 from srs_eval.tracking.address import store_address
 from srs_eval.tracking.items import ArtifactFile, Item, Param, Tag, Value
 from srs_eval.tracking.mlflow_tracker import MlflowTracker
@@ -75,6 +76,11 @@ class MlflowRuns(Callback):
         files: Sequence[str] = ("*", ".hydra/*"),
         name: str | None = None,
     ) -> None:
+        secret = [
+            key for key, text in (("uri", uri), ("artifacts", artifacts)) if has_secret(text or "")
+        ]
+        if secret:
+            raise ConfigError(*(secret_problem(f"tracking.{key}") for key in secret))
         self._uri = uri
         self._experiment = experiment
         self._artifacts = artifacts

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import TableFormat, tabulate
 
+from srs_eval.text.addresses import without_secrets
 from srs_eval.text.plain import one_line, printable
 
 
@@ -27,8 +28,8 @@ def say(text: str = "") -> None:
 
 
 def complain(text: str) -> None:
-    """Write an error to standard error."""
-    sys.stderr.write(f"srs_eval: {printable(text)}\n")
+    """Write an error to standard error, without the secrets of the environment."""
+    sys.stderr.write(f"srs_eval: {printable(without_secrets(text))}\n")
     sys.stderr.flush()
 
 

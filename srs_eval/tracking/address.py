@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from srs_eval.errors import ConfigError
+from srs_eval.text.addresses import masked, without_secrets
 from srs_eval.text.local_paths import uri_problem
 
 DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
@@ -44,7 +44,11 @@ class StoreAddress:
     @property
     def shown(self) -> str:
         """The address as it may be printed: without a password."""
-        return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", self.uri)
+        return masked(self.uri, self.uri)
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text without what is secret in the addresses, or in this process's variables."""
+        return without_secrets(masked(text, self.uri, self.artifacts))
 
     @property
     def pages(self) -> str:
@@ -53,7 +57,7 @@ class StoreAddress:
             return f"http://127.0.0.1:{UI_PORT}"
         parts = urlsplit(self.uri)
         host = parts.netloc.rpartition("@")[2]
-        return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+        return masked(f"{parts.scheme}://{host}{parts.path}".rstrip("/"), self.uri)
 
 
 def store_address(
@@ -76,32 +80,33 @@ def store_address(
         raise ConfigError(f"tracking.timeout={timeout}: seconds, 0 or more")
     folder = Path.cwd() if folder is None else folder.absolute()
     uri = uri or environment.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+    shown = masked(uri, uri, f"x://{uri}")
     if "://" not in uri and uri != "databricks":
         raise ConfigError(
-            f"tracking.uri={uri}: not an MLflow tracking URI. "
+            f"tracking.uri={shown}: not an MLflow tracking URI. "
             "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME."
         )
     if uri.startswith("file:"):
         raise ConfigError(
-            f"tracking.uri={uri}: MLflow no longer keeps runs in plain folders. "
+            f"tracking.uri={shown}: MLflow no longer keeps runs in plain folders. "
             "Write sqlite:///PATH/mlflow.db instead."
         )
     if _scheme(uri) not in {*DATABASES, *_OTHERS, *(e.name for e in entry_points(group=_STORES))}:
         raise ConfigError(
-            f"tracking.uri={uri}: MLflow keeps no runs there. "
+            f"tracking.uri={shown}: MLflow keeps no runs there. "
             "Write sqlite:///PATH/mlflow.db, http://HOST:PORT or postgresql://USER@HOST/NAME; "
             "files alone can go elsewhere, with tracking.artifacts=URI."
         )
     rest = uri.partition(":///")[2]
     if uri_problem(rest):
-        raise ConfigError(f"tracking.uri={uri}: {rest} {uri_problem(rest)}")
+        raise ConfigError(f"tracking.uri={shown}: {uri_problem(rest)}")
     if _scheme(uri) != "sqlite" or not rest:
         return StoreAddress(uri, _absolute(artifacts, folder), timeout=timeout)
     database = (folder / rest.partition("?")[0]).absolute()
     if database.suffix not in _SQLITE and not database.exists():
         # Shells and other programs run files of some names, whatever else is in them.
         raise ConfigError(
-            f"tracking.uri={uri}: a new database has a name that ends in {', '.join(_SQLITE)}"
+            f"tracking.uri={shown}: a new database has a name that ends in {', '.join(_SQLITE)}"
         )
     beside = artifacts or str(database.parent / "mlartifacts")
     return StoreAddress(_sqlite_uri(database), _absolute(beside, folder), database, timeout)

@@ -49,16 +49,14 @@ def tracking_errors(doing: str, address: StoreAddress) -> Iterator[None]:
         yield
     except MLFLOW_ERRORS as error:
         known = _known_reason(error, address)
+        message = f"MLflow could not {doing} at {address.shown}"
         if known is not None:
-            raise TrackingError(
-                f"MLflow could not {doing} at {address.shown}:\n  {known}"
-            ) from error
-        first_line = str(error).strip().partition("\n")[0][:400]
-        raise TrackingError(
-            f"MLflow could not {doing} at {address.shown}.\n"
-            f"  {type(error).__name__}: {first_line}\n"
-            f"  {_advice(address)}"
-        ) from error
+            message += f":\n  {known}"
+        else:
+            first_line = str(error).strip().partition("\n")[0]
+            message += f".\n  {type(error).__name__}: {first_line}\n  {_advice(address)}"
+        # Not shown with the error of a library, which may have a password.
+        raise TrackingError(address.without_secrets(message)) from None
 
 
 def open_store(address: StoreAddress) -> MlflowClient:
