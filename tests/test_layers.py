@@ -33,6 +33,7 @@ MAY_IMPORT_LATE = {
     "data/hub.py",
     "experiment/job.py",
     "experiment/jobs.py",
+    "experiment/outside.py",
     "metrics/result.py",
     "mlflow_plugins/dataset_source.py",
     "place.py",
@@ -46,6 +47,7 @@ MAY_IMPORT_LATE = {
 MAY_CATCH_EVERYTHING = {
     *("evaluation/evaluate.py", "experiment/attempt.py", "compute/processes.py"),
     *("config/targets.py", "checks/harness.py", "checks/worker.py", "data/interruptible.py"),
+    "checks/quick.py",  # of what is being tried
 }
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 

@@ -34,6 +34,7 @@ CONTENT = {
     "resume": False,
     "shard": None,
     "fail_fast": True,
+    "check_lookahead": True,
     "fit_timeout": None,
     "parts_above": 1000,
     "notes": "a note",

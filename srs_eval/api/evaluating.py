@@ -17,6 +17,7 @@ from srs_eval.compute.serial import Serial
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.limits import FitLimits
 from srs_eval.experiment import evaluate as experiments
+from srs_eval.experiment.outside import refuse_lookahead
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import EvaluationProtocol
 from srs_eval.results import folder as folders
@@ -36,6 +37,7 @@ def evaluate(
     progress: bool = True,
     fail_fast: bool | None = None,
     fit_timeout: float | None = None,
+    check_lookahead: bool | None = None,
     **options: Any,
 ) -> RunResult:
     """Evaluate an algorithm on review logs: the same numbers as ``python -m srs_eval``.
@@ -74,6 +76,9 @@ def evaluate(
     fit_timeout : float, optional
         Seconds of wall time that a fit and its predictions may take; no limit by default. Fits
         with a limit are made in other processes, also with ``workers=1``.
+    check_lookahead : bool, optional
+        Whether to try an algorithm of your own on a small simulated log first, and to refuse it if
+        its predictions plainly know their answers; by default that of the command, which is true.
     **options
         Arguments of the algorithm and of the data as on the command line, such as
         ``fit="reference"`` and ``users=3``; columns of a table by their nouns, such as
@@ -91,6 +96,9 @@ def evaluate(
         If there are no users, or a table in memory lacks a column.
     FailedAlikeError
         If all fits of the first three users fail alike, unless `fail_fast` is False.
+    CheckFailed
+        If an algorithm that is not of srs_eval plainly looks ahead, unless `check_lookahead` is
+        False.
 
     Examples
     --------
@@ -104,11 +112,15 @@ def evaluate(
     given = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
     settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
     settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
+    settings |= {"check_lookahead": check_lookahead}
     inputs = gathered(given, options, settings)
     about = inputs.description()
     limits = FitLimits(
         inputs.settings["fit_timeout"], report=progress, fail_fast=inputs.settings["fail_fast"]
     )
+    if inputs.settings["check_lookahead"]:
+        algo = inputs.groups["algo"]
+        refuse_lookahead(inputs.experiment.algorithm, algo.content, limits.timeout)
     result = experiments.evaluate(
         inputs.experiment,
         compute=compute_with(workers, apart=limits.timeout is not None),

@@ -75,7 +75,7 @@ def _probe(
     for nth, last in enumerate(evenly_spaced(len(test), probes)):
         row, seen, before = int(test[last]), test[: last + 1], expected[: last + 1]
         rng = np.random.default_rng(row)
-        futures = _opposite_futures(reviews, row, rng)
+        futures = opposite_futures(reviews, row, rng)
         asked = _asked_with(row, test, rng)
         sides[_KNOWS_THE_FUTURE].add(_expect_blind_to(algorithm, model, futures, asked, row))
         sides[_CURVE_KNOWS_IT].add(_expect_same_curve(algorithm, model, futures, seen, rng))
@@ -84,13 +84,13 @@ def _probe(
         better = -1 if reviews.recalled[row] else 1
         changed = answered(reviews, np.array([row]), ~reviews.recalled[[row]], rng)
         moved = predicted(algorithm, model, changed, test)[: last + 1]
-        expect_same(algorithm, before, moved, seen, _PEEKED)
+        expect_same(algorithm, before, moved, seen, PEEKED)
         sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - before[-1]))
         alone = predicted(algorithm, model, cut_after(reviews, row), seen)
-        expect_same(algorithm, before, alone, seen, _PEEKED)
+        expect_same(algorithm, before, alone, seen, PEEKED)
         if nth % _SHARE**2 == 0:
             moved = predicted(algorithm, model, cut_after(changed, row), seen)
-            expect_same(algorithm, alone, moved, seen, _PEEKED)
+            expect_same(algorithm, alone, moved, seen, PEEKED)
             sides[_KNOWS_ITS_ANSWER].add(better * (moved[-1] - alone[-1]))
 
 
@@ -108,24 +108,16 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     if when_of(algorithm) == "at_review":
         return
     model = fit(algorithm, reviews, fold.train)
-    known = int(fold.train[-1])
-    previous = rows_by_card(reviews.card).previous()
-    told = f'{_TOO_LATE} `when = "{when_of(algorithm)}"`{_SAY_LATER}'
+    told = untimely(algorithm)
     sides = SignTest()
     for last in evenly_spaced(len(fold.test), _PROBED_ROWS):
         seen = fold.test[: last + 1]
         row = int(seen[-1])
-        begin = max(known, int(previous[row]))
-        if when_of(algorithm) == "day_before":
-            begin = max(known, int(np.searchsorted(reviews.day, reviews.day[row])) - 1)
-        since = np.arange(begin + 1, row)
-        others = since[reviews.card[since] != reviews.card[row]]
+        others = too_late_for(algorithm, fold, reviews, row)
         if not len(others):
             continue
         rng = np.random.default_rng(row)
-        right = np.ones(len(others), bool)
-        bad = answered(reviews, others, ~right, rng, slowly=True)
-        good = answered(reviews, others, right, rng, slowly=False)
+        bad, good = opposite_answers(reviews, others, rng)
         kept = np.setdiff1d(np.arange(row + 1), others)
         low, high, alone = (
             predicted(algorithm, model, log, rows)[-1:]
@@ -142,12 +134,38 @@ def check_time_of_prediction(algorithm: Algorithm, fold: Fold, reviews: Reviews)
     sides.expect_none(algorithm, told)
 
 
+def untimely(algorithm: Algorithm) -> str:
+    """Return the advice where a prediction rests on what is too late for it."""
+    return f'{_TOO_LATE} `when = "{when_of(algorithm)}"`{_SAY_LATER}'
+
+
+def too_late_for(algorithm: Algorithm, fold: Fold, reviews: Reviews, row: int) -> IntArray:
+    """Return the reviews of other cards that the prediction of a row may not rest on."""
+    begin = int(rows_by_card(reviews.card).previous()[row])
+    if when_of(algorithm) == "day_before":
+        begin = int(np.searchsorted(reviews.day, reviews.day[row])) - 1
+    since = np.arange(max(int(fold.train[-1]), begin) + 1, row)
+    others: IntArray = since[reviews.card[since] != reviews.card[row]]
+    return others
+
+
+def opposite_answers(
+    reviews: Reviews, rows: IntArray, rng: np.random.Generator
+) -> tuple[Reviews, Reviews]:
+    """Answer some reviews wrong and slowly, and right and quickly."""
+    right = np.ones(len(rows), bool)
+    return (
+        answered(reviews, rows, ~right, rng, slowly=True),
+        answered(reviews, rows, right, rng, slowly=False),
+    )
+
+
 def _without(reviews: Reviews, kept: IntArray) -> Reviews:
     """Return the log of the reviews that are kept, as if there had been no others."""
     return renamed(replace(reviews.take(kept), row=np.arange(len(kept))))
 
 
-_PEEKED = (
+PEEKED = (
     "moved when ratings and answer times of that row, and everything after it, were changed. "
     "A prediction may rest on earlier reviews and on its own elapsed time: look for columns "
     "indexed by `rows` itself, and for sums or means over the whole log"
@@ -165,7 +183,7 @@ _SAY_LATER = (
 )
 
 
-def _opposite_futures(
+def opposite_futures(
     reviews: Reviews, row: int, rng: np.random.Generator
 ) -> tuple[Reviews, Reviews]:
     """Invent a bad and a good one, from the answer at a row on."""
@@ -193,7 +211,7 @@ def _expect_blind_to(
     """Return by how much a row's prediction is higher in the better future."""
     bad, good = (predicted(algorithm, model, future, asked) for future in futures)
     known = asked <= row
-    expect_same(algorithm, bad[known], good[known], asked[known], _PEEKED)
+    expect_same(algorithm, bad[known], good[known], asked[known], PEEKED)
     higher: FloatArray = good[asked == row] - bad[asked == row]
     return higher
 
@@ -204,7 +222,7 @@ def _expect_same_curve(
     futures: tuple[Reviews, Reviews],
     seen: IntArray,
     rng: np.random.Generator,
-    told: str = _PEEKED,
+    told: str = PEEKED,
 ) -> FloatArray:
     """Return by how much the curve of the last row is higher in the better future."""
     curve = curve_of(model)

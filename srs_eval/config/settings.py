@@ -72,6 +72,7 @@ class Settings:
     report: bool = False
     resume: bool = False
     fail_fast: bool = True
+    check_lookahead: bool = True
     fit_timeout: float | None = None
     shard: str | None = None
     baseline: str | None = None

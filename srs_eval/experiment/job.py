@@ -18,6 +18,7 @@ from srs_eval.experiment.evaluate import evaluate_chunks, gathered
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome, remarks_of
 from srs_eval.experiment.log_items import facts_after, facts_before
+from srs_eval.experiment.outside import refuse_lookahead
 from srs_eval.experiment.plan import Plan
 from srs_eval.experiment.report import announcement, percent_text, places, result_text
 from srs_eval.experiment.shards import (
@@ -58,6 +59,8 @@ class Done:
 def run_job(plan: Plan) -> Done:
     """Carry out a plan; results are on disk before anything is sent anywhere."""
     about, options = plan.about, plan.options
+    if options.checks_algorithm:
+        refuse_lookahead(plan.experiment.algorithm, about.options["algo"], options.limits.timeout)
     if options.shard is not None:
         return Done(evaluate_shard(plan, options.shard, _BAR))
     kept = KeptParts(options.folder / PARTS, about.stamp, options.parts_above, options.parts)

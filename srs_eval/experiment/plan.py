@@ -60,6 +60,7 @@ class RunOptions:
     is_merge: bool = False  # Whether to take what shards have evaluated
     # How long fits may take, and whether to stop where all of them fail alike
     limits: FitLimits = NO_LIMITS
+    check_lookahead: bool = True  # Whether to try an algorithm from elsewhere before the run
     # The words of the command, but for the algorithm and its options: they say what else is
     # evaluated on the same reviews
     words: Sequence[str] = ()
@@ -68,6 +69,13 @@ class RunOptions:
     def run_folder(self) -> Path:
         """Folder of the run; that of a shard is in it."""
         return self.folder if self.shard is None else self.folder.parents[1]
+
+    @property
+    def checks_algorithm(self) -> bool:
+        """Whether an algorithm from elsewhere is tried here: once a search, or a set of shards."""
+        is_first = self.trial is None or self.trial.number == 0
+        is_first &= self.shard is None or self.shard.number == 1
+        return self.check_lookahead and is_first and not self.is_merge
 
     @property
     def is_single(self) -> bool:
@@ -139,6 +147,7 @@ def make_plan(
         shard=None if content["shard"] in (None, ALL) else Shard.parse(content["shard"]),
         is_merge=content["shard"] == ALL,
         limits=limits,
+        check_lookahead=content["check_lookahead"],
         words=[word for word in words if not word.lstrip("+~").startswith(_OF_ONE_RUN)],
     )
     return Plan(
