@@ -14,6 +14,9 @@ from srs_eval.experiment.log_items import (
 from srs_eval.experiment.plan import make_plan
 from srs_eval.metrics.panel import default_panel
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.results.remarks import sentences
+from srs_eval.results.run import run_of
+from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
     ArtifactFile,
     DatasetInfo,
@@ -93,6 +96,9 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
     assert f"{result.facts.reviews:,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
         text.markdown
     )
+    remarks = sentences(run_of(result))
+    assert len(remarks) == 3
+    assert all(f"\n- {for_markdown(remark)}" in text.markdown for remark in remarks)
 
 
 @pytest.mark.slow
@@ -123,6 +129,7 @@ def test_where_nothing_was_scored_the_run_says_so_too(run, make_log):
     assert (found["users/n"], found["users/reviews"], found["users/skipped"]) == (0, 0, 1)
     (text,) = of_kind(Description, after)
     assert "0 scored reviews of 0 users; fits: 1 skipped" in text.markdown
+    assert "90 %" not in text.markdown
 
 
 def test_the_class_of_every_part_is_named_in_lists_too():

@@ -74,7 +74,7 @@ def those_worse_than_a_constant(runs: Sequence[Run], users: Sequence[User]) -> l
 def at_retention(run: Run, users: Sequence[User]) -> list[str]:
     """Return in words how far predictions near the default retention are from the outcomes."""
     metric = bias_at_retention(run.scores)
-    if metric is None:
+    if metric is None or not users:
         return []
     name, retention = metric
     bias = mean_of(run, name, users)

@@ -8,10 +8,12 @@ from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.experiment import jobs
 from srs_eval.experiment.jobs import JobOutcome
 from srs_eval.experiment.report import result_text
-from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.nouns import Fit, Predictions
 from srs_eval.results.fit_counts import failures_in_words, reason_of
+from srs_eval.results.remarks import sentences, warnings
+from srs_eval.results.run import run_of
 
 PANEL = Panel([LogLoss()])
 
@@ -114,19 +116,16 @@ def test_reviews_that_could_not_be_read_are_not_counted():
     assert said(Fit(1, -1, "failed", "no"))[0].startswith("no reviews could be read; 0 of 1 users")
 
 
-@pytest.mark.parametrize(
-    ("reviews", "forgotten", "enough"),
-    [(100, 10, True), (100, 90, True), (99, 50, False), (500, 9, False), (500, 491, False)],
-)
-def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, enough):
+def predicted(reviews, forgotten, p):
+    """Predictions of reviews of which the first ones are forgotten."""
     rows = np.arange(reviews)
-    predictions = Predictions(
+    return Predictions(
         users=("ann",),
         user=rows * 0,
         fold=rows * 0,
         row=rows,
         card=rows,
-        p=np.full(reviews, 0.8),
+        p=p,
         recalled=rows >= forgotten,
         day=rows,
         elapsed_days=np.ones(reviews),
@@ -134,6 +133,14 @@ def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, 
         lapses=rows * 0,
         train_rate=np.full(reviews, 0.8),
     )
+
+
+@pytest.mark.parametrize(
+    ("reviews", "forgotten", "enough"),
+    [(100, 10, True), (100, 90, True), (99, 50, False), (500, 9, False), (500, 491, False)],
+)
+def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, enough):
+    predictions = predicted(reviews, forgotten, np.full(reviews, 0.8))
     log = ReviewLog(reviews, notes=("a remark",))
     user = UserEvaluation("ann", (Fit("ann", 0, "ok"),), predictions, log)
     result = result_from([user], PANEL)
@@ -142,6 +149,19 @@ def test_scores_of_a_handful_of_reviews_come_with_a_warning(reviews, forgotten, 
     text = result_text(result, PANEL)
     assert ("Too few reviews" in text) != enough
     assert "note: user ann: a remark" in text
+
+
+def test_a_run_says_what_could_mislead_in_its_scores():
+    cheating = predicted(reviews=200, forgotten=20, p=np.where(np.arange(200) < 20, 0.5, 0.9))
+    user = UserEvaluation("ann", (Fit("ann", 0, "ok"),), cheating, ReviewLog(200))
+    panel = default_panel()
+    result = result_from([user], panel)
+    text = result_text(result, panel)
+    run = run_of(result)
+    assert len(sentences(run)) == 3
+    assert len(warnings(run)) == 1
+    assert all(f"\n{remark}.\n" in text for remark in (*sentences(run), *warnings(run)))
+    assert "percentage points" not in result_text(result, panel, brief=True)
 
 
 def test_where_all_went_well_there_is_nothing_to_say():

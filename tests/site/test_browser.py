@@ -11,6 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -422,3 +423,21 @@ def test_a_server_serves_it_too_and_nothing_else_is_fetched(
         assert all(name.startswith(address) for name in names)
         assert page.column("model")
         server.shutdown()
+
+
+@pytest.mark.parametrize("ratio", [0.9, 1.1])
+def test_a_leader_that_a_constant_beats_is_said_to_be(
+    page: Page, boards: list[Board], tmp_path: Path, ratio: float
+) -> None:
+    chosen = [
+        replace(one, run=replace(one.run, scores={**one.run.scores, "normalized_entropy": column}))
+        for one in boards[1].submissions
+        for column in [np.full(len(one.run.rows), ratio)]
+    ]
+    write_site([replace(boards[1], submissions=tuple(chosen))], tmp_path / "out")
+    page.open((tmp_path / "out" / boards[1].name / "index.html").as_uri())
+    captions = page.result(
+        "[...document.querySelectorAll('#tables p.caption')].map(each => each.textContent)"
+    )
+    assert captions
+    assert {"worse than a constant" in caption for caption in captions} == {ratio > 1}
