@@ -93,9 +93,12 @@ class Worker:
         )
         self._process.start()
         theirs.close()
-        # Imports and preparations take longer than cases.
-        if not self._connection.poll(600) or self._connection.recv() != "ready":
-            raise RuntimeError("a worker did not start")
+        try:  # imports and preparations take longer than cases
+            ready = self._connection.poll(600) and self._connection.recv()
+        except EOFError:
+            ready = None
+        if ready != "ready":
+            raise RuntimeError(f"a worker did not start, or ended with {self._stop()}")
 
     def _stop(self) -> int | None:
         if self._process is None or self._connection is None:

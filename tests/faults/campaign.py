@@ -120,11 +120,14 @@ class Campaign:
     def all_cases(self) -> Tally:
         """Judge cases of both sorts side by side."""
         tally = Tally()
+        judges = (self.process_cases, self.input_cases)
         with ThreadPoolExecutor(2) as threads:
-            lanes = [threads.submit(self.process_cases, tally)]
-            lanes.append(threads.submit(self.input_cases, tally))
-            for lane in lanes:
-                lane.result()
+            lanes = [threads.submit(judge, tally) for judge in judges]
+        for lane, judge in zip(lanes, judges, strict=True):
+            # What was counted until then is worth a table, too.
+            if error := lane.exception():
+                told = f"{type(error).__name__}: {error}"
+                tally.add(Case(judge.__name__, self.seed, 0), Verdict("traceback", told))
         return tally
 
 

@@ -28,10 +28,11 @@ _LAYOUTS: dict[str, tuple[str, Columns]] = {
     "day": ("day", Columns(day="day")),
     "user": ("day", Columns(day="day", user="who")),
 }
+_WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
 # No layout of reviews has any of these as a value of the column.
 _NEVER: dict[str, tuple[Any, ...]] = {
     "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
-    "rating": ("0", "5", "-1", "NaN", "Good", "3.5", "1e308", "", "99999999999999999999", "true"),
+    "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "true"),
     "time": ("now", "today", "-1", "-2024-01-01", "0001-01-01", "2262-01-01", "9999-12-31", "",
              "soon", "1e308", "1677-01-01", "NaT"),
     "day": ("1700000000", "1e18", "36500000", "-9223372036854775808", "now", "", "20240101", "inf",
@@ -155,8 +156,9 @@ def _write_otherwise(random: Random, path: Path, names: list[str], rows: Rows) -
         "quoting": random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
         "encoding": random.choice(("utf-8", "utf-8-sig")),
     }
+    said = [{**row, "rating": random.choice((row["rating"], _WORDS[row["rating"]]))} for row in rows]
     padded = [
-        {name: f"{row[name]}{' ' * random.choice((0, 0, 2))}" for name in row} for row in rows
+        {name: f"{row[name]}{' ' * random.choice((0, 0, 2))}" for name in row} for row in said
     ]
     _write(path, names, random.choice((rows, padded)), **options)
     if random.random() < 0.3:

@@ -14,7 +14,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bounded import judged
+from bounded import Worker, judged
 from processes import broken_store, different
 from verdicts import BAD, OUTCOMES, Case, Tally, Verdict
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
 
 CASE = Case("planted", 1, 1)
+ACCEPTED = Verdict("accepted")
 
 
 def planted(random: Random, folder: Path) -> Verdict:
@@ -51,6 +52,30 @@ def test_bad_cases_are_listed_with_the_command_that_repeats_them() -> None:
 def test_a_case_has_the_same_random_numbers_each_time() -> None:
     assert CASE.random.random() == CASE.random.random()
     assert CASE.random.random() != Case("planted", 1, 2).random.random()
+
+
+def test_what_was_counted_before_a_lane_failed_is_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from campaign import Campaign
+
+    def fails(campaign: Campaign, tally: Tally) -> None:
+        raise RuntimeError("a worker did not start")
+
+    monkeypatch.setattr(Campaign, "process_cases", lambda _, tally: tally.add(CASE, ACCEPTED))
+    monkeypatch.setattr(Campaign, "input_cases", fails)
+    tally = Campaign(1, tmp_path, 1).all_cases()
+    assert tally.counts["planted"]["accepted"] == 1
+    assert [verdict.detail for _, verdict in tally.bad] == ["RuntimeError: a worker did not start"]
+
+
+def test_a_worker_that_dies_at_its_start_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bounded.sys.path", [str(tmp_path), *sys.path])
+    (tmp_path / "run_folders.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="ended with 3"), Worker(tmp_path / "inputs"):
+        pass
 
 
 def results(folder: Path, *, rows: int = 3) -> Path:
