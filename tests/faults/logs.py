@@ -156,7 +156,8 @@ def _write_otherwise(random: Random, path: Path, names: list[str], rows: Rows) -
         "quoting": random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
         "encoding": random.choice(("utf-8", "utf-8-sig")),
     }
-    said = [{**row, "rating": random.choice((row["rating"], _WORDS[row["rating"]]))} for row in rows]
+    words = random.random() < 0.3
+    said = [{**row, "rating": _WORDS[row["rating"]]} if words else row for row in rows]
     padded = [
         {name: f"{row[name]}{' ' * random.choice((0, 0, 2))}" for name in row} for row in said
     ]
