@@ -50,24 +50,48 @@ RUNS_WITH_COLOURS = 50
 UNDEFINED_TAG = "undefined_metrics"
 TABLES_FOLDER = "tables"
 
+_NUMBERED = re.compile(r" \((\d{1,6})\)$")  # of the second run of a name, and of later ones
+
 _Entry = TypeVar("_Entry")
 
 
 def start_run(client: MlflowClient, experiment_id: str, run: RunInfo) -> str:
-    """Create a run with MLflow's own tags (git commit, user, source) and `run.tags`."""
+    """Create a run with MLflow's own tags (git commit, user, source) and `run.tags`.
+
+    A name that one of the latest runs has gets a number; both have one colour.
+    """
     latest = client.search_runs(
         [experiment_id], max_results=RUNS_WITH_COLOURS, order_by=["attributes.start_time DESC"]
     )
+    name = one_line(run.name)
     taken = {
-        other.info.run_name: other.data.tags[COLOUR_TAG]
+        _unnumbered(other.info.run_name): other.data.tags[COLOUR_TAG]
         for other in latest
         if COLOUR_TAG in other.data.tags
     }
-    own = {COLOUR_TAG: pick_colour(run.name, taken), **run.tags}
+    own = {COLOUR_TAG: pick_colour(name, taken), **run.tags}
     tags = resolve_tags({name: _shortened(text, TAG_LENGTH) for name, text in own.items()})
-    created = client.create_run(experiment_id, tags=tags, run_name=one_line(run.name))
+    name = numbered(name, [other.info.run_name for other in latest])
+    created = client.create_run(experiment_id, tags=tags, run_name=name)
     run_id: str = created.info.run_id
     return run_id
+
+
+def numbered(name: str, others: Sequence[str]) -> str:
+    """Add the next number to a name that others have.
+
+    Examples
+    --------
+    >>> numbered("avg", ["hlr"]), numbered("avg", ["avg"]), numbered("avg", ["avg (7)", "avg"])
+    ('avg', 'avg (2)', 'avg (8)')
+    """
+    alike = [other for other in others if name in (other, _unnumbered(other))]
+    counts = [int(found[1]) for other in alike if (found := _NUMBERED.search(other))]
+    return f"{name} ({max([1, *counts]) + 1})" if alike else name
+
+
+def _unnumbered(name: str) -> str:
+    return _NUMBERED.sub("", name)
 
 
 def join_run(client: MlflowClient, run_id: str, run: RunInfo) -> str:

@@ -152,13 +152,15 @@ def test_the_dataset_is_an_input_with_its_digest(uri: str, client: MlflowClient)
 
 
 def test_runs_of_one_name_share_a_colour_that_no_other_has(uri: str, client: MlflowClient) -> None:
-    colours = []
-    for name in ("red", "blue", "red"):
+    colours, names = [], []
+    for name in ("red", "blue", "red", "red"):
         tracker = MlflowTracker(uri=uri)
         tracker.start(RunInfo(name, experiment="colours"))
         run = client.get_run(tracker.finish("finished").run_id)
         colours.append(run.data.tags["mlflow.runColor"])
-    assert colours[0] == colours[2] != colours[1]
+        names.append(run.info.run_name)
+    assert colours[0] == colours[2] == colours[3] != colours[1]
+    assert names == ["red", "blue", "red (2)", "red (3)"]
 
 
 def test_a_data_set_that_two_runs_make_known_at_once_is_kept_by_both(
