@@ -27,6 +27,8 @@ KEYS = {
     "baseline": "run the others are compared with: its name, algorithm or folder (the first)",
     "prereg": "a pre-registration: judge its hypothesis; it chooses the baseline and the metric",
     "metric": "metric: log_loss (default), brier, auc, rmse_bins, smece, …",
+    "latex": "only these tables in comparison.tex, by their labels, as in leaderboard_users or "
+    "leaderboard,beside (all)",
     "out": "folder of the files (outputs/DATE/TIME_compare)",
     "intersect": "true: compare on the reviews that all runs scored, instead of refusing runs that "
     "differ; without predictions.parquet of each run, on whole users",
@@ -98,7 +100,7 @@ def _compare(request: Words, words: Sequence[str]) -> int:
     from srs_eval.comparison.judging import judge, verdicts_of
     from srs_eval.comparison.prereg import read_prereg
     from srs_eval.comparison.published import read_published
-    from srs_eval.comparison.report.files import terminal_text, write_files
+    from srs_eval.comparison.report.files import chosen_tables, terminal_text, write_files
     from srs_eval.comparison.report.html import write_html
 
     stamp = f"{datetime.now():%Y-%m-%d/%H-%M-%S}_compare"
@@ -135,9 +137,11 @@ def _compare(request: Words, words: Sequence[str]) -> int:
         intersect=request.options.get("intersect") == "true",
         notes=[*left_out, *(judge(prereg, every).lines if prereg else verdicts_of(every))],
     )
+    tables = [name for name in request.options.get("latex", "").split(",") if name]
+    chosen_tables(verdict, tables)  # refuses names that no table has
     say(terminal_text(verdict))
     page = write_html(verdict, out, command=f"{PROGRAM} {shlex.join(words)}")
-    files = [*write_files(verdict, out), page]
+    files = [*write_files(verdict, out, tables=tables), page]
     say()
     say(facts({"results": str(out), "report": str(page)}))
     links = _track(request, verdict, files, stored)

@@ -26,7 +26,9 @@ from srs_eval.comparison.report.files import (
     terminal_text,
     write_files,
 )
+from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.report.html import page, write_html
+from srs_eval.errors import ConfigError
 from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
 from srs_eval.results.run import load_run
 from srs_eval.text.escapes import SORT_SCRIPT
@@ -153,6 +155,27 @@ def test_names_cannot_break_out_of_any_format(make_scores):
     for line in latex(verdict).splitlines():
         assert line.startswith("%") or not re.search(r"(?<!\\)[%#$](?!\\geq)", line)
     assert json.loads(json.dumps(as_json(verdict)))["runs"][0]["name"] == NASTY
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["leaderboard_users"], ["leaderboard_users"]),
+        (["ranks", "leaderboard_reviews"], ["leaderboard_reviews", "ranks"]),
+        (["against_baseline"], ["against_baseline"]),
+        (["against"], ["against_baseline", "against_baseline_majority"]),
+    ],
+)
+def test_tables_for_a_paper_are_chosen_by_their_labels(pairwise, names, labels):
+    every = [grid.key for grid in grids(pairwise[1])]
+    found = re.findall(r"\\label\{tab:(\w+)\}", latex(pairwise[1], names))
+    assert found == labels
+    assert re.findall(r"\\label\{tab:(\w+)\}", latex(pairwise[1])) == every
+
+
+def test_a_table_that_there_is_not_is_refused_with_those_that_there_are(pairwise):
+    with pytest.raises(ConfigError, match=r"latex=leaderboard_user: .*'leaderboard_users'.*ranks"):
+        latex(pairwise[1], ["ranks", "leaderboard_user"])
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from srs_eval.comparison.selection import ON_TEST_ROWS, TAG, chosen_on_test_rows
 from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.strata import Strata
 from srs_eval.comparison.verdict import Verdict
+from srs_eval.errors import ConfigError
 from srs_eval.results.files import whole_file, write_json
 from srs_eval.results.run import Run
 from srs_eval.stats.estimate import Estimate
@@ -31,6 +32,7 @@ from srs_eval.text.escapes import (
     for_markdown,
     for_markdown_line,
 )
+from srs_eval.text.suggestion import suggestion
 
 MARKDOWN, CSV, LATEX, JSON = "comparison.md", "comparison.csv", "comparison.tex", "comparison.json"
 # The terminal has room for these tables, without these columns, and for this short word.
@@ -83,10 +85,13 @@ def _terminal_table(grid: Grid) -> str:
     return table(rows, [grid.headers[n] for n in kept], text=grid.text)
 
 
-def write_files(verdict: Verdict, folder: Path) -> list[Path]:
-    """Write a comparison into a folder in every format but HTML."""
+def write_files(verdict: Verdict, folder: Path, *, tables: Sequence[str] = ()) -> list[Path]:
+    """Write a comparison into a folder in every format but HTML.
+
+    `tables` chooses those of the LaTeX file, all if empty: see `chosen_tables`.
+    """
+    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict, tables)}
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {MARKDOWN: markdown(verdict), CSV: csv_text(verdict), LATEX: latex(verdict)}
     for name, text in texts.items():
         with whole_file(folder / name) as partial:
             partial.write_text(text, encoding="utf-8", newline="")
@@ -109,11 +114,37 @@ def _paragraph(text: str) -> tuple[str, str]:
     return for_markdown_line(text), ""
 
 
-def latex(verdict: Verdict) -> str:
-    """Format every table as a LaTeX table in the style of booktabs, no wider than the text."""
+def chosen_tables(verdict: Verdict, names: Sequence[str]) -> list[Grid]:
+    """Return the tables of these names, in the order of a report; all tables if there are none.
+
+    A name may be the beginning of others, such as ``leaderboard`` of ``leaderboard_users``. Raise
+    `ConfigError` if there is no such table.
+    """
+    every = list(grids(verdict))
+    known = [grid.key for grid in every]
+    chosen, problems = set(), []
+    for name in names:
+        found = [key for key in known if key == name]
+        found = found or [key for key in known if key.startswith(f"{name}_")]
+        chosen.update(found)
+        if not found:
+            problems.append(
+                f"latex={name}: no such table{suggestion(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
+    if problems:
+        raise ConfigError(*problems)
+    return [grid for grid in every if not names or grid.key in chosen]
+
+
+def latex(verdict: Verdict, tables: Sequence[str] = ()) -> str:
+    """Format tables as LaTeX tables in the style of booktabs, no wider than the text.
+
+    `tables` are their names, as in `chosen_tables`.
+    """
     said = [headline(verdict), facts_of(verdict), *remarks(verdict)]
     lines = ["% needs \\usepackage{booktabs,graphicx}", *map(for_latex_comment, said)]
-    for grid in grids(verdict):
+    for grid in chosen_tables(verdict, tables):
         rows = _cells(grid, for_latex, for_latex_row, r"\textbf{{{}}}")
         columns = "l" * grid.text + "r" * (len(grid.headers) - grid.text)
         lines += [
