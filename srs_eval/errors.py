@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 
 class SrsEvalError(Exception):
@@ -91,7 +92,29 @@ class FailedAlikeError(SrsEvalError):
 
 
 class FitSkipped(SrsEvalError):
-    """A fit is impossible for a stated reason, such as too few training reviews."""
+    """A fit is impossible for a stated reason, such as too few training reviews.
+
+    Parameters
+    ----------
+    reason : str
+        What is missing.
+    dropped, unscored : mapping of str to int
+        As in `Task`, where a protocol skips a whole user.
+    could_score : mapping of str to int
+        How many reviews other protocols could score, by the name of their option.
+    """
+
+    def __init__(
+        self,
+        reason: str = "",
+        *,
+        dropped: Mapping[str, int] = MappingProxyType({}),
+        unscored: Mapping[str, int] = MappingProxyType({}),
+        could_score: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(reason)
+        self.dropped, self.unscored = dict(dropped), dict(unscored)
+        self.could_score = dict(could_score)
 
 
 class ScoreError(SrsEvalError):

@@ -93,7 +93,8 @@ def test_a_log_too_small_to_split_is_skipped_with_the_numbers(here: Here, text: 
     done = evaluated(here, text)
     assert done.status == 0
     assert "reviews can be scored, 6 are needed for 5 folds" in done.out
-    assert "0 of 1 users complete; fits: 1 skipped" in done.out
+    assert "Rests on 0 of 1 user and 0 of " in done.out
+    assert "fits: 1 skipped" in done.out
     assert outcome_of(here.folder / "out")["status"] == "skipped"
     summary = summary_of(here.folder / "out")
     assert (summary["users"], summary["failed"], summary["skipped"]) == (0, 0, 1)
@@ -134,9 +135,10 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
     done = here("algo=avg", "panel=quick", *CSV, "data.path=logs", *TO_OUT)
     assert done.status == 1
-    assert "1 of 3 users complete; fits: 5 ok, 1 skipped, 1 failed" in done.out
+    assert "Rests on 1 of 3 users and " in done.out
+    assert "fits: 5 ok, 1 skipped, 1 failed" in done.out
     assert f"failed: {Path('logs', 'ben.csv')}: " in done.out
-    assert "skipped: user cat: " in done.out
+    assert "Skipped: 1 user with 1 review: user cat: " in done.out
     scores = columns_of(here.folder / "out" / "scores.parquet")
     assert scores["user"] == ["ann", "ben"]
     assert math.isnan(scores["log_loss"][1])

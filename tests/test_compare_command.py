@@ -50,7 +50,8 @@ def test_a_sweep_is_compared_from_its_folder(
 ) -> None:
     assert command([str(sweep), f"out={tmp_path / 'out'}", "tracking=none"]) == 0
     said = capsys.readouterr().out
-    assert "3 runs on synthetic, protocol srs_benchmark: 2 users" in said
+    assert "3 runs on synthetic, protocol srs_benchmark, " in said
+    assert "Rests on 2 of 2 users and " in said
     assert "baseline avg" in said
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())

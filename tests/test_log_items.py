@@ -93,9 +93,11 @@ def test_only_users_without_a_failure_are_counted_as_scored(run):
     (dataset,) = of_kind(DatasetInfo, after)
     assert (dataset.users, dataset.reviews) == (2, result.facts.reviews)
     (text,) = of_kind(Description, after)
-    assert f"{result.facts.reviews:,} scored reviews of 2 users; fits: 10 ok, 5 failed" in (
-        text.markdown
-    )
+    assert "Fits: 10 ok, 5 failed" in text.markdown
+    assert result.facts.coverage is not None
+    assert f"Rests on 2 of 3 users and {result.facts.reviews:,} of " in text.markdown
+    assert "Failed: 1 user" in text.markdown
+    assert f"**{result.facts.coverage.caution}**" in text.markdown
     remarks = sentences(run_of(result))
     assert len(remarks) == 3
     assert all(f"\n- {for_markdown(remark)}" in text.markdown for remark in remarks)
@@ -128,7 +130,8 @@ def test_where_nothing_was_scored_the_run_says_so_too(run, make_log):
     found = values(after)
     assert (found["users/n"], found["users/reviews"], found["users/skipped"]) == (0, 0, 1)
     (text,) = of_kind(Description, after)
-    assert "0 scored reviews of 0 users; fits: 1 skipped" in text.markdown
+    assert "Rests on 0 of 1 user and 0 of " in text.markdown
+    assert "Fits: 1 skipped" in text.markdown
     assert "90 %" not in text.markdown
 
 

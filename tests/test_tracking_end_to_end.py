@@ -201,7 +201,7 @@ def test_the_description_says_what_was_done_and_what_came_of_it(study: Study) ->
     mean = summary["metrics"]["log_loss"]["mean_users"]
     assert text.startswith(f"log_loss **{mean:.4f}**")
     assert "**fsrs6** on 2 simulated users" in text
-    assert f"{summary['reviews']:,} scored reviews of 2 users" in text
+    assert f"Rests on 2 of 2 users and {summary['reviews']:,} of " in text
     assert f"| log_loss | {mean:.4f} |" in text
     assert "what I tried" in text
 

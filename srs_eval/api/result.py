@@ -21,7 +21,6 @@ from srs_eval.results.claim import claim
 from srs_eval.results.files import CONFIG
 from srs_eval.results.remarks import warnings
 from srs_eval.results.run import run_of
-from srs_eval.text.console import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,7 +132,9 @@ class RunResult(Result):
     def _notes(self) -> list[str]:
         facts = self.facts
         predicted = f"predicted {IN_WORDS[facts.when]}"
-        notes = [f"{counted(facts.users, 'user')}, {facts.reviews:,} scored reviews, {predicted}"]
+        notes = [facts.rests_on, predicted]
+        if facts.coverage is not None and facts.coverage.caution:
+            notes.append(facts.coverage.caution)
         words = facts.fit_counts.in_words
         if words:
             worst = next((fit.reason for fit in self.fitted if fit.status == "failed"), "")

@@ -106,7 +106,7 @@ def _restriction_notes(
     """Describe in numbers what part of the runs is compared, unless it is everything."""
     anew, runs = len(found.users), match.runs
     asked = [user for user in match.users if user not in match.unscored]
-    if match.unscored:
+    if match.unscored and all(run.coverage is None for run in runs):
         yield (
             f"{counted(len(match.unscored), 'user')} of {len(match.users):,} left out, whom no run "
             "could score: a fit failed or was skipped"
@@ -117,13 +117,15 @@ def _restriction_notes(
     share = f"{reviews:,} of {most:,} reviews"
     if anew:
         yield (
-            f"Restricted to {share} of {users:,} of {counted(len(asked), 'user')}: those that all "
+            f"Restricted to {share} of {users:,} of {counted(len(asked), 'user')} that "
+            "runs scored: those that all "
             f"runs scored; scores of {counted(anew, 'user')} were computed anew from saved "
             "predictions"
         )
     else:
         yield (
-            f"Restricted to {counted(users, 'user')} of {len(asked):,}, with {share}: those for "
+            f"Restricted to {counted(users, 'user')} of {len(asked):,} that runs scored, with "
+            f"{share}: those for "
             "whom all runs scored the same reviews"
         )
     without = [run.name for run in runs if not has_predictions(run)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from srs_eval.metrics.intervals import bounds_of
 from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
+from srs_eval.results.coverage import Coverage, LeftOut
 from srs_eval.results.remarks import mean_of
 from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
@@ -157,6 +158,39 @@ class Verdict:
         return stratify(self.paired, self.baseline, self.metric)
 
     @cached_property
+    def coverage(self) -> Coverage | None:
+        """What the comparison rests on; None if no run says what it has read.
+
+        Where runs differ, it is that of the run that has read and scored most.
+        """
+        known = [run.coverage for run in self.paired.every_run]
+        told = [coverage for coverage in known if coverage is not None]
+        if not told:
+            return None
+        most = max(told, key=lambda each: (each.users, each.scored_users, each.scored_reviews))
+        paired, compared = self.paired.reviews, self.reviews
+        others = (
+            LeftOut(
+                "not_in_every_run",
+                "",
+                most.scored_users - len(paired),
+                most.scored_reviews - int(paired.sum()),
+            ),
+            LeftOut(
+                "undefined",
+                self.metric,
+                len(paired) - len(compared),
+                int(paired.sum() - compared.sum()),
+            ),
+        )
+        return replace(
+            most,
+            scored_users=len(compared),
+            scored_reviews=int(compared.sum()),
+            left_out=(*most.left_out, *(each for each in others if each.users or each.reviews)),
+        )
+
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was left out and what could not be verified, for every output."""
         users = len(self.paired.users)
@@ -164,7 +198,7 @@ class Verdict:
         undefined = (
             f"{self.metric} is not defined for {left_out:,} of {users:,} users, who are left out"
         )
-        return (*self.paired.notes, *((undefined,) if left_out else ()))
+        return (*self.paired.notes, *((undefined,) if left_out and not self.coverage else ()))
 
     def ratio_to_baseline(self, run: int, metric: str | None = None) -> Estimate:
         """Estimate the difference of a run to the baseline as a share of the baseline's mean.

@@ -57,6 +57,7 @@ from srs_eval.nouns.predictions import concatenate, reviews_fingerprint
 
 _CURVE_TIMES = 16
 _CURVES = 1
+ONLY_LEARNED = "only learned from"
 
 # Callback(step, predictions) after each training step, counted from 1.
 Watch = Callable[[int, Predictions], None]
@@ -81,6 +82,11 @@ class ReviewLog:
     left_out: Mapping[str, int] = field(default_factory=dict)
     fingerprint: str = ""  # Digest of the reviews; "" where none could be read
     notes: Sequence[str] = ()  # Remarks of the source and the protocol on the log
+    # Reviews that are not scored, as in `Task`, and those that are only learned from
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    # How many reviews other protocols could score, where this one skips the user
+    could_score: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +145,14 @@ class EvaluateUser:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
-            facts = replace(facts, notes=(*log.notes, *task.notes))
+            facts = _with_what_is_scored(facts, task)
         except FitSkipped as skipped:
+            facts = replace(
+                facts,
+                dropped=skipped.dropped,
+                unscored=skipped.unscored,
+                could_score=skipped.could_score,
+            )
             return UserEvaluation(user, (Fit(user, -1, "skipped", str(skipped)),), None, facts)
         except Exception as error:  # noqa: BLE001 - a plug-in can raise anything: it is recorded
             return UserEvaluation(user, (_failed(Fit(user, -1, "ok"), error),), None, facts)
@@ -293,6 +305,17 @@ class _Cuts:
 def _thread_pools(_loaded: int) -> ThreadpoolController:
     """Find the libraries with threads of their own; again once more modules are loaded."""
     return ThreadpoolController()
+
+
+def _with_what_is_scored(facts: ReviewLog, task: Task) -> ReviewLog:
+    """Add what the protocol says of a log, and how many reviews are only learned from."""
+    learned, tested = (np.zeros(len(task.reviews), np.bool_) for _ in range(2))
+    for fold in task.folds:
+        learned[fold.train] = True
+        tested[fold.test] = True
+    unscored = {**task.unscored, ONLY_LEARNED: int(np.count_nonzero(learned & ~tested))}
+    notes = (*facts.notes, *task.notes)
+    return replace(facts, notes=notes, dropped=dict(task.dropped), unscored=unscored)
 
 
 def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:

@@ -249,6 +249,7 @@ def result_of(
         fit_notes=users.fit_notes,
         data_fingerprint=users.fingerprint,
         rows_fingerprint=over.scores.fingerprint,
+        coverage=users.coverage,
     )
     return Result(facts, over.scores, fitted, predicted, reviews_read=counts["reviews_read"])
 

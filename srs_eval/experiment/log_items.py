@@ -26,6 +26,7 @@ from srs_eval.results.parts import PARTS
 from srs_eval.results.remarks import sentences, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import TRAITS, run_of
+from srs_eval.results.summary import Summary
 from srs_eval.text.escapes import for_markdown
 from srs_eval.tracking.items import (
     ArtifactFile,
@@ -125,8 +126,10 @@ def describe(plan: Plan, result: Result) -> str:
         f"protocol {facts.protocol} (version {experiment.protocol.version}), "
         f"seed {facts.seed}. Predictions are made {IN_WORDS[facts.when]}.",
         "",
-        f"{facts.reviews:,} scored reviews of {facts.users} users; "
-        f"fits: {fits_in_words(facts.fit_counts)}.",
+        for_markdown(facts.rests_on),
+        "",
+        *((f"**{caution}**", "") if (caution := _caution(facts)) else ()),
+        f"Fits: {fits_in_words(facts.fit_counts)}.",
         "",
         f"| metric | mean over users | 99 % over {facts.interval_over} | pooled | users |",
         "|---|---:|---:|---:|---:|",
@@ -137,6 +140,10 @@ def describe(plan: Plan, result: Result) -> str:
     if about.notes:
         lines += ["", about.notes]
     return "\n".join(lines)
+
+
+def _caution(facts: Summary) -> str:
+    return "" if facts.coverage is None else facts.coverage.caution
 
 
 def _reader(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
 from srs_eval.text.console import counted, facts, interval, number, table
 
 _REASONS_SHOWN = 5
-_WORST_FIRST = ("failed", "skipped", "fallback", "ok")
+_WORST_FIRST = ("failed", "fallback", "ok")
 _TITLES = {"ok": "note"}
 
 _ARROWS = {"lower": "lower", "higher": "higher", "zero": "near 0", "neither": ""}
@@ -44,23 +44,26 @@ def announcement(plan: Plan, n_users: int) -> str:
 def result_text(
     result: Result, panel: Panel, *, brief: bool = False, said: set[str] | None = None
 ) -> str:
-    """Return how many reviews were scored, what failed, and the panel with its intervals.
+    """Return what the scores rest on, what failed, and the panel with its intervals.
 
     `brief` leaves out the panel, for one job of many. Remarks in `said`, which the jobs before
     have printed, are only counted; those of this one are added to it.
     """
     users, fits = result.facts.users, result.fitted
-    lines = [
-        f"{_reviews(result)}; {users:,} of {len({fit.user for fit in fits}):,} users complete; "
-        f"fits: {fits_in_words(result.facts.fit_counts)}"
-    ]
+    covered = result.facts.coverage
+    rests, *others = [result.facts.rests_on]
+    if covered is not None:
+        # the reasons of failures follow
+        rests, *others = covered.sentences(bare=("failed",), reviews=not brief)
+        others += [covered.caution] if covered.caution else []
+    lines = [f"{rests}; fits: {fits_in_words(result.facts.fit_counts)}"]
     lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
     lines += [
         f"note: {result.facts.label} {TRAITS[trait][1]}"
         for trait in INELIGIBLE
         if getattr(result.facts, trait)
     ]
-    remarks = [*_notes(result.facts.notes), *_reasons(fits)]
+    remarks = [*others, *_notes(result.facts.notes), *_reasons(fits)]
     remarks += too_few(result.facts.reviews, result.facts.forgotten) if users else []
     lines += remarks if said is None else _new(remarks, said)
     if users and not brief:
@@ -70,13 +73,6 @@ def result_text(
         lines += ["", *(f"{remark}." for remark in (*sentences(run), *warnings(run)))]
         lines += [_elsewhere(panel)]
     return "\n".join(lines).rstrip()
-
-
-def _reviews(result: Result) -> str:
-    if result.reviews_read == 0:
-        return "no reviews could be read"
-    read = "" if result.reviews_read is None else f" of {result.reviews_read:,}"
-    return f"scored {result.facts.reviews:,}{read} reviews"
 
 
 def percent_text(against: AgainstBaseline, when: str) -> str:
@@ -113,12 +109,14 @@ def _new(remarks: Sequence[str], said: set[str]) -> list[str]:
 def _reasons(fits: Sequence[Fit]) -> list[str]:
     """Return the reasons and notes of fits, the worst first, and each reason once.
 
+    Skipped ones are not among them: `Coverage` has their reasons.
+
     Notes of fits that are ok are alike if they begin alike, up to a colon: numbers follow. The
     last of them has learned from most reviews.
     """
     alike: dict[tuple[str, str], list[Fit]] = {}
     for fit in fits:
-        if fit.reason or fit.status != "ok":
+        if fit.status != "skipped" and (fit.reason or fit.status != "ok"):
             reason = bare_reason(fit)
             kind = reason.split(": ")[0] if fit.status == "ok" else reason
             alike.setdefault((fit.status, kind), []).append(fit)

@@ -161,6 +161,11 @@ class Task:
         there is none.
     notes : sequence of str
         Remarks of the protocol on this log, printed with the results.
+    dropped : mapping of str to int
+        Reviews that are not scored because of a rule of the protocol, counted by rule.
+    unscored : mapping of str to int
+        Other reviews that are neither scored nor learned from, counted by reason, such as the
+        first of each card.
     """
 
     reviews: Reviews
@@ -171,6 +176,8 @@ class Task:
     warm_start: bool = False
     last_rating: IntArray | None = None
     notes: Sequence[str] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unscored: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Every protocol of this package begins with these rules, and goes on with a split
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Candidates:
     last_rating: IntArray
     log_row: IntArray
     notes: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unscored: Mapping[str, int] = field(default_factory=dict)
 
     def task(self, folds: Sequence[Fold], *, warm_start: bool = False) -> Task:
         """Return which targets are learned from, and which are scored."""
@@ -51,6 +53,8 @@ class Candidates:
             log_row=self.log_row,
             warm_start=warm_start,
             notes=self.notes,
+            dropped=self.dropped,
+            unscored=self.unscored,
         )
 
 
@@ -65,12 +69,17 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
     earlier_days = cards.earlier(later_day)
     unusual = _after_unusual_interval(histories, cards, later_day & (earlier_days == 0))
     scored = later_day & ~unusual
-    left_out = {
-        _FIRST_OF_CARD: histories.elapsed_days < 0,
-        "on the day of the card's review before": histories.elapsed_days == 0,
-        "of cards whose first interval is rare in this log": later_day & unusual,
-    }
-    _require_enough(reviews, histories, scored, left_out)
+    out = _LeftOut(
+        _counted({"of cards whose first interval is rare in the user's log": later_day & unusual})
+        | _after_longest(reviews, histories),
+        _counted(
+            {
+                _FIRST_OF_CARD: histories.elapsed_days < 0,
+                "on the day of the card's review before": histories.elapsed_days == 0,
+            }
+        ),
+    )
+    _require_enough(reviews, histories, scored, out)
     nth_review = 1 + earlier_days + later_day
     lapses = cards.earlier(later_day & (histories.rating == _AGAIN))
     last_rating = cards.last(histories.rating)
@@ -86,6 +95,8 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> Candidates:
         lapses=lapses,
         last_rating=last_rating,
         log_row=histories.row,
+        dropped=out.dropped,
+        unscored=out.unscored,
     )
 
 
@@ -101,11 +112,12 @@ def in_seconds(reviews: Reviews, *, answer_time: bool, previous_answer: bool) ->
     since_answer = _seconds_since_answer(histories)
     targets = np.flatnonzero(since_answer > 0)
     first = histories.elapsed_days < 0
-    left_out = {
-        _FIRST_OF_CARD: first,
-        "within a second of the answer before": ~first & (since_answer <= 0),
-    }
-    _require_enough(reviews, histories, since_answer > 0, left_out)
+    out = _LeftOut(
+        _counted({"within a second of the answer before": ~first & (since_answer <= 0)})
+        | _after_longest(reviews, histories),
+        _counted({_FIRST_OF_CARD: first}),
+    )
+    _require_enough(reviews, histories, since_answer > 0, out)
     seconds = since_answer if answer_time else _until_asked(since_answer, histories.duration_ms)
     notes: tuple[str, ...] = ()
     if previous_answer:
@@ -122,6 +134,8 @@ def in_seconds(reviews: Reviews, *, answer_time: bool, previous_answer: bool) ->
         last_rating=cards.last(histories.rating),
         log_row=histories.row,
         notes=notes,
+        dropped=out.dropped,
+        unscored=out.unscored,
     )
 
 
@@ -146,9 +160,25 @@ def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolAr
     return cards.any(unusual)
 
 
-def _require_enough(
-    reviews: Reviews, histories: Reviews, scored: BoolArray, left_out: Mapping[str, BoolArray]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Reviews that are no targets, as in `Task`."""
+
+    dropped: Mapping[str, int]
+    unscored: Mapping[str, int]
+
+
+def _counted(rows: Mapping[str, BoolArray]) -> dict[str, int]:
+    counts = {rule: int(np.count_nonzero(chosen)) for rule, chosen in rows.items()}
+    return {rule: count for rule, count in counts.items() if count}
+
+
+def _after_longest(reviews: Reviews, histories: Reviews) -> dict[str, int]:
+    count = len(reviews) - len(histories)
+    return {f"after the {_LONGEST_HISTORY}th of their card": count} if count else {}
+
+
+def _require_enough(reviews: Reviews, histories: Reviews, scored: BoolArray, out: _LeftOut) -> None:
     """Raise if too few reviews can be scored, with the number that each rule leaves out.
 
     `histories` are the log without what comes after the longest history.
@@ -156,24 +186,27 @@ def _require_enough(
     targets = int(np.count_nonzero(scored))
     if targets >= _FEWEST_TARGETS:
         return
-    counts = {rule: int(np.count_nonzero(rows)) for rule, rows in left_out.items()}
-    counts[f"after the {_LONGEST_HISTORY}th of their card"] = len(reviews) - len(histories)
-    reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items() if count)
+    counts = {**out.unscored, **out.dropped}
+    reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
+    more = _more_in_seconds(histories, targets)
+    others = "".join(f"; protocol={name} could score {count:,}" for name, count in more.items())
     raise FitSkipped(
         f"user {reviews.user}: only {targets} of {len(reviews):,} reviews can be scored, "
-        f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}"
-        f"{_more_in_seconds(histories, targets)}"
+        f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}{others}",
+        dropped=out.dropped,
+        unscored=out.unscored,
+        could_score=more,
     )
 
 
-def _more_in_seconds(histories: Reviews, targets: int) -> str:
+def _more_in_seconds(histories: Reviews, targets: int) -> dict[str, int]:
     """Return the protocol that has no outliers and scores same-day reviews, if it scores more."""
     if histories.elapsed_seconds is None:
-        return ""
+        return {}
     in_seconds = int(np.count_nonzero(histories.elapsed_seconds > 0))
     if in_seconds < _FEWEST_TARGETS or in_seconds <= targets:
-        return ""
-    return f"; protocol=srs_benchmark_secs could score {in_seconds:,}"
+        return {}
+    return {"srs_benchmark_secs": FOLDS * (in_seconds // (FOLDS + 1))}
 
 
 def _seconds_since_answer(reviews: Reviews) -> FloatArray:

@@ -75,6 +75,7 @@ class Validation:
                 f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
                 "scored one, too few to validate on"
             )
+        kept = len(np.unique(np.concatenate([fold.test for fold in task.folds])))
         numbered = [replace(fold, number=number) for number, fold in enumerate(folds)]
         return Task(
             reviews=task.reviews.take(np.arange(first_scored)),
@@ -83,6 +84,8 @@ class Validation:
             lapses=task.lapses[:first_scored],
             last_rating=None if task.last_rating is None else task.last_rating[:first_scored],
             log_row=task.log_row[:first_scored],
+            dropped=task.dropped,
+            unscored={**task.unscored, "kept for the final score": kept},
         )
 
     def _fold(self, rows: IntArray) -> Fold:

@@ -13,6 +13,7 @@ import numpy as np
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import FloatArray, User
 from srs_eval.nouns.when import UNKNOWN, WHEN
+from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import SUMMARY
 from srs_eval.results.fit_counts import MARK, FitCounts
 from srs_eval.results.folder import is_run, load
@@ -78,6 +79,12 @@ class Run:
     def fits(self) -> FitCounts:
         """Counts of fits by how they ended, as far as the run says."""
         return FitCounts.of_summary(self.summary)
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """What the scores rest on; None if the run does not say."""
+        found = self.summary.get("coverage")
+        return None if found is None else Coverage.from_json(found)
 
     @property
     def marked(self) -> str:

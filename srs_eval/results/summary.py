@@ -9,8 +9,10 @@ from typing import Any
 
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN, WHEN, when_named
+from srs_eval.results.coverage import Coverage
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.stats.significance import LEVEL
+from srs_eval.text.console import counted
 
 _COUNTS = ("users", "reviews", "forgotten")
 
@@ -59,6 +61,8 @@ class Summary:
     # Digests of the logs, and of the scored reviews
     data_fingerprint: str = ""
     rows_fingerprint: str = ""
+    # What the scores rest on; None where an earlier release did not write it
+    coverage: Coverage | None = None
     # What finds the run again, among it the digests of its configuration and its code
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -66,6 +70,13 @@ class Summary:
     def fit_counts(self) -> FitCounts:
         """Counts of fits by how they ended."""
         return FitCounts(*(getattr(self, f.name) or 0 for f in fields(FitCounts)))
+
+    @property
+    def rests_on(self) -> str:
+        """Users and reviews with scores, and if known what was left out for which reason."""
+        if self.coverage is not None:
+            return self.coverage.in_words
+        return f"{counted(self.users, 'user')}, {counted(self.reviews, 'scored review')}"
 
     @property
     def figure_note(self) -> str:
@@ -80,7 +91,8 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of the file, without unknown counts; NaN is not yet null."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        found = {name: value for name, value in asdict(self).items() if value is not None}
+        return found | ({"coverage": self.coverage.as_json()} if self.coverage else {})
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Summary:
@@ -95,6 +107,8 @@ class Summary:
         for name in _COUNTS:
             known[name] = int(known.get(name, 0))
         known["when"] = _when(content)
+        if "coverage" in known:
+            known["coverage"] = Coverage.from_json(known["coverage"])
         known["metrics"] = {
             str(name): _metric(row) for name, row in dict(known.get("metrics", {})).items()
         }

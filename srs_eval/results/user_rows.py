@@ -15,11 +15,14 @@ import pyarrow.compute as pc
 
 from srs_eval.evaluation.scoring import ScoredUser, Scores
 from srs_eval.nouns import User
+from srs_eval.results.coverage import Coverage, CoverageCount
 from srs_eval.results.fit_counts import FitCounts, reason_of
 from srs_eval.results.tables import user_column
 
 _COUNTS = ("fits", "failed", "fallback", "skipped", "not_converged")
 _SUMS = (*_COUNTS, "forgotten", "reviews_read")
+_COUNTED = pa.map_(pa.string(), pa.int64())
+_COVERED = ("status", "reason", "reviews", "reviews_read", "dropped", "unscored", "could_score")
 
 
 def users_table(users: Sequence[ScoredUser]) -> pa.Table:
@@ -28,6 +31,7 @@ def users_table(users: Sequence[ScoredUser]) -> pa.Table:
     No column depends on how long the work took.
     """
     values = np.array([user.values for user in users], np.float64)
+    missing = [_missing(user) for user in users]
     columns = {
         "user": user_column([user.user for user in users]),
         "is_text": pa.array([isinstance(user.user, str) for user in users]),
@@ -42,10 +46,13 @@ def users_table(users: Sequence[ScoredUser]) -> pa.Table:
         "curves": pa.array([_curve_rows(user) for user in users], pa.int64()),
         "reviews_read": pa.array([user.log.reviews for user in users], pa.int64()),
         "fingerprint": pa.array([user.log.fingerprint for user in users], pa.string()),
-        "left_out": pa.array(
-            [list(user.log.left_out.items()) for user in users], pa.map_(pa.string(), pa.int64())
-        ),
         "notes": pa.array([list(user.log.notes) for user in users], pa.list_(pa.string())),
+        "status": pa.array([status for status, _ in missing], pa.string()),
+        "reason": pa.array([reason for _, reason in missing], pa.string()),
+        **{
+            name: pa.array([list(getattr(user.log, name).items()) for user in users], _COUNTED)
+            for name in ("left_out", "dropped", "unscored", "could_score")
+        },
         "fit_note": pa.array([_fit_note(user) for user in users], pa.string()),
     }
     counts = [asdict(FitCounts.of(user.fits)) for user in users]
@@ -76,6 +83,7 @@ class AllUsers:
     notes: tuple[str, ...]
     fit_notes: tuple[str, ...]
     fingerprint: str  # Digest of the logs
+    coverage: Coverage  # What the scores rest on
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], names: Sequence[str]) -> AllUsers:
@@ -87,7 +95,7 @@ class AllUsers:
         counts, left_out = dict.fromkeys(_SUMS, 0), Counter[str]()
         notes: list[str] = []
         fit_notes: list[str] = []
-        logs = hashlib.sha256()
+        logs, covered = hashlib.sha256(), CoverageCount()
         for table in tables:
             everyone = users_of(table)
             tried = pc.greater(table["fits"], table["skipped"])
@@ -104,6 +112,8 @@ class AllUsers:
             for user, of_log in zip(everyone, table["notes"].to_pylist(), strict=True):
                 notes += [f"user {user}: {note}" for note in of_log]
             fit_notes += filter(None, table["fit_note"].to_pylist())
+            for user, row in zip(everyone, table.select(_COVERED).to_pylist(), strict=True):
+                covered.add({"user": user, **row})
             logs.update("".join(table["fingerprint"].to_pylist()).encode())
         scores = Scores(
             tuple(users),
@@ -120,6 +130,7 @@ class AllUsers:
             tuple(notes),
             tuple(fit_notes),
             logs.hexdigest()[:16],
+            covered.total,
         )
 
 
@@ -136,6 +147,17 @@ def _predicted(user: ScoredUser) -> int | None:
 def _curve_rows(user: ScoredUser) -> int | None:
     curves = None if user.predictions is None else user.predictions.curves
     return None if curves is None else curves.p.size
+
+
+def _missing(user: ScoredUser) -> tuple[str, str]:
+    """Return how a fit without predictions ended, and its reason; "" where there is none."""
+    if user.is_complete:
+        return "", ""
+    for status in ("failed", "skipped"):
+        fit = next((fit for fit in user.fits if fit.status == status), None)
+        if fit is not None:
+            return status, reason_of(fit)
+    return "skipped", "nothing was scored"
 
 
 def _fit_note(user: ScoredUser) -> str:

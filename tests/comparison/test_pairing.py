@@ -91,8 +91,8 @@ def test_what_runs_have_in_common_is_compared_only_when_asked_and_then_said(make
     every = sum(runs[0].reviews.values())
     left = every - runs[0].reviews[7] - runs[0].reviews[12]
     assert paired.notes == (
-        f"Restricted to 10 users of 12, with {left:,} of {every:,} reviews: those for whom "
-        "all runs scored the same reviews",
+        f"Restricted to 10 users of 12 that runs scored, with {left:,} of {every:,} reviews: "
+        "those for whom all runs scored the same reviews",
         "b makes the same predictions as a; both count as one",
     )
 

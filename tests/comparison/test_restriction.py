@@ -85,8 +85,9 @@ def test_every_output_says_in_numbers_what_was_compared(overlapping):
     paired = intersected(*overlapping)
     most = sum(max(run.reviews[user] for run in runs) for user in paired.users)
     said = (
-        f"Restricted to {len(merged(*overlapping)):,} of {most:,} reviews of 12 of 12 users: those "
-        "that all runs scored; scores of 2 users were computed anew from saved predictions"
+        f"Restricted to {len(merged(*overlapping)):,} of {most:,} reviews of 12 of 12 users "
+        "that runs scored: those that all runs scored; scores of 2 users were computed anew from "
+        "saved predictions"
     )
     assert paired.notes == (said,)
     verdict = Verdict(paired, "log_loss", "lower")

@@ -39,9 +39,10 @@ def test_the_worst_is_said_first_and_each_reason_once():
     failures = [Fit(2, fold, "failed", f"user 2, fold {fold}: it diverged") for fold in (1, 3)]
     note = Fit(3, 0, "ok", "did not converge")
     skipped = Fit(4, -1, "skipped", "user 4: only 3 of 9 reviews")
-    assert said(note, *fallbacks, skipped, *failures)[1:] == [
+    lines = said(note, *fallbacks, skipped, *failures)
+    assert not any(line.startswith("skipped: ") for line in lines)
+    assert lines[-3:] == [
         "failed: user 2, fold 1: it diverged (and 1 more)",
-        "skipped: user 4: only 3 of 9 reviews",
         "fallback: user 1, fold 0: no second reviews (and 3 more)",
         "note: user 3, fold 0: did not converge",
     ]
@@ -50,8 +51,7 @@ def test_the_worst_is_said_first_and_each_reason_once():
 def test_of_many_reasons_some_are_said():
     fits = [Fit(user, -1, "failed", f"user {user}: reason {user}") for user in range(9)]
     lines = said(*fits)
-    assert len(lines) == 7
-    assert lines[1] == "not evaluated: user 0: reason 0"
+    assert sum(line.startswith("not evaluated: ") for line in lines) == 5
     assert lines[-1] == "… and 4 more, all in fits.parquet"
 
 
@@ -112,8 +112,8 @@ def test_a_user_that_is_a_file_is_not_named_again():
     assert reason_of(Fit("ben", -1, "failed", reason)) == f"user ben: {reason}"
 
 
-def test_reviews_that_could_not_be_read_are_not_counted():
-    assert said(Fit(1, -1, "failed", "no"))[0].startswith("no reviews could be read; 0 of 1 users")
+def test_users_who_cannot_be_read_have_no_reviews():
+    assert said(Fit(1, -1, "failed", "no"))[0].startswith("Rests on 0 of 1 user and 0 of 0 reviews")
 
 
 def predicted(reviews, forgotten, p):
@@ -162,7 +162,3 @@ def test_a_run_says_what_could_mislead_in_its_scores():
     assert len(warnings(run)) == 1
     assert all(f"\n{remark}.\n" in text for remark in (*sentences(run), *warnings(run)))
     assert "percentage points" not in result_text(result, panel, brief=True)
-
-
-def test_where_all_went_well_there_is_nothing_to_say():
-    assert len(said(Fit(1, 0, "ok"))) == 1

@@ -19,6 +19,7 @@ from srs_eval.nouns import Curves, Predictions
 from srs_eval.nouns.predictions import concatenate, read_only, select
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import Summary, files, load, save
+from srs_eval.results.coverage import Coverage, LeftOut
 
 FSRS6 = Fsrs6(fit="default")
 
@@ -66,11 +67,13 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
         for f in fields(Summary)
         if f.default is not MISSING and f.type in ("str", "int", "int | None", "bool", "float")
     }
+    failed = LeftOut("failed", "no", 6, 60, {"x": 3}, {"y": (1, 2)})
     summary = Summary(
         **changed | {"when": "at_review"},
         metrics={"log_loss": row},
         thresholds=({"threshold": 0.9, "tp": np.nan},),
         left_out={"manual": 2},
+        coverage=Coverage(9, 90, 3, 30, (failed,), {"x": 1}, {"y": 2}),
         notes=("a",),
         fit_notes=("b",),
         tags={"config_hash": "c"},

@@ -208,6 +208,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "leaders": {when: run.name for when, run in verdict.leaders.items()},
         "users": verdict.leaderboard.n_users,
         "reviews": int(verdict.reviews.sum()),
+        "coverage": None if verdict.coverage is None else verdict.coverage.as_json(),
         "interval_level": LEVEL,
         "notes": remarks(verdict),
         "runs": [_run(run, twins.get(run.name)) for run in verdict.paired.every_run],
@@ -253,6 +254,8 @@ def _run(run: Run, identical_to: str | None) -> dict[str, Any]:
 def tidy(verdict: Verdict) -> list[dict[str, Any]]:
     """Return the leaderboards as one table: a row for each run and weighting of users."""
     rows = []
+    rests = verdict.coverage
+    notes = [*([rests.in_words, rests.caution] if rests else []), *verdict.notes]
     for board in verdict.leaderboards:
         for model in board.order:
             run = verdict.runs[model]
@@ -269,7 +272,7 @@ def tidy(verdict: Verdict) -> list[dict[str, Any]]:
                 **_standing(board.to_best[model], "best"),
                 **_standing(board.to_baseline[model], "baseline"),
                 "mean_rank": float(verdict.mean_ranks[model]),
-                "notes": "; ".join(verdict.notes),
+                "notes": "; ".join(filter(None, notes)),
                 **{name: float(of[model]) for name, of in verdict.beside.items()},
                 **_at_retention(verdict, model),
             }

@@ -87,9 +87,11 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
             (*_named(other), *score, "", "", "", "", f"identical to {run.name}")
             for other in verdict.paired.duplicates_of(run)
         ]
-    counted = "1 user; "
+    counted = "1 user; " if board.n_users == 1 else f"{board.n_users:,} users"
+    if verdict.coverage is not None:
+        counted = verdict.coverage.shortly
     if board.n_users > 1:
-        counted = f"{board.n_users:,} users, effectively {board.effective:,.1f} of equal weight; "
+        counted += f", effectively {board.effective:,.1f} users of equal weight; "
     return Grid(
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",

@@ -44,6 +44,12 @@ _DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "zero":
 
 
 def headline(verdict: Verdict) -> str:
+    """Summarise which run predicts best at each time, and warn if much was left out."""
+    caution = verdict.coverage.caution if verdict.coverage else ""
+    return _best(verdict) + (f" {caution}." if caution else "")
+
+
+def _best(verdict: Verdict) -> str:
     """Summarise which run predicts best at each time, on average and for most users."""
     board, names = verdict.leaderboard, [run.name for run in verdict.runs]
     if not verdict.leaders:
@@ -110,11 +116,11 @@ def facts_of(verdict: Verdict) -> str:
     by = f", protocol {protocol}" if protocol else ""
     users = counted(board.n_users, "user")
     runs = counted(len(paired.every_run), "run")
+    rests = f"Rests on {users} and {int(verdict.reviews.sum()):,} scored reviews."
     return (
-        f"{runs} on {data}{by}: {users}, "
-        f"{int(verdict.reviews.sum()):,} scored reviews. "
-        f"Compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
-        f"baseline {verdict.runs[verdict.baseline].name}."
+        f"{runs} on {data}{by}, compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
+        f"baseline {verdict.runs[verdict.baseline].name}. "
+        f"{rests if verdict.coverage is None else verdict.coverage.in_words}"
     )
 
 
@@ -132,7 +138,7 @@ def remarks(verdict: Verdict) -> list[str]:
     if UNKNOWN in verdict.times:
         said.append(_UNKNOWN_TIME)
     lost = sum(len(run.incomplete) for run in verdict.runs)
-    if lost:
+    if lost and verdict.coverage is None:
         said.append(f"Users with a failed fold, who have no scores: {lost:,} over all runs")
     return [*said, *selection_notes(verdict.runs)]
 

@@ -1,0 +1,295 @@
+"""Every output says the same of the users and reviews that its scores rest on."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from invented import Logs, invented_log
+
+from srs_eval import results
+from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.report import html
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import page
+from srs_eval.comparison.report.sweep import compare_groups
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.experiment.evaluate import evaluate
+from srs_eval.experiment.experiment import Experiment
+from srs_eval.experiment.report import result_text
+from srs_eval.metrics.discrimination import Auc
+from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.nouns import Fold, Task
+from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.prequential import Prequential
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
+from srs_eval.results.coverage import Coverage, CoverageCount
+from srs_eval.results.run import load_run, run_of
+
+PANEL = Panel([LogLoss(), Brier(), Auc()])
+GOOD, RECALLED = (1, 2, 3, 4, 5), (6, 7)  # AUC is not defined without a lapse
+SHORT, BROKEN = ("a", "b", "c"), "broken"
+EVERYBODY = (*GOOD, *RECALLED, *SHORT, BROKEN)
+
+
+def short_log(user, size):
+    """A log of one card, which the rule of rare first intervals leaves nothing of."""
+    day = np.arange(size)
+    seconds = np.where(day == 0, -1, 86_400)
+    columns = {"card": [1] * size, "rating": [3] * size, "day": day, "elapsed_seconds": seconds}
+    return reviews_from_columns(user=user, source="log", **columns)
+
+
+class WithFailures(Logs):
+    """Logs, one of which cannot be read."""
+
+    def users(self):
+        return EVERYBODY
+
+    def read(self, user):
+        if user == BROKEN:
+            raise ValueError("row 17 of 5,000 is torn")
+        return super().read(user)
+
+
+LOGS = {
+    **{user: invented_log(seed=user, user=user) for user in GOOD},
+    **{user: invented_log(seed=user, user=user, recall=1.0) for user in RECALLED},
+    **{user: short_log(user, 8 + place) for place, user in enumerate(SHORT)},
+}
+READ = sum(map(len, LOGS.values()))
+SHORT_REVIEWS = 8 + 9 + 10
+
+
+@dataclass(frozen=True)
+class FailsFor(Average):
+    """The average, which cannot be had for some users."""
+
+    users: tuple = ()
+    error: type = FitError
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user in self.users:
+            raise self.error("it diverged")
+        return super().fit(reviews, rows, rng)
+
+
+def evaluated(algorithm=None, label="avg", **changed):
+    experiment = Experiment(algorithm or Average(), WithFailures(LOGS), SrsBenchmark(), PANEL)
+    result = evaluate(replace(experiment, **changed))
+    return result.described(label, label, "logs", {"config_hash": label})
+
+
+@pytest.fixture(scope="module")
+def both():
+    """Two runs of the same logs."""
+    return evaluated(), evaluated(Constant(), "constant")
+
+
+@pytest.fixture(autouse=True)
+def _without_images(monkeypatch):
+    monkeypatch.setattr(html, "_image", lambda figure, description: "")
+
+
+def numbers(text):
+    """Users and reviews scored and read, then those of users skipped and failed."""
+    plain = re.sub(r"<[^>]*>|\\", "", text)
+    rests = re.search(
+        r"Rests on ([\d,]+) of ([\d,]+) users and ([\d,]+) of ([\d,]+) reviews", plain
+    )
+    assert rests, plain
+    skipped = re.search(r"Skipped: ([\d,]+) users with ([\d,]+) reviews", plain)
+    failed = re.search(r"Failed: ([\d,]+) user", plain)
+    found = [*rests.groups(), *(skipped or ()).groups(), failed[1]]
+    return [int(number.replace(",", "")) for number in found]
+
+
+def adds_up(coverage):
+    users, reviews = coverage["users"], dict(coverage["reviews"])
+    inside = [*reviews.pop("dropped").values(), *reviews.pop("unscored").values()]
+    assert sum(users.values()) == 2 * users["read"]
+    assert sum(reviews.values()) + sum(inside) == 2 * reviews["read"]
+
+
+def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
+    result = results.save(both[0], tmp_path)
+    scored = sum(both[0].by_user.reviews.tolist())
+    expected = [7, 11, scored, READ, 3, SHORT_REVIEWS, 1]
+    for text in (result_text(result, PANEL), result_text(result, PANEL, brief=True)):
+        assert numbers(text) == expected
+        assert "protocol=srs_benchmark_secs could score 15 reviews of all of them" in text
+    coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
+    adds_up(coverage)
+    assert coverage["users"] == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}
+    assert coverage["reviews"]["scored"] == scored
+    assert coverage["reviews"]["skipped"] == SHORT_REVIEWS
+    assert load_run(tmp_path).coverage == result.facts.coverage
+    of_api = [results.load(tmp_path), both[0]]
+    assert [found.facts.coverage for found in of_api] == [result.facts.coverage] * 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "users", "undefined"), [("log_loss", 7, None), ("auc", 5, len(RECALLED))]
+)
+def test_a_board_says_the_same_in_every_output(both, metric, users, undefined):
+    verdict = compare([run_of(result) for result in both], metric=metric)
+    sizes = dict(zip(both[0].by_user.users, both[0].by_user.reviews.tolist(), strict=True))
+    kept = [user for user in (*GOOD, *RECALLED) if undefined is None or user in GOOD]
+    scored = sum(sizes[user] for user in kept)
+    texts = {
+        form.__name__: form(verdict) for form in (terminal_text, markdown, latex, page, csv_text)
+    }
+    texts["sweep"] = terminal_text(verdict, of_sweep=True)
+    for name, text in texts.items():
+        assert numbers(text) == [users, 11, scored, READ, 3, SHORT_REVIEWS, 1], name
+        assert "Caution: " in text, name
+    found = as_json(verdict)
+    adds_up(found["coverage"])
+    assert (found["users"], found["reviews"]) == (users, scored)
+    assert found["coverage"]["users"].get("undefined") == undefined
+    assert (
+        f"{users} of 11 users and {scored:,} of {READ:,} reviews"
+        in latex(verdict).split(r"\caption")[1]
+    )
+
+
+def test_users_that_one_run_lost_are_counted_as_not_scored_by_every_run(both):
+    for error in (FitError, FitSkipped):
+        other = evaluated(FailsFor(users=(2, 4), error=error), "other")
+        runs = [run_of(both[0]), run_of(other)]
+        with pytest.raises(ConfigError, match=r"other .* users 2, 4"):
+            compare(runs)
+        asked = compare(runs, intersect=True)
+        (of_sweep,) = compare_groups(runs)
+        for verdict in (asked, of_sweep):
+            coverage = as_json(verdict)["coverage"]
+            adds_up(coverage)
+            assert coverage["users"] == {
+                "read": 11,
+                "scored": 5,
+                "skipped": 3,
+                "failed": 1,
+                "not_in_every_run": 2,
+            }
+
+
+def test_what_every_run_lost_alike_is_compared_without_a_word_about_it(both):
+    runs = [run_of(evaluated(FailsFor(users=(2, 4)), name)) for name in ("one", "two")]
+    coverage = as_json(compare(runs))["coverage"]
+    adds_up(coverage)
+    assert coverage["users"] == {"read": 11, "scored": 5, "skipped": 3, "failed": 3}
+
+
+def test_published_or_former_runs_are_told_by_their_scores_alone(both):
+    runs = [run_of(result) for result in both]
+    without = [
+        replace(run, summary={k: v for k, v in run.summary.items() if k != "coverage"})
+        for run in runs
+    ]
+    scored = sum(both[0].by_user.reviews.tolist())
+    verdict = compare(without)
+    assert as_json(verdict)["coverage"] is None
+    assert f"Rests on 7 users and {scored:,} scored reviews" in terminal_text(verdict)
+    mixed = compare([without[0], runs[1]])
+    assert as_json(mixed)["coverage"]["users"]["read"] == 11
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        SrsBenchmark(),
+        SrsBenchmarkSecs(),
+        SrsBenchmarkEqualised(),
+        Prequential(first=5, every=50),
+        Validation(),
+    ],
+    ids=lambda protocol: protocol.name,
+)
+def test_every_protocol_accounts_for_every_review(protocol):
+    logs = {}
+    for user in GOOD:
+        log = invented_log(seed=user, user=user)
+        seconds = np.where(log.elapsed_days < 0, -1.0, log.elapsed_days * 86_400.0 + 60)
+        logs[user] = replace(log, elapsed_seconds=seconds)
+    experiment = Experiment(Average(), Logs(logs), protocol, PANEL)
+    coverage = evaluate(experiment).facts.coverage
+    assert coverage.scored_users == len(GOOD)
+    adds_up(coverage.as_json())
+    assert coverage.reviews == sum(map(len, logs.values()))
+    kept = coverage.unscored["only learned from"]
+    assert kept > 0
+    assert ("kept for the final score" in coverage.unscored) == isinstance(protocol, Validation)
+
+
+def test_a_protocol_that_says_nothing_of_its_rules_still_adds_up():
+    class Plain:
+        name, version, folds = "plain", "1", 1
+
+        def __call__(self, reviews, *, same_day):
+            rows = np.arange(len(reviews))
+            ones = np.ones(len(reviews), np.int64)
+            fold = Fold(0, train=rows[:10], test=rows[10:30])
+            return Task(reviews, [fold], nth_review=ones, lapses=ones, log_row=rows)
+
+    coverage = evaluated(protocol=Plain(), source=Logs({1: LOGS[1]})).facts.coverage
+    others = len(LOGS[1]) - 30
+    assert coverage.unscored == {"only learned from": 10, "not used by the protocol": others}
+
+
+@pytest.mark.parametrize(
+    ("lost", "reviews", "loud"), [(0, 0, False), (1, 10, False), (2, 10, True), (1, 200, True)]
+)
+def test_a_tenth_of_users_or_reviews_left_out_is_loud(lost, reviews, loud):
+    count = CoverageCount()
+    for number in range(10):
+        count.add(row(number, reviews_read=100, reviews=50))
+    for number in range(lost):
+        count.add(row(f"x{number}", "skipped", "too few", reviews_read=reviews))
+    caution = count.total.caution
+    assert bool(caution) == loud
+    if loud:
+        assert f"({lost:,} of {10 + lost}" in caution
+
+
+def row(user, status="", reason="", **counts):
+    known = {"reviews": 0, "reviews_read": 0, "dropped": {}, "unscored": {}, "could_score": {}}
+    return {"user": user, "status": status, "reason": reason, **known, **counts}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["too few"], [(1, "too few")]),
+        (["too few", "too few"], [(2, "too few")]),
+        (["only 3 of 90; x", "only 0 of 1,130; y"], [(2, "only 0 to 3 of 90 to 1,130")]),
+        (["user u1, fold 2: no", "user u2: no", "of user u3"], [(2, "no"), (1, "of user u3")]),
+        (["log of user u1", "log of user u2"], [(2, "log of user …")]),
+        (["user u1: no"], [(1, "user u1: no")]),
+        (["at 2024-03-01T10:00", "at 2025-04-02T11:01"], [(2, "such as at 2024-03-01T10:00")]),
+        ([f"reason {'x' * n}" for n in range(1, 9)], [(1, None)] * 5 + [(3, None)]),
+    ],
+)
+def test_reasons_that_differ_in_numbers_are_one(reasons, said):
+    count = CoverageCount()
+    for number, reason in enumerate(reasons, start=1):
+        count.add(row(f"u{number}", "skipped", reason, reviews_read=7))
+    found = count.total.left_out
+    assert [each.users for each in found] == [users for users, _ in said]
+    assert sum(each.reviews for each in found) == 7 * len(reasons)
+    for each, (_, words) in zip(found, said, strict=True):
+        assert words in (None, each.reason)
+
+
+def test_what_is_written_is_read():
+    coverage = evaluated().facts.coverage
+    assert Coverage.from_json(json.loads(json.dumps(coverage.as_json()))) == coverage
+    for wrong in ({}, {"users": 3}, {**coverage.as_json(), "left_out": [{}]}):
+        with pytest.raises((LookupError, TypeError, ValueError)):
+            Coverage.from_json(wrong)
