@@ -67,7 +67,7 @@ def test_remarks_of_the_job_before_are_counted_only():
         for each in (result, result, result_from(both, PANEL))
     ]
     assert [text.count("diverged") for text in texts] == [1, 0, 0]
-    assert ["1 remark as above" in text for text in texts] == [False, True, True]
+    assert ["2 remarks as above" in text for text in texts] == [False, True, True]
     assert "only 3 of 9 reviews" in texts[2]
 
 
