@@ -13,10 +13,10 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 
-from numpy._core._multiarray_umath import __cpu_dispatch__ as groups
-from numpy._core._multiarray_umath import __cpu_features__ as there
-
+_numpy = import_module("numpy._core._multiarray_umath")
+groups, there = _numpy.__cpu_dispatch__, _numpy.__cpu_features__
 AVX2 = "X86_V3" if "X86_V3" in groups else "AVX2"
 AVX512 = "X86_V4" if "X86_V4" in groups else "AVX512_SKX"
 NUMBERS = [

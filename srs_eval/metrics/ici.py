@@ -94,7 +94,8 @@ def _radii(counted: Tally, where: FloatArray) -> FloatArray:
     p, until = counted.p, np.cumsum(counted.count)
     n = float(until[-1])
     if counted.count.max() >= TIED * n:
-        return np.maximum(where - p[0], p[-1] - where)
+        furthest: FloatArray = np.maximum(where - p[0], p[-1] - where)
+        return furthest
     # A window of one review would follow every outcome.
     width = min(n, max(2.0, math.floor(SPAN * n + 1e-10)))
     # A window may begin wherever that takes in, or leaves out, another prediction. Moving it

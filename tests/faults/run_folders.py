@@ -9,6 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from logs import damaged
 from verdicts import LONGEST_MESSAGE, Verdict, first_problem
@@ -17,7 +18,18 @@ from srs_eval.commands import compare, export, pretrain, run
 
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
 _WEIGHTS = "lstm.safetensors"
-_VALUES = (None, True, -1, 1e308, "x", "\x1b]0;x\x07\r\\input{/etc/passwd}", "=1+1", [], {}, [[]])
+_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    "x",
+    "\x1b]0;x\x07\r\\input{/etc/passwd}",
+    "=1+1",
+    [],
+    {},
+    [[]],
+)
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "run": run.command,
     "compare": compare.command,
