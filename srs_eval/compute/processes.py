@@ -19,11 +19,13 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from srs_eval.compute.interface import OnCrash, Tick, Work, check_chunk
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
 
 Result = TypeVar("Result")
 
 _GO_ON = "go on"
+_STARTED = False, 0, (), False  # No result, no ticks, no step, not the last
+_STILLBORN = 3
 _SECONDS_BETWEEN_TICKS = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0
 # Loaded before workers are forked, each a copy of a process that has run no algorithm. They are
@@ -94,15 +96,14 @@ def _share(
     library, stays blocked for ever if a worker dies while it sends.
     """
     todo = iter(items)
-    started: list[BaseProcess] = []
+    started = _Workers(work)
     busy: dict[Connection, tuple[BaseProcess, Any]] = {}
     heard: dict[Connection, float] = {}
     patience: float | None = getattr(work, "patience", None)
     try:
         while True:
             for item in islice(todo, workers - len(busy)):
-                process, connection = _start(work)
-                started.append(process)
+                process, connection = started.one_more()
                 _hand_over(connection, item)
                 busy[connection] = process, item
             if not busy:
@@ -123,7 +124,9 @@ def _share(
                     died.append(item)
                     del busy[connection]
                     connection.close()
+                    started.note_death(process)
                     continue
+                started.note_answer(process)
                 for _ in range(ticks):
                     tick()
                 if not is_result:
@@ -142,8 +145,49 @@ def _share(
     finally:
         for process, _ in busy.values():
             process.terminate()
-        for process in started:
+        started.join()
+
+
+class _Workers:
+    """Worker processes, each of which costs descriptors until it is closed."""
+
+    def __init__(self, work: Work[Any]) -> None:
+        self._work = work
+        self._processes: list[BaseProcess] = []
+        self._silent: set[BaseProcess] = set()  # Those that have not answered yet
+        self._stillborn = 0
+        self._has_answered = False
+
+    def one_more(self) -> tuple[BaseProcess, Connection]:
+        """Start a worker, after those that have ended are closed."""
+        for process in [each for each in self._processes if not each.is_alive()]:
+            self._processes.remove(process)
+            self._silent.discard(process)
+            process.close()
+        process, connection = _start(self._work)
+        self._processes.append(process)
+        self._silent.add(process)
+        return process, connection
+
+    def note_answer(self, process: BaseProcess) -> None:
+        """Note that a worker has sent something."""
+        self._has_answered = True
+        self._silent.discard(process)
+
+    def note_death(self, process: BaseProcess) -> None:
+        """Raise `SrsEvalError` if the first workers died before they could work on anything."""
+        self._stillborn += process in self._silent
+        if not self._has_answered and self._stillborn >= _STILLBORN:
+            raise SrsEvalError(
+                f"compute=processes: the first {self._stillborn} worker processes died when they "
+                "were started, before they had read a log; compute=serial works in this process"
+            )
+
+    def join(self) -> None:
+        """Wait for the end of all workers, and close them."""
+        for process in self._processes:
             process.join()
+            process.close()
 
 
 def _start(work: Work[Any]) -> tuple[BaseProcess, Connection]:
@@ -203,6 +247,7 @@ def _serve(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         work, ticks = connection.recv(), _Ticks(connection)
+        connection.send(_STARTED)
         while True:
             item = connection.recv()
             answered = answer(work, item, ticks)

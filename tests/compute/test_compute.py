@@ -6,10 +6,12 @@ import pickle
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from work import (
+    CannotBeRead,
     DiesWhileSending,
     Doubles,
     HangsAt,
@@ -24,7 +26,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -119,6 +121,33 @@ def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
     users = list(range(6))
     found = results(Processes(workers=1), KillsItsWorker((4,), str(tmp_path)), users)
     assert sorted(found) == users
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="needs the limits and /proc of Linux"
+)
+def test_workers_that_died_or_were_ended_leave_no_descriptors():
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    list(results(Processes(workers=1), Doubles(), [0]))  # what starts with the first worker stays
+    open_before, seen = descriptors(), []
+    work, users = KillsItsWorker(tuple(range(12))), list(range(12))
+    found = Processes(workers=1).map(
+        work, [*users, 12], on_crash=lambda user, reason: user, tick=lambda: None
+    )
+    for _ in found:
+        seen.append(descriptors())
+    assert max(seen) - open_before <= 6
+    assert descriptors() <= open_before
+
+
+def test_a_run_whose_workers_do_not_start_ends_early():
+    began = time.monotonic()
+    with pytest.raises(SrsEvalError, match="first 3 worker processes died"):
+        results(Processes(workers=1), CannotBeRead(), list(range(50)))
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.slow

@@ -112,6 +112,20 @@ class RaisesDemanding:
         raise Demanding(7, "seven")
 
 
+def _unreadable():
+    raise RuntimeError("cannot be read here")
+
+
+class CannotBeRead:
+    """Work that no worker process can read, as if a package were missing there."""
+
+    def __reduce__(self):
+        return _unreadable, ()
+
+    def __call__(self, user, tick=lambda: None):
+        return user
+
+
 @dataclass(frozen=True)
 class ReturnsUnsendable:
     """Return what cannot be sent to another process."""

@@ -220,6 +220,7 @@ class Stopped(BaseException):
     """What a signal raises here."""
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
 def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
     path = make(tmp_path / f"own{suffix}", "CREATE TABLE t (a INTEGER)")
@@ -241,6 +242,7 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
 def test_sigterm_ends_a_command_that_waits_for_a_query(tmp_path):
     path = make(tmp_path / "own.sqlite", "CREATE TABLE t (a INTEGER)")
     query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({ENDLESS})"
