@@ -31,6 +31,9 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
+DESCRIPTORS = Path("/proc/self/fd")
+
+
 def results(compute, work, users):
     """Results as they arrive, and a note for each user whose worker died."""
     return list(
@@ -124,12 +127,10 @@ def test_a_user_whose_worker_died_by_chance_is_tried_again(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not Path("/proc/self/fd").is_dir(), reason="needs the limits and /proc of Linux"
-)
+@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="limits and /proc of Linux")
 def test_workers_that_died_or_were_ended_leave_no_descriptors():
     def descriptors():
-        return len(os.listdir("/proc/self/fd"))
+        return len(list(DESCRIPTORS.iterdir()))
 
     list(results(Processes(workers=1), Doubles(), [0]))  # what starts with the first worker stays
     open_before, seen = descriptors(), []
