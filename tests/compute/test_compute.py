@@ -30,7 +30,6 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-
 DESCRIPTORS = Path("/proc/self/fd")
 
 
