@@ -354,9 +354,42 @@ def test_of_several_users_one_must_be_named(run: Path, capsys: pytest.CaptureFix
     assert command([str(run), "to=anki"]) == 2
     assert "has 2 users (1, 2): say which, as in user=1" in capsys.readouterr().err
     assert command([str(run), "to=anki", "user=3"]) == 2
-    assert "no such user" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "no such user" in told
+    assert "2 users (1, 2); user=all" in told
     assert command([str(run), "to=anki", "user=1", "fold=9"]) == 2
     assert "user 1 has folds 0, 1, 2, 3, 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["made", "made/"])
+def test_all_users_are_asked_for_by_that_word(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    assert command([str(run), "to=py_fsrs", "user=all", f"out={out}"]) == 0
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {"user_1.json", "user_2.json"}
+    for words in (["user=all"], ["user=all", "out=made.json"]):
+        assert command([str(run), "to=py_fsrs", *words]) == 2
+        assert "out=parameters/" in capsys.readouterr().err
+    assert not (tmp_path / "made.json").exists()
+
+
+def test_a_user_of_that_name_is_exported_alone(copied: Callable[..., Path], tmp_path: Path) -> None:
+    folder = copied(lambda fit: replace(fit, user="all") if fit.user == 1 else fit)
+    assert command([str(folder), "to=anki", "user=all", "out=one.txt"]) == 0
+    assert (tmp_path / "one.txt").is_file()
+
+
+def test_of_many_users_without_parameters_some_are_named(
+    copied: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = load(copied()).fitted
+    short = [Fit(f"u{n}", -1, "skipped", "too short") for n in range(9)]
+    write_table(tmp_path / "copied" / FITS, fits_table([*made, *short]))
+    assert command([str(tmp_path / "copied"), "to=anki", "user=all", "out=made"]) == 1
+    told = capsys.readouterr()
+    assert "2 files in made" in told.out
+    assert told.err.count("too short") == 5
+    assert "4 more users" in told.err
 
 
 @pytest.mark.parametrize(("status", "said"), [("failed", "failed"), ("skipped", "was skipped")])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from srs_eval.commands.arguments import Words, carry_out, explained, sort_words
-from srs_eval.errors import SrsEvalError
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.text.console import complain, facts, say
 
 if TYPE_CHECKING:
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from srs_eval.nouns import User
 
 PROGRAM = "python -m srs_eval.export"
+_ALL = "all"
+_NAMED = 5  # users without parameters
 # Endings of the files in a folder.
 ENDINGS = {"anki": ".txt", "py_fsrs": ".json", "json": ".json"}
 KEYS = {
     "to": "anki: the list for Anki's field \"FSRS parameters\"; py_fsrs: JSON for py-fsrs's "
     "Scheduler.from_json; json: for other programs",
-    "user": "the user (by default the only one)",
+    "user": "the user (by default the only one); all, with out=FOLDER, for one file per user",
     "fold": "the fold (by default the last one, which has most training reviews)",
     "out": "the file to write, or a folder, as in out=parameters/, for one file per user "
     "(by default standard output)",
@@ -33,7 +35,7 @@ _HELP = f"""Export the fitted parameters of a run to a scheduler; nothing is fit
 
   {PROGRAM} outputs/2026-01-31/12-00-00 to=anki
   {PROGRAM} RUN to=py_fsrs user=7 out=scheduler.json
-  {PROGRAM} RUN to=json out=parameters/              one file per user
+  {PROGRAM} RUN to=json user=all out=parameters/     one file per user
 
 RUN is a folder with fits.parquet. Options, KEY=VALUE:
 
@@ -73,9 +75,13 @@ def _export(asked: Words) -> int:
     separators = tuple(filter(None, ("/", os.sep, os.altsep)))
     in_folder = asked.options.get("out", "").endswith(separators) or (place and place.is_dir())
     number = None if fold is None else int(fold)
-    if place is not None and in_folder and "user" not in asked.options:
+    wanted = asked.options.get("user")
+    every = wanted == _ALL and _ALL not in map(str, run.users)
+    if every and (place is None or (place.suffix in ENDINGS.values() and not in_folder)):
+        raise ConfigError("user=all writes a file per user: add a folder, as in out=parameters/")
+    if place is not None and (every or (in_folder and wanted is None)):
         return _export_all(run, asked.options["to"], place, number)
-    user = run.user(asked.options.get("user"))
+    user = run.user(wanted)
     made = hand_over(run.fitted(user, number))
     if place is not None and in_folder:
         place /= _file_name(user, asked.options["to"])
@@ -118,8 +124,10 @@ def _export_all(run: RunFits, to: str, folder: Path, fold: int | None) -> int:
     for note, count in users.items():
         complain(note if count == len(written) else f"{count} of {len(written)} users: {note}")
     complain("no fit has seen the reviews that it was tested on, which come after all others")
-    for problem in refused:
+    for problem in refused[:_NAMED]:
         complain(str(problem))
+    if len(refused) > _NAMED:
+        complain(f"… and {len(refused) - _NAMED:,} more users without parameters: fits.parquet")
     plural = "s" * (len(written) > 1)
     first, made = next(iter(written.items()))
     files = f"{len(written)} file{plural} in {folder}"

@@ -16,7 +16,7 @@ KEYS = {
     "algo": "the algorithm (by default fsrs6; per_group for a list for each preset)",
     "algo.KEY": "its options",
     "data.KEY": "arguments of the data, as in data.decks='Spanish*'",
-    "user": EXPORT_KEYS["user"],
+    "user": "the user (by default the only one)",
     "out": "the file to write (by default standard output)",
 }
 _HELP = f"""Fit an algorithm to all reviews of a log, for a scheduler; nothing is evaluated.

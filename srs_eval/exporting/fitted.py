@@ -15,9 +15,12 @@ from srs_eval.nouns import Fit, Part, User
 from srs_eval.results import Summary, load
 from srs_eval.results.files import CONFIG, FITS, reading
 from srs_eval.results.folder import read_config
-from srs_eval.text.console import listed
+from srs_eval.text.console import counted, listed
+from srs_eval.text.suggestion import suggestion
 
 _some = partial(listed, most=10)
+_few = partial(listed, most=3)
+_A_FILE_OF_EACH = "user=all out=parameters/ writes a file of each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +109,16 @@ class RunFits:
             return users[0]
         if wanted is None:
             raise ConfigError(
-                f"{self.place} has {len(users)} users ({_some(users)}): say which, as in "
-                f"user={users[0]}, or give a folder for a file of each, as in out=parameters/"
+                f"{self.place} has {len(users):,} users ({_few(users)}): say which, as in "
+                f"user={users[0]}, or {_A_FILE_OF_EACH}"
             )
         found = [user for user in users if str(user) == wanted]
         if not found:
-            raise ConfigError(f"user={wanted}: no such user in {self.place}; has {_some(users)}")
+            meant = suggestion(wanted, map(str, users))
+            raise ConfigError(
+                f"user={wanted}: no such user in {self.place}{meant}; it has "
+                f"{counted(len(users), 'user')} ({_few(users)}); {_A_FILE_OF_EACH}"
+            )
         return found[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
