@@ -6,7 +6,15 @@ import math
 
 from srs_eval.collection.section import Section, Table
 from srs_eval.collection.study import OTHERS, Study, difference, left_out
-from srs_eval.collection.words import Change, between, explained, log_loss, percent
+from srs_eval.collection.words import (
+    WIDEST,
+    Change,
+    between,
+    between_or_not,
+    explained,
+    log_loss,
+    percent,
+)
 from srs_eval.stats.significance import ALPHA, holm
 from srs_eval.text.console import number
 
@@ -24,7 +32,7 @@ def ceiling(study: Study) -> Section | None:
             "FSRS-6 fitted to your reviews",
             number(base),
             percent(ours[0]),
-            between(*ours[1:]) or "-",
+            between_or_not(*ours[1:]),
             "",
             "",
         ]
@@ -45,7 +53,7 @@ def ceiling(study: Study) -> Section | None:
                 f"{name}: {OTHERS[name][1]}",
                 number(log_loss(result)),
                 percent(share),
-                between(lo, hi) or "-",
+                between_or_not(lo, hi),
                 change.size,
                 change.verdict.removesuffix(": do not bother"),
             ]
@@ -73,6 +81,11 @@ def _explains(share: float, lo: float, hi: float) -> str:
     what = "of what your average alone leaves open"
     if math.isnan(share) or math.isnan(lo):  # not defined where all answers are alike
         return "How much FSRS-6 explains cannot be said: there are too few answers of one kind."
+    if hi - lo > WIDEST:
+        worse = "FSRS-6 predicts worse than your average." if hi < 0 else ""
+        return (
+            worse or f"How much FSRS-6 explains {what} cannot be said: there are too few reviews."
+        )
     if lo > 0:
         return (
             f"FSRS-6 fitted to your reviews explains {percent(share)} ({between(lo, hi)}) {what}."

@@ -44,14 +44,24 @@ def history(study: Study) -> Section | None:
     if marks:
         title = "Error after fitting to so many reviews, against default parameters"
         parts.append(Picture(title, "below 0, fitting helps", "no difference", marks))
-    answer = _needed(changes) + (f" {moved[0]}" if moved else "")
+    answer = _needed(changes, scored, _overall(study)) + (f" {moved[0]}" if moved else "")
     return Section(QUESTION, answer, notes, parts)
 
 
-def _needed(changes: Sequence[tuple[int, Change]]) -> str:
+def _overall(study: Study) -> str:
+    """Return what the fits of all folds were worth on all scored reviews; "" if it is not known."""
+    change = Change.of(difference(study.one, study.default), log_loss(study.default))
+    if change.kind in ("unknown", "same"):
+        return ""
+    rows = counted(study.one.facts.reviews, "scored review")
+    return f"; on all {rows}, with fits to earlier ones, {change.of_error}"
+
+
+def _needed(changes: Sequence[tuple[int, Change]], scored: int, overall: str) -> str:
     """Return from how many reviews on fits are better than default parameters."""
+    rows = f"the last {counted(scored, 'review')}"
     if all(each.kind == "unknown" for _, each in changes):
-        return "There are too few reviews to tell fitted parameters from the default ones."
+        return f"There are too few reviews to tell on {rows} what a fit is worth{overall}."
     needed = None
     for count, each in reversed(changes):
         if each.kind != "better":
@@ -62,17 +72,17 @@ def _needed(changes: Sequence[tuple[int, Change]]) -> str:
     if harmful:
         warning = (
             f" Parameters fitted to {' or '.join(f'{count:,}' for count in harmful)} reviews "
-            "predicted worse than the default ones."
+            "predicted these worse than the default ones."
         )
     most, last = changes[-1]
     if needed is None:
         return (
-            f"Even {counted(most, 'review')} did not make fitted parameters predict better than "
-            f"the default ones by more than chance: error {last.size}.{warning}"
+            f"On {rows} alone, parameters fitted to the {most:,} before them predicted no better "
+            f"than the default ones by more than chance: {last.of_error}{overall}.{warning}"
         )
     return (
-        f"From {counted(needed, 'review')} on, fitted parameters predicted better than the default "
-        f"ones; with {most:,} the error was {last.size}.{warning}"
+        f"On {rows}, parameters fitted to the first {needed:,} or more predicted better than the "
+        f"default ones; after {most:,} the error was {last.size}{overall}.{warning}"
     )
 
 

@@ -29,7 +29,8 @@ def lateness(study: Study) -> Section | None:
         return None
     late = scored.elapsed_days - due
     rows = shares(scored, [(name, known & chosen) for name, chosen in _groups(late)])
-    answer = _answer([row for row in rows if "late" in row.name], int((known & (late > 0)).sum()))
+    of_late = [row for row in rows if "late" in row.name]
+    answer = _answer(of_late, int((known & (late > 0)).sum()), study.whose)
     notes = [
         "Late is the number of days after the day on which Anki had scheduled the card at its "
         "last answer."
@@ -52,20 +53,20 @@ def _groups(late: FloatArray) -> Iterator[tuple[str, BoolArray]]:
         yield name, (late >= first) & (late <= (last or np.inf))
 
 
-def _answer(rows: Sequence[Share], reviews: int) -> str:
+def _answer(rows: Sequence[Share], reviews: int, who: str) -> str:
     """Decide by intervals alone."""
     if not reviews:
         return "None of the scored reviews was late."
     off = [row for row in rows if row.too_high or row.too_low]
     if not off:
         return (
-            f"{counted(reviews, 'review')} came late, and there is no sign that FSRS is wrong "
+            f"{counted(reviews, 'review')} came late, and there is no sign that {who} is wrong "
             "about them."
         )
     worst = max(off, key=lambda row: abs(row.predicted - row.observed))
     listed = ", ".join(f"{row.name} (too {'high' if row.too_high else 'low'})" for row in off)
     return (
-        f"FSRS is wrong by more than chance about late reviews: {listed}. It is off most where "
+        f"{who} is wrong by more than chance about late reviews: {listed}. It is off most where "
         f"they were {worst.name}: it said {percent(worst.predicted)}, and you recalled "
         f"{with_interval(worst)}."
     )

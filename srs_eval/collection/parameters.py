@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.collection.section import Paste, Section, Table
-from srs_eval.collection.study import Study, difference, difference_on, reason_of
-from srs_eval.collection.words import Change, between, explained, log_loss, percent
+from srs_eval.collection.study import MAY, Study, difference, difference_on, reason_of
+from srs_eval.collection.words import Change, between_or_not, explained, log_loss, percent
 from srs_eval.errors import SrsEvalError
 from srs_eval.results.saved_predictions import losses
 from srs_eval.text.console import counted, number
@@ -25,7 +28,8 @@ def which_parameters(study: Study) -> Section:
         return Section(question, f"The fit to all reviews failed: {error}")
     against = study.now
     change = Change.of(difference(study.fitted, against), log_loss(against))
-    answer = f"{_advice(study, change)} {_one_or_several(study)}"
+    limits = _limits(lists)
+    answer = f"{_advice(study, change, limits)} {_one_or_several(study)}"
     parts: list[Table | Paste] = []
     if len(study.presets) > 1:
         parts.append(_by_preset(study))
@@ -35,7 +39,7 @@ def which_parameters(study: Study) -> Section:
         parts.append(Paste(f"New: {title}", numbers))
         parts += [Paste(*now.pop(preset))] if preset in now else []
     parts += [Paste(title, numbers) for title, numbers in now.values()]
-    return Section(question, answer.strip(), list(_notes(study)), parts)
+    return Section(question, answer.strip(), list(_notes(study, change, limits)), parts)
 
 
 def fitted_lists(study: Study) -> dict[int | None, tuple[str, str]]:
@@ -78,7 +82,7 @@ def where_do_i_stand(study: Study) -> Section | None:
                 name,
                 number(log_loss(result)),
                 percent(share),
-                between(lo, hi) or "-",
+                between_or_not(lo, hi),
                 "" if is_now else change.size,
                 "" if is_now else change.verdict,
             ]
@@ -88,10 +92,16 @@ def where_do_i_stand(study: Study) -> Section | None:
         "On the same reviews. New parameters were fitted to earlier reviews only; "
         "log loss is the error of predictions, smaller is better"
     )
-    change = Change.of(difference(study.now, study.default), log_loss(study.default))
+    default = log_loss(study.default)
+    answer = _standing(study, Change.of(difference(study.now, study.default), default))
+    fair = Change.of(difference(study.fitted, study.default), default)
+    if study.is_in_sample and fair.kind != "same":
+        answer += (
+            f" New ones, fitted to earlier reviews only, against the default ones: {fair.of_error}."
+        )
     return Section(
         "Where do I stand?",
-        _standing(change),
+        answer,
         [
             "Explained is the part of what your average alone leaves open that predictions settle: "
             "0 % is always answering your average, 100 % is knowing every answer."
@@ -100,44 +110,65 @@ def where_do_i_stand(study: Study) -> Section | None:
     )
 
 
-def _standing(change: Change) -> str:
+def _standing(study: Study, change: Change) -> str:
+    yours = f"Your parameters ({MAY})" if study.is_in_sample else "Your parameters"
     return {
-        "better": f"Your parameters predict better than the default ones: error {change.size}.",
-        "worse": f"Your parameters predict worse than the default ones: error {change.size}.",
+        "better": f"{yours} predict better than the default ones: {change.of_error}.",
+        "worse": f"{yours} predict worse than the default ones: {change.of_error}.",
         "noise": (
-            "Your parameters and the default ones cannot be told from each other on these "
-            f"reviews: error {change.size}."
+            f"{yours} and the default ones cannot be told from each other on these reviews: "
+            f"{change.of_error}."
         ),
         "open": (
-            "There are too few reviews to tell your parameters from the default ones: error "
-            f"{change.size}."
+            f"{yours} and the default ones: there are too few reviews to tell which predict "
+            f"better, {change.of_error}."
         ),
         "same": "FSRS predicts the same with your parameters as with the default ones.",
         "unknown": "There are too few reviews to compare your parameters with the default ones.",
     }[change.kind]
 
 
-def _advice(study: Study, change: Change) -> str:
+def _advice(study: Study, change: Change, limits: str) -> str:
     """Return whether new parameters are worth the trouble, in words."""
     yours = "those you have now" if study.current else "the default ones"
+    yours += f" ({MAY})" if study.is_in_sample else ""
+    rows = f"on {counted(study.now.facts.reviews, 'scored review')}"
     if change.kind == "better":
-        return f"The new ones: they predict better than {yours}, error {change.size}."
+        but = f", but {limits}" if limits else ""
+        return f"The new ones: {rows} they predict better than {yours}, {change.of_error}{but}."
     if change.kind == "worse":
-        why = ", which may have been optimised on these very reviews" if study.current else ""
-        return f"Keep {yours}{why}: new ones predict worse, error {change.size}."
+        return f"Keep {yours}: {rows} new ones predict worse, {change.of_error}."
     if change.kind == "open":
         return (
-            f"There are too few reviews to tell: new parameters change the error of predictions "
-            f"by {change.size} against {yours}, which is within chance."
+            f"There are too few reviews to tell: {rows} new parameters change the error of "
+            f"predictions by {change.size}, which is within chance, against {yours}."
         )
     if change.kind == "noise":
         return (
-            f"Do not bother: new parameters change the error of predictions by {change.size} "
-            f"against {yours}, which is within chance."
+            f"Do not bother: {rows} new parameters change the error of predictions by "
+            f"{change.size}, which is within chance, against {yours}."
         )
     if change.kind == "same":
-        return f"Do not bother: new parameters predict the same as {yours}."
+        return f"Do not bother: {rows} new parameters predict the same as {yours}."
     return f"There are too few reviews to tell new parameters from {yours}."
+
+
+def at_limits(parameters: Sequence[float]) -> int:
+    """Count the parameters of FSRS-6 that are at a limit, as far as the default ones are not."""
+    space = Fsrs6Equations.parameters
+    found, usual = (np.round(each, _DECIMALS) for each in (parameters, space.defaults))
+    limits = [np.round(each, _DECIMALS) for each in (space.lower, space.upper)]
+    return int(sum(((found == limit) & (usual != limit)).sum() for limit in limits))
+
+
+def _limits(lists: Mapping[int | None, tuple[str, str]]) -> str:
+    """Return how many parameters of the list with the most are at limits, in words; "" if none."""
+    values = [[float(each) for each in numbers.split(",")] for _, numbers in lists.values()]
+    most = max(map(at_limits, values))
+    if not most:
+        return ""
+    which = "" if len(lists) == 1 else " of one list"
+    return f"{most} of {len(values[0])} parameters{which} {'is' if most == 1 else 'are'} at a limit"
 
 
 def _one_or_several(study: Study) -> str:
@@ -180,6 +211,7 @@ def _by_preset(study: Study) -> Table:
         name = titles.get(preset, f"preset {preset}")
         rows.append([name, f"{reviews:,}", f"{chosen.sum():,}", change.size, change.verdict])
     against = "your parameters now" if study.current else "the default parameters"
+    against += f" ({MAY})" if study.is_in_sample else ""
     return Table(
         f"Error of new parameters on reviews that they had not seen, against {against}",
         ["preset", "reviews", "scored", "error", ""],
@@ -207,7 +239,7 @@ def _current_lists(study: Study) -> dict[int | None, tuple[str, str]]:
     return found
 
 
-def _notes(study: Study) -> Iterator[str]:
+def _notes(study: Study, change: Change, limits: str) -> Iterator[str]:
     (user,) = study.final.users
     fit = study.final.by_user[user].fit
     yield (
@@ -215,6 +247,22 @@ def _notes(study: Study) -> Iterator[str]:
         "How well they predict is measured on fits to earlier reviews only, each on reviews that "
         "it had not seen."
     )
+    if limits:
+        yield (
+            f"{limits[:1].upper()}{limits[1:]} that FSRS sets. Your reviews say little of what it "
+            "should be, and intervals can become far too long or too short: compare them with "
+            "those you have before you rely on them."
+        )
+    if change.kind in ("open", "unknown"):
+        yield (
+            "What fits to so few reviews are worth on other logs is in the book of experiments: "
+            "how_much_history."
+        )
+    if study.log.deck is not None and len(np.unique(study.log.deck)) > 1:
+        yield (
+            "Whether decks need lists of their own is the note of this run: python -m srs_eval "
+            "algo=per_group algo.group=deck data=anki data.path=…"
+        )
     yield (
         'To use a list, paste it into deck options > FSRS > "FSRS parameters"; newer versions '
         "unlock the field after three clicks."

@@ -18,7 +18,7 @@ from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
 from srs_eval.collection.section import Section
 from srs_eval.collection.study import OneLog, Study
-from srs_eval.collection.truth import truth
+from srs_eval.collection.truth import truth, truth_of_new
 from srs_eval.data.anki import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.errors import ConfigError
@@ -49,6 +49,7 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
     found = {
         "recall": truth(study),
         "parameters": which_parameters(study),
+        "new ones": truth_of_new(study),
         "yours now": where_do_i_stand(study),
         "history": history(study),
         "how good": ceiling(study),

@@ -54,6 +54,8 @@ OTHERS: Mapping[str, tuple[Callable[[], Algorithm], str]] = {
     "logistic": (Logistic, "a regression on many features of the history"),
 }
 _FIRST = 100
+# Of parameters that a collection has.
+MAY = "which may have been optimised on these very reviews"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,20 @@ class Study:
         stored = {number: preset.parameters for number, preset in self.settings.presets.items()}
         # lists of no known version are named in the section on doubts
         return current_parameters({number: stored.get(number, ()) for number in self.presets})
+
+    @property
+    def is_in_sample(self) -> bool:
+        """Whether the parameters of now may have been fitted to the reviews that score them."""
+        return CurrentParameters(self.current).in_sample
+
+    @property
+    def whose(self) -> str:
+        """FSRS as it is judged, in words: whose parameters it has."""
+        if self.is_in_sample:
+            return f"FSRS with your parameters ({MAY})"
+        if self.settings is not None and not self.has_fsrs:
+            return "FSRS with its default parameters (it is off in this collection)"
+        return "FSRS with its default parameters"
 
     @cached_property
     def default(self) -> Result:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.collection.section import Mark, Picture, Section
 from srs_eval.collection.shares import Share, shares
-from srs_eval.collection.study import Study
+from srs_eval.collection.study import Study, predictions_of
 from srs_eval.collection.words import percent, with_interval
 from srs_eval.nouns import BoolArray, FloatArray, Predictions
 from srs_eval.text.console import counted
 
 QUESTION = "Is what Anki tells me true?"
+QUESTION_OF_NEW = "What would FSRS tell me with new parameters?"
 _EDGES = (0.0, 0.65, 0.75, 0.825, 0.875, 0.925, 0.975, 1.0)
 _LEVELS = ("below 65 %", "70 %", "80 %", "85 %", "90 %", "95 %", "above 97.5 %")
 _DAYS = ((1, 1), (2, 3), (4, 7), (8, 14), (15, 30), (31, 90), (91, 365), (366, None))
@@ -32,15 +32,8 @@ def truth(study: Study) -> Section:
     scored = study.scored
     if scored is None:
         return Section(QUESTION, "Nothing can be said: too few of the reviews can be scored.")
-    everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
     by_level = shares(scored, list(_by_level(scored)))
     wanted = shares(scored, list(_by_desired_retention(study, scored)))
-    spoken = shares(scored, list(_near_usual_retention(study, scored))) or by_level
-    level = max(spoken, key=lambda share: share.reviews)
-    answer = _judged(everything, by_level)
-    if level.reviews >= _ENOUGH:
-        said = percent(level.predicted)
-        answer = f"When FSRS says about {said}, you recall {with_interval(level)}. {answer}"
     pictures = [
         picture_of("By what FSRS said", by_level),
         picture_of("Where FSRS said the recall that you want", wanted),
@@ -49,25 +42,60 @@ def truth(study: Study) -> Section:
         picture_of("By deck", shares(scored, list(_by_group(study, "deck")))),
         picture_of("Over the days of the log", shares(scored, list(_by_month(scored)))),
     ]
+    answer = _answer(study, scored, study.whose)
     return Section(QUESTION, answer, list(_notes(study)), [p for p in pictures if p is not None])
 
 
-def _judged(everything: Share, by_level: Sequence[Share]) -> str:
+def truth_of_new(study: Study) -> Section | None:
+    """Return the section on the parameters that are recommended; None where they say the same."""
+    scored = predictions_of(study.fitted)
+    if scored is None or study.scored is None or np.array_equal(scored.p, study.scored.p):
+        return None
+    picture = picture_of("By what FSRS said", shares(scored, list(_by_level(scored))))
+    answer = _answer(study, scored, "FSRS with new parameters")
+    notes = ["Each prediction is made by parameters that were fitted to earlier reviews only."]
+    return Section(QUESTION_OF_NEW, answer, notes, [] if picture is None else [picture])
+
+
+def _answer(study: Study, scored: Predictions, who: str) -> str:
+    """Compare what was said with what was recalled, about the usual level and about all."""
+    everything = shares(scored, [("all reviews", np.ones(len(scored), np.bool_))])[0]
+    by_level = shares(scored, list(_by_level(scored)))
+    spoken = shares(scored, list(_near_usual_retention(study, scored))) or by_level
+    level = max(spoken, key=lambda share: share.reviews)
+    if level.reviews < _ENOUGH:
+        judged = _judged(everything, by_level, who)
+        return f"{judged[:1].upper()}{judged[1:]}."
+    said = percent(level.predicted)
+    judged = _judged(everything, by_level, "it")
+    return f"When {who} says about {said}, you recall {with_interval(level)}; {judged}."
+
+
+def _judged(everything: Share, by_level: Sequence[Share], who: str) -> str:
     """Decide by intervals alone."""
     on_average = (
         f"it said {percent(everything.predicted)}, and you recalled {with_interval(everything)}"
     )
-    if everything.too_high:
-        return f"On average FSRS promises too much: {on_average}."
-    if everything.too_low:
-        return f"On average FSRS promises too little: {on_average}."
-    if everything.hi - everything.lo > _WIDE:
-        return f"There are too few reviews to say whether it is right on average: {on_average}."
     off = [s for s in by_level if s.too_high or s.too_low]
+    listed = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in off)
+    if everything.too_high:
+        return f"on average {who} promises too much: {on_average}"
+    if everything.too_low:
+        return f"on average {who} promises too little: {on_average}"
+    if everything.hi - everything.lo > _WIDE:
+        few = "there are too few reviews to say whether"
+        if off:
+            return (
+                f"{who} is wrong by more than chance where it says {listed}, and {few} it is right "
+                f"on average: {on_average}"
+            )
+        return f"{few} {who} is right on average: {on_average}"
     if off:
-        listed = ", ".join(f"{s.name} (too {'high' if s.too_high else 'low'})" for s in off)
-        return f"On average there is no sign of error ({on_average}), but where it says {listed}."
-    return f"There is no sign that it is wrong: on average {on_average}."
+        return (
+            f"{who} is wrong by more than chance where it says {listed}, and on average there is "
+            f"no sign of error: {on_average}"
+        )
+    return f"there is no sign that {who} is wrong: on average {on_average}"
 
 
 def _notes(study: Study) -> Iterator[str]:
@@ -78,7 +106,7 @@ def _notes(study: Study) -> Iterator[str]:
             f"FSRS predicted {counted(len(scored), 'review')} with the parameters that the "
             "collection has now."
         )
-        if not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in study.current.values()):
+        if study.is_in_sample:
             yield (
                 "Those parameters may have been optimised on these very reviews, which makes them "
                 "look better than they will be from now on."
@@ -92,6 +120,10 @@ def _notes(study: Study) -> Iterator[str]:
         yield (
             f"FSRS predicted {counted(len(scored), 'review')} with its default parameters: {why}."
         )
+    yield (
+        "Which recall to ask for is not answered here: it weighs work against memory, which takes "
+        "a simulation of the reviews to come."
+    )
     yield (
         "Dots are the share of reviews in which you recalled the card, lines their 99 % range: all "
         "ranges of one picture hold the true values in 99 of 100 such pictures. Strokes are what "

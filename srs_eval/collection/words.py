@@ -14,6 +14,9 @@ from srs_eval.stats.significance import LEVEL
 Kind = Literal["better", "worse", "noise", "same", "open", "unknown"]
 # A gain that would be worth the trouble of new parameters.
 _WORTH = 0.05
+# An interval that is wider says nothing, and no end of one that is further away is a number.
+WIDEST = 1.0
+_UNKNOWN = "too few reviews to tell"
 
 
 def percent(value: float, *, sign: bool = False) -> str:
@@ -37,6 +40,17 @@ def between(lo: float, hi: float, *, sign: bool = False) -> str:
     return f"{low} to {high} %"
 
 
+def between_or_not(lo: float, hi: float) -> str:
+    """Format an interval in percent for a table; in words where it is too wide to say anything.
+
+    Examples
+    --------
+    >>> between_or_not(0.05, 0.1), between_or_not(-1.09, 0.52), between_or_not(math.nan, 0.1)
+    ('5.0 to 10.0 %', 'too few reviews to tell', '-')
+    """
+    return _UNKNOWN if hi - lo > WIDEST else between(lo, hi) or "-"
+
+
 def with_interval(share: Share) -> str:
     """Format an observed share with its interval."""
     return f"{percent(share.observed)} ({between(share.lo, share.hi)})"
@@ -47,7 +61,7 @@ class Change:
     """A paired difference of log loss, as a share of the log loss that it is held against."""
 
     # Decided by the interval alone, by default of 99 %. It is open where the interval holds 0 and
-    # also errors that are smaller by more than 5 %
+    # also errors that are smaller by more than 5 %; unknown where it holds 0 and is wider than 1
     kind: Kind
     # Below 0 where the error is smaller
     share: float
@@ -69,20 +83,29 @@ class Change:
             kind = "better"
         elif lo > 0:
             kind = "worse"
+        elif hi - lo > WIDEST:
+            kind = "unknown"
         return cls(kind, share, lo, hi)
 
     @property
     def size(self) -> str:
         """The size of the difference in words, with its interval."""
         if self.kind == "unknown":
-            return "too few reviews to tell"
+            return _UNKNOWN
         if self.kind == "same":
             return "the same predictions"
         if self.kind in ("noise", "open"):
             return f"{percent(self.share, sign=True)} ({between(self.lo, self.hi, sign=True)})"
         near, far = sorted((abs(self.lo), abs(self.hi)))
         direction = "smaller" if self.kind == "better" else "larger"
+        if far >= WIDEST:
+            return f"{direction} by {percent(near)} or more"
         return f"{percent(abs(self.share))} {direction} ({between(near, far)})"
+
+    @property
+    def of_error(self) -> str:
+        """The size, as what it is a size of."""
+        return self.size if self.kind in ("unknown", "same") else f"error {self.size}"
 
     @property
     def verdict(self) -> str:
@@ -92,8 +115,8 @@ class Change:
             "worse": "worse",
             "noise": "noise: do not bother",
             "same": "the same",
-            "open": "too few reviews to tell",
-            "unknown": "too few reviews to tell",
+            "open": _UNKNOWN,
+            "unknown": _UNKNOWN,
         }[self.kind]
 
 
