@@ -5,6 +5,19 @@
 # compiling all of them does. Keep what was compiled, also where the surroundings say no.
 unset PYTHONDONTWRITEBYTECODE
 
+how_far() { # say on standard error how far pip is, whose lines are read
+  local line found=0
+  while read -r line; do
+    case $line in
+      Collecting*)
+        found=$((found + 1))
+        [ $((found % 25)) -ne 0 ] || echo "  $found packages found after $SECONDS s" >&2
+        ;;
+      "Installing collected"*) echo "  installing them after $SECONDS s" >&2 ;;
+    esac
+  done
+}
+
 environment() { # environment EXTRA: sets $python to an interpreter that has srs_eval[EXTRA]
   local extra=$1 root=$2
   local venv=${SRS_EVAL_VENV:-$root/.venv} base=${PYTHON:-python3}
@@ -20,9 +33,9 @@ environment() { # environment EXTRA: sets $python to an interpreter that has srs
     echo "srs_eval needs Python 3.11 or newer; '$base' is not. Set PYTHON=/path/to/python3.11." >&2
     exit 1
   fi
-  echo "Setting up $venv (once, a minute or two) ..." >&2
+  echo "Setting up $venv (once; some minutes, of which most is downloading and unpacking) ..." >&2
   [ -x "$python" ] || "$base" -m venv "$venv"
-  "$python" -m pip install --quiet --no-compile --disable-pip-version-check \
-    --constraint "$root/constraints.txt" --editable "$root[$extra]"
+  "$python" -m pip install --progress-bar off --no-compile --disable-pip-version-check \
+    --constraint "$root/constraints.txt" --editable "$root[$extra]" | how_far
   echo "$wanted" >"$venv/srs_eval-$extra"
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ SCRIPTS = ("run", "check")
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
+[ "$2" != pip ] || { printf '%s' "${PIP_SAYS-}"; exit "${PIP_STATUS-0}"; }
 """
 
 
@@ -75,6 +77,26 @@ def test_run_sets_up_once_and_then_starts_the_quick_start_study(checkout: Path) 
     _, told, calls = started(checkout, "run")
     assert told == ""
     assert calls == ["python -m srs_eval -m experiment=quick_start"]
+
+
+def test_the_set_up_says_how_far_it_is(checkout: Path) -> None:
+    lines = [f"Collecting package{n}" for n in range(60)]
+    says = "\n".join([*lines, "Building wheels", "Installing collected packages: a, b", ""])
+    status, told, _ = started(checkout, "run", PIP_SAYS=says)
+    assert status == 0
+    assert re.findall(r"^  (\d+ packages|installing)", told, re.M) == [
+        "25 packages",
+        "50 packages",
+        "installing",
+    ]
+
+
+def test_a_set_up_that_fails_runs_nothing_and_is_not_taken_for_done(checkout: Path) -> None:
+    status, _, calls = started(checkout, "run", PIP_STATUS="1")
+    assert status == 1
+    assert not any("experiment=" in call for call in calls)
+    status, told, _ = started(checkout, "run")
+    assert (status, "Setting up" in told) == (0, True)
 
 
 def test_arguments_of_run_go_through_as_they_are(checkout: Path) -> None:
