@@ -1,6 +1,8 @@
 """Note types and templates of crafted and damaged collections."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from anki_files import change, collection
@@ -58,6 +60,25 @@ def test_the_note_type_of_a_card_without_note_is_not_known(tmp_path):
 def test_numbers_stored_as_something_else_are_damage(tmp_path, options):
     with pytest.raises(ReviewLogError, match="no whole number"):
         crafted(tmp_path / "a.anki2", **options)
+
+
+def test_a_damaged_page_of_notes_costs_the_note_types_alone(tmp_path):
+    path = tmp_path / "a.anki2"
+    whole = crafted(path)
+    with closing(sqlite3.connect(path)) as database:
+        (page,) = database.execute(
+            "select rootpage from sqlite_master where name = 'notes'"
+        ).fetchone()
+        (size,) = database.execute("pragma page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
+    log = AnkiCollection(path).read("a")
+    assert log.note_type is None
+    assert log.template is None
+    assert log.rating.tolist() == whole.rating.tolist()
+    assert [note for note in log.notes if "damaged" in note]
+    assert not [note for note in whole.notes if "damaged" in note]
 
 
 def test_cloze_cards_belong_to_the_only_template():

@@ -154,7 +154,7 @@ class AnkiCollection:
                 utc_offset_minutes=self.utc_offset_minutes,
             )
             deck_of_card, preset_of_deck = collection.decks()
-            note_type_of_card, template_of_card = collection.note_types()
+            note_type_of_card, template_of_card, damage = collection.note_types()
             titles = collection.titles()
         selection = select_reviews(revlog, valid)
         selection = self._of_groups(selection, revlog, deck_of_card, preset_of_deck, titles)
@@ -163,7 +163,7 @@ class AnkiCollection:
         reviews = _reviews(user, self.location, revlog, selection, start)
         deck = _looked_up(deck_of_card, reviews.card)
         preset = None if deck is None else _looked_up(preset_of_deck, deck)
-        notes = (str(scheduler), str(start))
+        notes = tuple(note for note in (str(scheduler), str(start), damage) if note)
         reviews = replace(
             reviews,
             deck=deck,

@@ -42,6 +42,12 @@ _NAMED = (
     ("preset", "deck_config", "dconf"),
     ("note_type", "notetypes", "models"),
 )
+_NO_NOTE_TYPES = (
+    "note types and card templates are not known: the table of notes is damaged; Anki repairs it "
+    "(Tools > Check Database)"
+)
+# Codes of SQLite have further bits for what exactly went wrong.
+_PRIMARY_CODE = 0xFF
 _COLUMNS = ("id", "cid", "ease", "ivl", "factor", "time", "type")
 # What stands for values of another type, which no rule accepts; `raw_value` shows them as they are.
 _NOT_A_NUMBER = -(2**63)
@@ -143,8 +149,20 @@ class Collection:
         found = {deck: preset_of_deck(kind) for deck, kind in self._unique("decks", rows).items()}
         return of_card, {deck: preset for deck, preset in found.items() if preset is not None}
 
-    def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Read the note type and the card template of each card, as far as they are recorded."""
+    def note_types(self) -> tuple[Mapping[int, int], Mapping[int, int], str]:
+        """Read the note type and the card template of each card, as far as they are recorded.
+
+        Few evaluations need them: where a page of their tables is damaged, there are none, and the
+        third value is a remark on that, which is "" otherwise.
+        """
+        try:
+            return *self._note_types(), ""
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_CORRUPT:
+                raise
+            return {}, {}, f"{_NO_NOTE_TYPES} ({error})"
+
+    def _note_types(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
         notes_missing = not {"id", "mid"} <= self._columns_of("notes")
         if notes_missing or not {"id", "nid", "ord"} <= self._columns_of("cards"):
             return {}, {}
