@@ -41,20 +41,20 @@ def scored(name, *users):
     return run_with(name, [len(recalled) for _, recalled in users], **columns)
 
 
-def one_certain(p, *, wrong=1):
-    """Return predictions of 100 reviews: `p`, and certainty where the last ones are forgotten."""
-    recalled = np.arange(100) % 10 > 0
+def one_certain(p, *, wrong=1, reviews=100):
+    """Return predictions: `p`, and certainty where the last ones are forgotten."""
+    recalled = np.arange(reviews) % 10 > 0
     recalled[-wrong:] = False
-    predicted = np.full(100, p)
+    predicted = np.full(reviews, p)
     predicted[-wrong:] = 1 - 1e-17
     return predicted, recalled
 
 
 def test_certain_and_wrong_predictions_are_counted_with_their_share_of_the_mean():
-    users = [one_certain(0.9), one_certain(0.8, wrong=2)]
+    users = [one_certain(0.9), one_certain(0.8, wrong=2, reviews=300)]
     run = scored("avg", *users)
     mean = sum(-np.log(np.where(r, p, np.maximum(1 - p, 2**-52))).mean() for p, r in users) / 2
-    certain = (1 + 2) * 52 * math.log(2) / 100 / 2
+    certain = (1 / 100 + 2 / 300) * 52 * math.log(2) / 2
     (said,) = warnings(run)
     assert said.startswith("avg: 3 certain predictions ")
     assert f"{100 * certain / mean:.0f} %" in said
@@ -154,7 +154,8 @@ def test_the_bias_at_the_retention_has_its_users():
     (said,) = at_retention(run, range(4))
     assert "88 to 92 %" in said
     assert "1.7 percentage points more than are recalled" in said
-    assert "3 of 4 users" in said
+    assert "3 of 4 users; the others" in said
+    assert "others" not in at_retention(run, [0, 1])[0]
     assert "less" in at_retention(run_with(threshold_bias_at_0_9=[-0.1, -0.2]), range(2))[0]
     (alone,) = at_retention(run, [0])
     assert "users" not in alone
