@@ -152,8 +152,7 @@ def _certain_and_wrong(run: Run, users: Sequence[User]) -> Iterator[str]:
     if theirs >= _DECIDING_SHARE * mean and theirs:
         yield (
             f"{run.name}: {wrong[known].sum():,.0f} certain predictions were wrong and make up "
-            f"{100 * theirs / mean:.0f} % of its log loss; without their losses it is "
-            f"{number(mean - theirs)}"
+            f"{100 * theirs / mean:.0f} % of its log loss: each costs {_COST:.2f}"
         )
 
 
