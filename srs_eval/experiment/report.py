@@ -12,7 +12,7 @@ from srs_eval.metrics.headline import shown_metrics
 from srs_eval.metrics.panel import Panel
 from srs_eval.nouns import Fit
 from srs_eval.nouns.when import IN_WORDS, when_of
-from srs_eval.results.fit_counts import bare_reason, fits_in_words, reason_of
+from srs_eval.results.fit_counts import FitCounts, bare_reason, fits_in_words, reason_of
 from srs_eval.results.remarks import sentences, too_few, warnings
 from srs_eval.results.result import Result
 from srs_eval.results.run import INELIGIBLE, TRAITS, run_of
@@ -56,7 +56,9 @@ def result_text(
         # the reasons of failures follow
         rests, *others = covered.sentences(bare=("failed",), reviews=not brief)
         others += [covered.caution] if covered.caution else []
-    lines = [f"{rests}; fits: {fits_in_words(result.facts.fit_counts)}"]
+    # of a user who failed as a whole there is no fit
+    made = [fit for fit in fits if fit.fold >= 0 or fit.status != "failed"]
+    lines = [f"{rests}; fits: {fits_in_words(FitCounts.of(made)) or 'none'}"]
     lines += [f"left out: {count:,} {reason}" for reason, count in result.facts.left_out.items()]
     lines += [
         f"note: {result.facts.label} {TRAITS[trait][1]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import shlex
 import shutil
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
+from srs_eval.comparison import one_user
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
@@ -25,6 +27,7 @@ from srs_eval.comparison.selection import (
 from srs_eval.errors import ConfigError
 from srs_eval.results.fit_counts import MARK, FitCounts, explained_counts
 from srs_eval.results.run import Run, load_run, with_own_names
+from srs_eval.stats.estimate import Estimate
 
 
 def of_sweep(verdict):
@@ -186,6 +189,17 @@ def test_one_user_of_several_is_told_what_its_intervals_are_over(make_run):
     said = terminal_text(judged(*folders))
     assert "intervals of differences are over its cards and days" in said
     assert "intervals need saved predictions" not in said
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"), [("log_loss", "too few cards or days"), ("auc", "auc has no interval")]
+)
+def test_one_user_without_intervals_is_told_why(make_run, monkeypatch, metric, said):
+    unknown = Estimate(math.nan)
+    monkeypatch.setattr(one_user, "clustered_mean", lambda *args, **options: unknown)
+    monkeypatch.setattr(one_user, "_bounds", lambda *args: (math.nan, math.nan))
+    folders = [make_run(n, [1], blur=b) for n, b in (("a", 0), ("b", 1))]
+    assert said in terminal_text(judged(*folders, metric=metric))
 
 
 def test_a_metric_that_one_user_alone_has_is_said_to_have_no_intervals_over_users(make_run):

@@ -55,6 +55,12 @@ def test_of_many_reasons_some_are_said():
     assert lines[-1] == "… and 4 more, all in fits.parquet"
 
 
+def test_a_log_that_could_not_be_read_is_no_failed_fit():
+    made = [Fit(1, fold, "ok") for fold in range(5)]
+    assert said(*made, Fit(2, -1, "failed", "no"))[0].endswith("fits: 5 ok")
+    assert said(Fit(2, -1, "failed", "no"))[0].endswith("fits: none")
+
+
 def test_remarks_of_the_job_before_are_counted_only():
     slow = Fit(1, 0, "failed", "it\n  diverged")
     short = Fit(2, -1, "skipped", "only 3 of 9 reviews")

@@ -20,7 +20,7 @@ from srs_eval.results.remarks import (
     worse_than_a_constant,
 )
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
-from srs_eval.results.saved_predictions import has_predictions
+from srs_eval.results.saved_predictions import PER_REVIEW, has_predictions
 from srs_eval.stats.estimate import ENOUGH_USERS
 from srs_eval.stats.significance import ALPHA
 from srs_eval.text.console import counted, number
@@ -158,7 +158,9 @@ def _one_user(verdict: Verdict) -> str:
         )
     if not all(map(has_predictions, verdict.runs)):
         return "One user: intervals need saved predictions, and log_loss or brier"
-    return f"One user: {verdict.metric} has no interval, log_loss and brier have"
+    if verdict.metric in PER_REVIEW:
+        return "One user with too few cards or days for an interval"
+    return f"One user: {verdict.metric} has no interval, {' and '.join(PER_REVIEW)} have"
 
 
 def _of_scores(verdict: Verdict) -> list[str]:
