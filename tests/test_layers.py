@@ -48,6 +48,7 @@ MAY_CATCH_EVERYTHING = {
     *("evaluation/evaluate.py", "experiment/attempt.py", "compute/processes.py"),
     *("config/targets.py", "checks/harness.py", "checks/worker.py", "data/interruptible.py"),
     "checks/quick.py",  # of what is being tried
+    "compute/ray.py",  # which raises instances of Exception itself
 }
 HEAVY = {"torch", "mlflow", "pandas", "matplotlib", "scipy", "numba", "sklearn", "optuna"}
 

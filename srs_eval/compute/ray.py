@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,8 @@ Result = TypeVar("Result")
 
 # Tasks under way or waiting for each core: what the driver has to hold.
 _AHEAD = 2
+_AUTHENTICATION = "RAY_AUTH_MODE"
+_NOT_STARTED = "compute=ray: Ray could not start a cluster on this machine"
 _DIED = "its worker process died on every try (killed, out of memory, or its machine was lost)"
 
 
@@ -31,6 +34,7 @@ _DIED = "its worker process died on every try (killed, out of memory, or its mac
 class Ray:
     """Evaluate chunks of users as tasks of a Ray cluster, which machines may join and leave.
 
+    A cluster that is started here asks for a token, which Ray keeps in ``~/.ray/auth_token``.
     All machines need the same code, and the parts of the run at the same path or address.
 
     Parameters
@@ -111,8 +115,10 @@ class Ray:
                 ray.cancel(reference, force=True)
 
     def _connected(self) -> Any:
-        """Connect to the cluster, or start one that only this machine can reach."""
+        """Connect to the cluster, or start one here that asks for a token."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if self.address is None:  # before Ray is loaded; its ports listen on every interface
+            os.environ[_AUTHENTICATION] = "token"
         try:
             import ray
         except ImportError as error:
@@ -120,12 +126,29 @@ class Ray:
         if not ray.is_initialized():
             alone = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
             local: dict[str, Any] = {} if self.address else alone
+            address = self.address or "local"  # None would be that of RAY_ADDRESS
+            if self.address is None:
+                _require_token()
             try:
-                ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **local)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                reason = str(error).partition("\n")[0]
-                raise SrsEvalError(f"compute.address={self.address}: {reason}") from error
+                ray.init(address, logging_level=logging.ERROR, log_to_driver=False, **local)
+            except Exception as error:  # Ray raises instances of Exception itself, too
+                reason = str(error).strip().partition("\n")[0]
+                what = f"compute.address={self.address}" if self.address else _NOT_STARTED
+                raise SrsEvalError(f"{what}: {reason or type(error).__name__}") from error
         return ray
+
+
+def _require_token() -> None:
+    """Raise if a cluster of this process would ask for no token."""
+    raylet: Any = import_module("ray._raylet")
+    token = raylet.AuthenticationMode.TOKEN
+    if raylet.get_authentication_mode() != token:  # as it was when the program loaded Ray
+        raylet.Config.initialize("")
+    if raylet.get_authentication_mode() != token:
+        raise SrsEvalError(
+            f"compute=ray: {_AUTHENTICATION}=token came too late, because this program has loaded "
+            "Ray before; set it in the environment, or start a cluster and give compute.address"
+        )
 
 
 def _evaluate(work: Any, item: Any, folder: str, code: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import re
 import subprocess
@@ -207,3 +208,78 @@ def test_every_machine_compiles_for_the_level_of_the_run(
 def test_options_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigError):
         Ray(**wrong)
+
+
+class NeverStarts:
+    """Ray on a machine where it cannot start."""
+
+    is_initialized = staticmethod(lambda: False)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.asked: list[tuple[str, str]] = []
+
+    def init(self, address: str, **options: Any) -> None:
+        self.asked.append((address, os.environ.get("RAY_AUTH_MODE", "")))
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("address", "asked", "named"),
+    [
+        (None, ("local", "token"), "on this machine: The node timed out"),
+        ("auto", ("auto", "disabled"), "compute.address=auto: The node timed out"),
+    ],
+)
+def test_a_cluster_that_does_not_start_is_told_in_a_line(
+    address: str | None, asked: tuple[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    ray = NeverStarts(Exception("The node timed out\nduring startup"))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr("srs_eval.compute.ray._require_token", lambda: None)
+    with pytest.raises(SrsEvalError, match=named) as raised:
+        list(Ray(address).map(work.Doubles(), [1], on_crash=of, tick=time.time))
+    assert "during" not in str(raised.value)
+    assert ray.asked == [asked]
+
+
+WITHOUT_TOKEN = """
+import sys
+from ray._raylet import GcsClient
+GcsClient(address=sys.argv[1]).internal_kv_put(b"key", b"value", True, b"fun")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_this_machine_asks_for_a_token(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    assert not ray.is_initialized()
+    program = f"""
+import os, subprocess, sys
+os.environ["RAY_AUTH_MODE"] = "disabled"
+from srs_eval.compute.ray import Ray
+from srs_eval.errors import SrsEvalError
+import ray
+for _ in range(3):  # on a busy machine Ray gives up after 30 seconds
+    try:
+        Ray()._connected()
+        break
+    except SrsEvalError as error:
+        print(error, file=sys.stderr)
+address = ray.get_runtime_context().gcs_address
+environment = {{**os.environ, "RAY_AUTH_MODE": "disabled"}}
+command = [sys.executable, "-c", {WITHOUT_TOKEN!r}, address]
+done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+print("refused" if done.returncode else "accepted", done.stderr[-300:])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.stdout.startswith("refused"), done.stderr
