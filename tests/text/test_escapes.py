@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import json
 import re
@@ -269,6 +271,19 @@ def test_the_page_has_no_elements_from_names(verdict_on):
     assert elements(text) == elements(page(verdict_on(PLAIN), command=PLAIN))
     assert unsafe(text) == []
     text.encode("utf-8")
+
+
+@pytest.mark.parametrize("script", ["", escapes.SORT_SCRIPT.read_text(encoding="utf-8")])
+def test_a_page_may_run_its_own_script_alone_and_fetch_nothing(script):
+    text = "\n".join(escapes.html_head("<script>alert(1)</script>", script=script))
+    (policy,) = re.findall(r'Security-Policy" content="([^"]+)"', text)
+    allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    found = re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)
+    assert found == ([script] if script else [])
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert allowed["script-src"] == (f"'sha256-{digest}'" if script else "'none'")
+    assert (allowed["default-src"], allowed["img-src"]) == ("'none'", "data:")
+    assert not re.search(r"fetch|XMLHttp|import|eval|Function", script)
 
 
 @NAMES
