@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from srs_eval.commands.power import _caution, command
+from srs_eval.comparison.prereg import REGIONS
 from srs_eval.stats.estimate import Estimate, mean_of_users
-from srs_eval.stats.power import power_of, users_needed
+from srs_eval.stats.power import Study, _moments, power_of, upper_deviation, users_needed
 
 
 def test_the_power_is_the_share_of_simulated_comparisons_that_find_the_difference() -> None:
@@ -31,8 +32,15 @@ def test_the_command_answers_without_runs_and_refuses_what_it_cannot_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command(["difference=0.001", "sd=0.01", "users=500"]) == 0
-    assert "1,172" in capsys.readouterr().out
-    for words in ([], ["difference=x"], ["power=2", "difference=1"], ["outputs"], ["sigma=1"]):
+    shown = capsys.readouterr().out.splitlines()[-1].split()
+    assert shown[:3] == ["0.001", "0.01", "1,200"]
+    assert float(shown[3]) == pytest.approx(power_of(0.001, 0.01, 500), abs=0.03)
+    for words in (
+        *([], ["difference=x"], ["power=2", "difference=1"], ["outputs"], ["sigma=1"]),
+        *(["difference=1", "direction=up"], ["difference=1", "direction=better"]),
+        *(["difference=1", "advantage=2"], ["a", "b", "direction=better", "advantage=1"]),
+        ["difference=1", "level=0.8"],
+    ):
         assert command(words) == 2
 
 
@@ -46,22 +54,111 @@ def test_the_command_takes_the_differences_of_two_runs(
         se.evaluate("constant", "synthetic", p=p, folder=f"{tmp_path}/{p}", **log)
         for p in (0.8, 0.9)
     ]
-    assert command([f"{tmp_path}/0.8", f"{tmp_path}/0.9", "users=10"]) == 0
-    differences = runs[0].scores["log_loss"] - runs[1].scores["log_loss"]
-    sd = differences.std(ddof=1)
-    printed = capsys.readouterr().out
-    assert f"{sd:.3g}" in printed
-    assert f"{users_needed(differences.mean(), sd):,}" in printed
-    ends = [abs(end) for end in mean_of_users(differences.to_numpy()).interval()]
-    found = f"{users_needed(max(ends), sd):,} users"
-    assert found in printed  # at the far end of the interval of the difference
-    assert command([f"{tmp_path}/0.8", f"{tmp_path}/0.9", "difference=0.1"]) == 0
-    assert found not in capsys.readouterr().out
+    both = [f"{tmp_path}/0.8", f"{tmp_path}/0.9"]
+    differences = (runs[0].scores["log_loss"] - runs[1].scores["log_loss"]).to_numpy()
+    sd, mean = differences.std(ddof=1), differences.mean()
+    assert command([*both, "users=10"]) == 0
+    own, upper = (line.split() for line in _rows(capsys.readouterr().out))
+    assert own[:2] == [f"{abs(mean):.3g}", f"{sd:.3g}"]
+    assert upper[1] == f"{upper_deviation(differences):.3g}"
+    # the side on which the difference was found is that of the advantage
+    pilot = differences if mean > 0 else -differences
+    expected = Study(-abs(mean), math.inf, sd, pilot).power(10)
+    assert own[3] == f"{expected:.2f}"
+    assert command([*both, "difference=0.1"]) == 0
+    assert "uncertain" not in capsys.readouterr().out
+    # lower log loss is better: the advantage of the first is what its log loss is lower by
+    words = ["difference=0.01", "direction=not_worse", "advantage=0.005", "users=10"]
+    assert command([*both, *words]) == 0
+    own, _ = (line.split() for line in _rows(capsys.readouterr().out))
+    assert own[4] == f"{Study(-0.015, math.inf, sd, -differences).power(10):.2f}"
+
+
+def _rows(printed: str) -> list[str]:
+    """Return the rows of the only table."""
+    lines = printed.splitlines()
+    (begin,) = (number for number, line in enumerate(lines) if line.startswith("---"))
+    return lines[begin + 1 : begin + 3]
+
+
+def _decided(region: tuple[float, float], drawn: np.ndarray) -> float:
+    """Count the studies that find the mean in a region, by the product's interval."""
+    found = [mean_of_users(row).interval() for row in drawn]
+    return float(np.mean([region[0] <= low and high <= region[1] for low, high in found]))
+
+
+@pytest.mark.parametrize(
+    ("direction", "advantage", "users"),
+    [("better", 0.5, 120), ("better", 0.25, 60), ("not_worse", 0.0, 150), ("equivalent", 0.0, 200)],
+)
+@pytest.mark.parametrize("shape", ["normal", "skewed", "skewed to the other side"])
+def test_the_promised_power_of_a_verdict_is_the_share_of_studies_that_reach_it(
+    direction: str, advantage: float, users: int, shape: str
+) -> None:
+    rng = np.random.default_rng(3)
+    pilot = (
+        None if shape == "normal" else rng.exponential(1, 400) * (1 if shape == "skewed" else -1)
+    )
+    least, most = (0.25 * bound for bound in REGIONS[direction])
+    study = Study(least - advantage, most - advantage, 1.0, pilot)
+    if pilot is None:
+        drawn = rng.standard_normal((800, users))
+    else:
+        drawn = rng.choice((pilot - pilot.mean()) / pilot.std(), (800, users))
+    share = _decided((study.least, study.most), drawn)
+    assert study.power(users) == pytest.approx(share, abs=4 * math.sqrt(0.25 / 800))
+
+
+@pytest.mark.parametrize("users", [40, 299, 300, 2_999, 3_000])
+def test_studies_of_all_sizes_are_simulated_alike(users: int) -> None:
+    for pilot in (None, np.random.default_rng(1).normal(0, 1, 60)):
+        study = Study(-2.6 / math.sqrt(users), math.inf, 1.0, pilot)
+        expected = power_of(2.6 / math.sqrt(users), 1.0, users)
+        assert study.power(users) == pytest.approx(expected, abs=0.05)
+
+
+def test_a_simulated_interval_is_that_of_the_product() -> None:
+    rng = np.random.default_rng(0)
+    for values in (rng.normal(1, 2, 30), rng.exponential(1, 300), -rng.exponential(1, 7)):
+        moments = _moments(*((values[None] ** power).mean(axis=1) for power in (1, 2, 3)))
+        low, high = Study(-1, 1, 1.0)._interval((len(values), *moments))
+        assert (low[0], high[0]) == pytest.approx(mean_of_users(values).interval(), rel=1e-9)
+
+
+def test_fewer_users_than_are_needed_do_not_have_the_power() -> None:
+    study = Study(-0.2, math.inf, 1.0)
+    users = study.users_for(0.8)
+    assert users is not None
+    assert study.power(users) >= 0.8 > study.power(int(users / 1.03))
+    equivalent = Study(-0.2, 0.2, 1.0).users_for(0.8)
+    assert equivalent is not None
+    assert equivalent > 1.2 * users  # both sides have to hold
+
+
+def test_no_number_of_users_finds_an_advantage_exactly_at_the_difference(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert Study(0.0, math.inf, 1.0).users_for(0.8) is None
+    assert Study(0.0, math.inf, 1.0).power(500) < 0.02
+    words = ["difference=0.005", "direction=better", "advantage=0.005", "sd=0.02"]
+    assert command(words) == 0
+    assert "no number" in capsys.readouterr().out
+
+
+def test_an_uncertain_deviation_has_a_higher_upper_end() -> None:
+    rng = np.random.default_rng(4)
+    ends = [upper_deviation(rng.normal(0, 1, 50)) for _ in range(500)]
+    assert 0.85 < np.mean([end > 1 for end in ends]) < 0.97
+    few, many = (np.tile([-1.0, 1.0], n) for n in (6, 500))
+    assert upper_deviation(few) > 1.2 > 1.05 > upper_deviation(many)
+    heavy = np.append(np.tile([-1.0, 1.0], 50), 30.0)
+    even = np.tile([-1.0, 1.0], 50)
+    assert upper_deviation(heavy) / heavy.std() > 1.5 > upper_deviation(even) / even.std()
 
 
 @pytest.mark.parametrize(
     ("difference", "expected"),
-    [(0.5, ["24 users", "221 at the other"]), (0.1, ["includes 0", "90 users"])],
+    [(0.5, ["24 users", "230 at the other"]), (0.1, ["includes 0", "90 users"])],
 )
 def test_a_pilot_has_the_users_needed_at_both_ends_of_its_interval(
     difference: float, expected: list[str]

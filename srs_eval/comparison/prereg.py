@@ -104,7 +104,7 @@ class Prereg:
     @property
     def claim(self) -> str:
         """The advantages for which the hypothesis is true, in words."""
-        return _CLAIMS[self.direction].format(f"{self.smallest_difference:g}")
+        return claim_of(self.direction, self.smallest_difference)
 
     @property
     def fixes_data(self) -> bool:
@@ -142,6 +142,11 @@ class Prereg:
                 found = found.get(name) if isinstance(found, Mapping) else None
             if found != registered:
                 yield key, found, registered
+
+
+def claim_of(direction: str, difference: float) -> str:
+    """Return the advantages for which a hypothesis of this direction is true, in words."""
+    return _CLAIMS[direction].format(f"{difference:g}")
 
 
 def read_prereg(file: Path) -> Prereg:
