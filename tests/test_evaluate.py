@@ -592,3 +592,15 @@ def test_predictions_of_later_days_alone_are_told_that_same_day_reviews_are_miss
     (fit, *_) = result.fits
     missing, expected = re.findall(r"shape \((\d+),\), expected \((\d+),\)", fit.reason)[0]
     assert f"{int(expected) - int(missing)} of these rows are same-day reviews" in fit.reason
+
+
+def test_predictions_in_a_column_are_told_nothing_of_same_day_reviews(evaluate):
+    class Column(Algorithm):
+        def fit(self, reviews, rows, rng):
+            return self
+
+        def predict(self, reviews, rows):
+            return np.full((len(rows), 1), 0.5)
+
+    (fit, *_) = evaluate(Column()).fits
+    assert re.search(r"shape \((\d+), 1\), expected \(\1,\)$", fit.reason)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
+import yaml
 from test_pages import load
 
 ROOT = Path(__file__).parents[1]
@@ -40,3 +42,12 @@ def test_the_tree_of_the_readme_exists() -> None:
     named = re.findall(r"^(\w+)/", tree, re.MULTILINE)
     assert named
     assert [name for name in named if not (ROOT / name).is_dir()] == []
+
+
+def test_the_release_has_one_number_and_one_date() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert newest is not None
+    assert project["version"] == str(cited["version"]) == newest[1]
+    assert str(cited["date-released"]) == newest[2]

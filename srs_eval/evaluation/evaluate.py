@@ -359,10 +359,9 @@ def _check_probabilities(
     """Raise `FitError` unless there is a probability for each of `rows`."""
     where = f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
-        later = np.count_nonzero(task.reviews.elapsed_days[rows])
-        hint = f"; {len(rows) - later} of these rows are same-day reviews" * (
-            p.shape[:1] == (later,)
-        )
+        same_day = len(rows) - np.count_nonzero(task.reviews.elapsed_days[rows])
+        are_left_out = same_day > 0 and p.shape[:1] == (len(rows) - same_day,)
+        hint = f"; {same_day} of these rows are same-day reviews" if are_left_out else ""
         raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}{hint}")
     if p.dtype not in (np.float32, np.float64):
         raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")

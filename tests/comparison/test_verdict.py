@@ -13,6 +13,7 @@ from saved import load_predictions
 from scipy.stats import rankdata
 
 from srs_eval.comparison.compare import compare
+from srs_eval.comparison.report.grids import leaderboard
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.results.files import SUMMARY, read_json, write_json
@@ -62,6 +63,9 @@ def test_differences_are_those_of_comparing_two_by_themselves(three, weighting):
     assert board.pairs[0][1] == expected.mirrored()
     assert board.effective == pytest.approx(effective_users(weights))
     assert board.to_baseline[1].counts == paired_signs(second, first)
+    caption = leaderboard(verdict, board).caption
+    assert ("users of equal weight" in caption) == (weighting != "users")
+    assert weighting == "users" or f"as precise as {board.effective:,.1f} users" in caption
 
 
 def test_users_who_differ_most_are_listed(three):

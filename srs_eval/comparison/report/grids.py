@@ -12,7 +12,7 @@ from srs_eval.comparison.standing import Standing
 from srs_eval.comparison.strata import Fact, Strata, Stratum
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.results.run import Run
-from srs_eval.text.console import interval, number
+from srs_eval.text.console import counted, interval, number
 
 _WEIGHTED = {
     "users": ("Each user counts once: the typical user", ""),
@@ -23,6 +23,7 @@ _WEIGHTED = {
     ),
 }
 _NAMED = ("run", "when")
+_NOTICEABLE = 0.05  # users by which an effective number of users is smaller
 # The leader, and models not significantly different from it, are highlighted.
 _ALIKE = ("best", "leads", "identical", "not significantly different")
 
@@ -87,15 +88,15 @@ def leaderboard(verdict: Verdict, board: Leaderboard) -> Grid:
             (*_named(other), *score, "", "", "", "", f"identical to {run.name}")
             for other in verdict.paired.duplicates_of(run)
         ]
-    counted = "1 user; " if board.n_users == 1 else f"{board.n_users:,} users"
+    rests = counted(board.n_users, "user")
     if verdict.coverage is not None:
-        counted = verdict.coverage.shortly
-    if board.n_users > 1:
-        counted += f", effectively {board.effective:,.1f} users of equal weight; "
+        rests = verdict.coverage.shortly
+    if board.n_users - board.effective >= _NOTICEABLE:
+        rests += f", as precise as {board.effective:,.1f} users of equal weight"
     return Grid(
         key=f"leaderboard_{board.weighting}",
         title=title if board.n_users > 1 else "Leaderboard",
-        caption=f"{counted}{meaning}to best: mean paired difference to the leader among the runs "
+        caption=f"{rests}; {meaning}to best: mean paired difference to the leader among the runs "
         "that predict at the same time, with its p and its interval, both adjusted for the "
         "selection of the leader on the same scores: the level is higher the more models ahead "
         "are not worse. The verdict is p at 1 %",
