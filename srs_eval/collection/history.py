@@ -60,8 +60,6 @@ def _overall(study: Study) -> str:
 def _needed(changes: Sequence[tuple[int, Change]], scored: int, overall: str) -> str:
     """Return from how many reviews on fits are better than default parameters."""
     rows = f"the last {counted(scored, 'review')}"
-    if all(each.kind == "unknown" for _, each in changes):
-        return f"There are too few reviews to tell on {rows} what a fit is worth{overall}."
     needed = None
     for count, each in reversed(changes):
         if each.kind != "better":
@@ -75,6 +73,8 @@ def _needed(changes: Sequence[tuple[int, Change]], scored: int, overall: str) ->
             "predicted these worse than the default ones."
         )
     most, last = changes[-1]
+    if last.kind == "unknown":
+        return f"On {rows} alone it cannot be told what a fit is worth{overall}.{warning}"
     if needed is None:
         return (
             f"On {rows} alone, parameters fitted to the {most:,} before them predicted no better "
