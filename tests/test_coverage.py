@@ -180,6 +180,18 @@ def test_users_that_one_run_lost_are_counted_as_not_scored_by_every_run(both):
             }
 
 
+def test_reviews_that_one_protocol_alone_scores_are_counted_too():
+    runs = [run_of(evaluated()), run_of(evaluated(label="other", protocol=Prequential(30, 50)))]
+    with pytest.raises(ConfigError, match="scored other reviews"):
+        compare(runs)
+    verdict = compare(runs, intersect=True)
+    found = as_json(verdict)
+    adds_up(found["coverage"])
+    assert found["coverage"]["reviews"]["not_in_every_run"] > 0
+    assert found["coverage"]["reviews"]["scored"] == found["reviews"]
+    assert numbers(terminal_text(verdict))[2] == found["reviews"]
+
+
 def test_what_every_run_lost_alike_is_compared_without_a_word_about_it(both):
     runs = [run_of(evaluated(FailsFor(users=(2, 4)), name)) for name in ("one", "two")]
     coverage = as_json(compare(runs))["coverage"]

@@ -24,6 +24,7 @@ from srs_eval.results.coverage import Coverage, LeftOut
 from srs_eval.results.remarks import mean_of
 from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
+from srs_eval.text.console import counted, listed
 
 # Metrics shown beside the one that is compared.
 BESIDE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "rmse_bins", "auc", "ici")
@@ -163,16 +164,23 @@ class Verdict:
 
         Where runs differ, it is that of the run that has read and scored most.
         """
-        known = [run.coverage for run in self.paired.every_run]
-        told = [coverage for coverage in known if coverage is not None]
+        known = {run.name: run.coverage for run in self.paired.every_run}
+        told = {name: coverage for name, coverage in known.items() if coverage is not None}
         if not told:
             return None
-        most = max(told, key=lambda each: (each.users, each.scored_users, each.scored_reviews))
+        most = max(
+            told.values(), key=lambda each: (each.users, each.scored_users, each.scored_reviews)
+        )
+        fewer = [
+            f"{name} scored {each.scored_reviews:,} reviews of {counted(each.scored_users, 'user')}"
+            for name, each in told.items()
+            if (each.scored_users, each.scored_reviews) != (most.scored_users, most.scored_reviews)
+        ]
         paired, compared = self.paired.reviews, self.reviews
         others = (
             LeftOut(
                 "not_in_every_run",
-                "",
+                listed(fewer),
                 most.scored_users - len(paired),
                 most.scored_reviews - int(paired.sum()),
             ),

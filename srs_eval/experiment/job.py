@@ -223,5 +223,6 @@ def _outcome(plan: Plan, result: Result) -> JobOutcome:
     if facts.failed:
         return JobOutcome(label, "failed", failures_in_words(result.fitted), 1)
     if not facts.users:
-        return JobOutcome(label, "skipped", next(fit.reason for fit in result.fitted))
+        skipped = [] if facts.coverage is None else facts.coverage.left_out
+        return JobOutcome(label, "skipped", "; ".join(each.in_words for each in skipped))
     return JobOutcome(label, "ok")

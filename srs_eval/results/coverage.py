@@ -42,8 +42,10 @@ class LeftOut:
     @property
     def in_numbers(self) -> str:
         """Numbers of users and reviews."""
-        reviews = f" with {counted(self.reviews, 'review')}" if self.reviews else ""
-        return f"{counted(self.users, 'user')}{reviews}"
+        users, reviews = counted(self.users, "user"), counted(self.reviews, "review")
+        if not self.users:
+            return f"{reviews} of the other users"
+        return f"{users} with {reviews}" if self.reviews else users
 
     @property
     def in_words(self) -> str:

@@ -100,7 +100,7 @@ def judged_command(name: str, words: Sequence[str], *, clear: Sequence[int]) -> 
     if problems:
         return Verdict("wrong", first_problem([shown, *problems]))
     # Of a run that began, each fit's failure is on record.
-    return Verdict("recorded" if "scored " in text else "clear error")
+    return Verdict("recorded" if "Rests on " in text else "clear error")
 
 
 def _finished(folder: Path, algo: str) -> Path:

@@ -56,7 +56,7 @@ def _compared(group: Sequence[Run]) -> Verdict:
         for run in group
         if 2 * len(run.rows) < most
     ]
-    if len(users) < most:
+    if len(users) < most and all(run.coverage is None for run in ranked):
         notes.insert(0, f"{counted(len(users), 'user')} of {most:,}: those that every run scored")
     metric = RANKED_BY if RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
     return compare(ranked, metric=metric, users=users, notes=[*notes, *verdicts_of(group)])
