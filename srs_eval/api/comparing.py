@@ -68,7 +68,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         grid = leaderboard(self.verdict, self.verdict.leaderboard)
-        notes = [facts_of(self.verdict), *remarks(self.verdict)]
+        notes = [*facts_of(self.verdict), *remarks(self.verdict)]
         return as_html(headline(self.verdict), notes, grid.headers, grid.rows)
 
 

@@ -119,7 +119,7 @@ class Coverage:
         if self.dropped and reviews:
             said.append(f"Dropped by the protocol: {_listed(self.dropped)}")
         if self.unscored and reviews:
-            said.append(f"Other reviews: {_listed(self.unscored)}")
+            said.append(f"Other reviews of these users: {_listed(self.unscored)}")
         return said
 
     @property

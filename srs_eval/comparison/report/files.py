@@ -59,7 +59,7 @@ def terminal_text(verdict: Verdict, *, of_sweep: bool = False) -> str:
     Of a sweep, only the leaderboard in which each user counts once, and other metrics: no
     predictions are read for them, unless of a single user.
     """
-    parts = [facts_of(verdict), "", headline(verdict)]
+    parts = [*facts_of(verdict), "", headline(verdict)]
     if of_sweep:
         printed = [leaderboard(verdict, verdict.leaderboard)]
         printed += [beside(verdict)] if verdict.beside or verdict.at_retention else []
@@ -101,7 +101,8 @@ def write_files(verdict: Verdict, folder: Path, *, tables: Sequence[str] = ()) -
 
 def markdown(verdict: Verdict) -> str:
     """Format every table in GitHub's Markdown."""
-    lines = ["# Comparison", "", *_paragraph(headline(verdict)), *_paragraph(facts_of(verdict))]
+    said = headline(verdict), " ".join(facts_of(verdict))
+    lines = ["# Comparison", "", *(line for text in said for line in _paragraph(text))]
     lines += [f"- {for_markdown_line(remark)}" for remark in remarks(verdict)]
     for grid in grids(verdict):
         lines += ["", f"## {for_markdown(grid.title)}", "", *_paragraph(grid.caption)]
@@ -142,7 +143,7 @@ def latex(verdict: Verdict, tables: Sequence[str] = ()) -> str:
 
     `tables` are their names, as in `chosen_tables`.
     """
-    said = [headline(verdict), facts_of(verdict), *remarks(verdict)]
+    said = [headline(verdict), *facts_of(verdict), *remarks(verdict)]
     lines = ["% needs \\usepackage{booktabs,graphicx}", *map(for_latex_comment, said)]
     for grid in chosen_tables(verdict, tables):
         rows = _cells(grid, for_latex, for_latex_row, r"\textbf{{{}}}")

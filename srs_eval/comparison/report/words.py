@@ -108,20 +108,22 @@ def few_users(users: int) -> str:
     return f"Only {users} users" if 1 < users < ENOUGH_USERS else ""
 
 
-def facts_of(verdict: Verdict) -> str:
-    """Describe the data and the terms of the comparison."""
+def facts_of(verdict: Verdict) -> list[str]:
+    """Return sentences about the data, the terms of the comparison, and what it rests on."""
     paired, board = verdict.paired, verdict.leaderboard
     data = ", ".join(dict.fromkeys(run.data for run in verdict.runs if run.data))
     protocol = ", ".join(dict.fromkeys(run.protocol for run in verdict.runs if run.protocol))
     by = f", protocol {protocol}" if protocol else ""
     users = counted(board.n_users, "user")
     runs = counted(len(paired.every_run), "run")
-    rests = f"Rests on {users} and {int(verdict.reviews.sum()):,} scored reviews."
-    return (
+    rests = [f"Rests on {users} and {int(verdict.reviews.sum()):,} scored reviews"]
+    if verdict.coverage is not None:
+        rests = verdict.coverage.sentences()
+    terms = (
         f"{runs} on {data}{by}, compared by {verdict.metric}, {_DIRECTIONS[verdict.better]}; "
-        f"baseline {verdict.runs[verdict.baseline].name}. "
-        f"{rests if verdict.coverage is None else verdict.coverage.in_words}"
+        f"baseline {verdict.runs[verdict.baseline].name}"
     )
+    return [f"{sentence}." for sentence in (terms, *rests)]
 
 
 def remarks(verdict: Verdict) -> list[str]:
