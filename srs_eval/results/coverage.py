@@ -130,16 +130,19 @@ class Coverage:
     @property
     def caution(self) -> str:
         """A warning where more than 10 % of users or reviews are left out; else ""."""
-        users = self.users - self.scored_users
         reviews = sum(each.reviews for each in self.left_out) + sum(self.dropped.values())
-        shares = users / max(self.users, 1), reviews / max(self.reviews, 1)
-        if max(shares) <= LOUD_ABOVE or not self.scored_users:
+        shares = [
+            (count / total, f"of the {what} ({count:,} of {total:,})")
+            for what, count, total in (
+                ("users", self.users - self.scored_users, self.users),
+                ("reviews", reviews, self.reviews),
+            )
+            if count
+        ]
+        if not self.scored_users or max(shares, default=(0.0,))[0] <= LOUD_ABOVE:
             return ""
-        return (
-            f"Caution: {100 * shares[0]:.0f} % of the users ({users:,} of {self.users:,}) and "
-            f"{100 * shares[1]:.0f} % of the reviews ({reviews:,} of {self.reviews:,}) are left "
-            "out"
-        )
+        said = " and ".join(f"{100 * share:.0f} % {of}" for share, of in shares)
+        return f"Caution: {said} are left out"
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as they are in files; users and reviews add up to those read."""
