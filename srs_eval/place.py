@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -233,20 +234,17 @@ class Place:
             path.write_bytes(content)
 
     @contextmanager
-    def writing(self) -> Iterator[Path]:
+    def writing(self, *, durable: bool = True) -> Iterator[Path]:
         """Return a path to write to, and put the file in its place once it is complete.
 
         A file of that name is replaced; folders above it are made. If the body raises, nothing
-        changes.
+        changes. `durable` is as for `renamed`.
         """
         if not self.is_remote:
             self.local.parent.mkdir(parents=True, exist_ok=True)
             beside = self.local.with_name(f".{self.name}.{os.getpid()}.partial")
-            try:
+            with renamed(beside, self.local, durable=durable):
                 yield beside
-                beside.replace(self.local)
-            finally:
-                beside.unlink(missing_ok=True)
             return
         with tempfile.TemporaryDirectory(prefix="srs_eval_upload_") as folder:
             copy = Path(folder, "whole")
@@ -282,6 +280,33 @@ class Place:
         except FileNotFoundError:  # Google's store has no folder once its files are gone
             if self.kind():
                 raise
+
+
+@contextmanager
+def renamed(beside: Path, path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """Return a path in the same folder to write to, which is renamed once the file is complete.
+
+    It is put on the disk before it gets its name, so that a power cut leaves the old file or the
+    new one, never a part. Without `durable` that holds for a kill alone.
+    """
+    try:
+        yield beside
+        if durable:
+            put_on_disk(beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def put_on_disk(path: Path) -> None:
+    """Wait until a file, or the names of the files in a folder, would survive a power cut."""
+    if path.is_dir() and sys.platform == "win32":  # which cannot open folders
+        return
+    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def is_uri(text: str) -> bool:

@@ -1,5 +1,7 @@
+import os
 import pickle
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import pytest
 from cases import rest_slow
@@ -8,6 +10,7 @@ from pyarrow import fs
 
 from srs_eval.errors import ConfigError, PlaceError
 from srs_eval.place import Place
+from srs_eval.results.files import write_json
 
 
 @pytest.fixture
@@ -42,6 +45,52 @@ def test_files_are_written_whole_listed_and_read(folder):
     assert one.read() == b"second"
     folder.remove()
     assert not folder.exists()
+
+
+def test_a_local_file_is_the_old_one_until_the_new_one_is_whole(tmp_path):
+    place = Place.of(tmp_path / "folder" / "file")
+    place.write(b"old")
+    with place.writing() as path:
+        path.write_bytes(b"ne")
+        assert path.parent == place.local.parent  # a rename does not leave a disk
+        assert [entry.place for entry in place.parent.files()] == [place]
+        assert place.read() == b"old"
+        path.write_bytes(b"new")
+    assert place.read() == b"new"
+    with suppress(ZeroDivisionError), place.writing() as path:
+        path.write_bytes(b"ne")
+        raise ZeroDivisionError
+    assert place.read() == b"new"
+    assert [file.name for file in place.parent.local.iterdir()] == ["file"]
+
+
+def test_a_file_is_replaced_where_none_can_be_renamed_to_another(tmp_path, monkeypatch):
+    def rename(path, target, *others, **options):
+        """Rename as Windows does."""
+        if os.path.lexists(target):
+            raise FileExistsError(17, "Cannot create a file when that file already exists")
+        Path(path).replace(target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    place = Place.of(tmp_path / "file")
+    for content in (b"old", b"new"):
+        place.write(content)
+        write_json(place.local, {"is": content.decode()})
+    assert place.read() == b'{\n  "is": "new"\n}\n'
+    place.remove()
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, durable):
+    events, replace, sync = [], os.replace, os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (events.append(os.fstat(fd).st_ino), sync(fd)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (events.append("named"), replace(*paths)))
+    place = Place.of(tmp_path / "file")
+    with place.writing(durable=durable) as path:
+        path.write_bytes(b"whole")
+    inode = place.local.stat().st_ino
+    assert events == ([inode, "named"] if durable else ["named"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,10 @@
-"""The files of a run: their names, and how each is written whole or not at all."""
+"""The files of a run: their names, and how each is written whole or not at all.
+
+A file is put on the disk before it gets its name, and the summary comes last, so that a result
+survives a power cut. That takes a few milliseconds for a file, which is too long for each user:
+parts of a run that goes on are written without it, checked when it is resumed and made again where
+they are damaged. Those that stay are put on the disk before the list that makes them the result.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srs_eval.errors import ConfigError
-from srs_eval.place import Place
+from srs_eval.place import Place, renamed
 
 PREDICTIONS = "predictions.parquet"
 CURVES = "curves.parquet"
@@ -49,24 +55,18 @@ def reading(file: Path | Place) -> Iterator[None]:
         raise ConfigError(f"{file}: cannot be read ({type(error).__name__}: {reason})") from error
 
 
-def whole_file(path: Path | Place) -> AbstractContextManager[Path]:
+def whole_file(path: Path | Place, *, durable: bool = True) -> AbstractContextManager[Path]:
     """Return a path to write to, and put the file at `path` once it is complete."""
-    return path.writing() if isinstance(path, Place) else _renamed(path)
+    if isinstance(path, Place):
+        return path.writing(durable=durable)
+    return renamed(path.with_name(path.name + ".partial"), path, durable=durable)
 
 
-@contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    beside = path.with_name(path.name + ".partial")
-    try:
-        yield beside
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_table(path: Path | Place, table: pa.Table, group: int | None = None) -> None:
+def write_table(
+    path: Path | Place, table: pa.Table, group: int | None = None, *, durable: bool = True
+) -> None:
     """Write a parquet file, with at most `group` rows in a row group (default: a million)."""
-    with whole_file(path) as partial:
+    with whole_file(path, durable=durable) as partial:
         pq.write_table(table, partial, group, compression="zstd", write_page_checksum=True)
 
 
@@ -83,7 +83,12 @@ def opened(path: Path | Place) -> Path | pa.BufferReader:
 
 
 def write_reviews(
-    path: Path | Place, schema: pa.Schema, parts: Iterable[pa.Table], *, group: int | None = None
+    path: Path | Place,
+    schema: pa.Schema,
+    parts: Iterable[pa.Table],
+    *,
+    group: int | None = None,
+    durable: bool = True,
 ) -> None:
     """Write tables of predictions, or of curves, into one file; each is a row group of its own.
 
@@ -91,11 +96,13 @@ def write_reviews(
     ----------
     group : int, optional
         Most rows in a row group; by default as many as pyarrow puts there, about a million.
+    durable : bool
+        As for `srs_eval.place.renamed`.
     """
     encoding = {field.name: kind for field in schema if (kind := _encoding(field))}
     dictionaries = [name for name in schema.names if name not in encoding]
     with (
-        whole_file(path) as partial,
+        whole_file(path, durable=durable) as partial,
         pq.ParquetWriter(
             partial,
             schema,

@@ -13,10 +13,11 @@ import yaml
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import Fit
+from srs_eval.place import put_on_disk
 from srs_eval.results import files, tables
 from srs_eval.results.files import CONFIG, CURVES, FITS, PREDICTIONS, SCORES, SUMMARY, reading
 from srs_eval.results.kept import forget_parts, kept_for_good
-from srs_eval.results.predicted import Predicted, SavedPredictions
+from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.result import Result
 from srs_eval.results.summary import Summary
 from srs_eval.text.plain import cleaned
@@ -43,7 +44,7 @@ def save(result: Result, folder: Path) -> Result:
         If the folder cannot be written to.
     """
     in_parts = result.predicted.stay_in(folder)
-    schemas = {} if in_parts else _schemas(result.predicted)
+    schemas = {} if in_parts else _schemas(result)
     fits = None if in_parts else tables.fits_table(result.fitted)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
@@ -61,6 +62,7 @@ def save(result: Result, folder: Path) -> Result:
         files.write_table(folder / FITS, fits)
     files.write_table(folder / SCORES, tables.scores_table(result.by_user), _USERS_IN_GROUP)
     files.write_json(folder / SUMMARY, result.facts.as_json())
+    put_on_disk(folder)
     return replace(result, folder=folder)
 
 
@@ -129,10 +131,19 @@ class SavedFits(Sequence[Fit]):
         return self._fits[number]
 
 
-def _schemas(predicted: Predicted) -> dict[str, pa.Schema]:
-    """Return the schema of each file of predictions that there is something for."""
-    found = {name: list(predicted.schemas(name)) for name in (PREDICTIONS, CURVES)}
-    return {name: tables.common_schema(schemas) for name, schemas in found.items() if schemas}
+def _schemas(result: Result) -> dict[str, pa.Schema]:
+    """Return the schema of each file of predictions that there is something for.
+
+    Users go by text in all files if one has a name, as they do in those of scores.
+    """
+    every = {name: list(result.predicted.schemas(name)) for name in (PREDICTIONS, CURVES)}
+    found = {name: tables.common_schema(schemas) for name, schemas in every.items() if schemas}
+    kinds = {schema.field("user").type for schema in found.values()}
+    kinds.add(tables.user_column(result.by_user.users).type)
+    if pa.string() not in kinds:
+        return found
+    named = pa.field("user", pa.string())
+    return {name: schema.set(0, named) for name, schema in found.items()}
 
 
 def _grouped(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -168,6 +168,7 @@ class KeptParts:
             for entry in (self.place / PurePath(kind).stem).files(hidden=True):
                 if entry.place not in known:
                     entry.place.remove()
+        parts.put_on_disk(names)
         elsewhere = {} if self.at is None else {"at": self.at.address}
         manifest = {"stamp": self.stamp, "parts": names, **elsewhere}
         files.write_json(Place.of(self.folder) / _MANIFEST, manifest)

@@ -18,7 +18,7 @@ from srs_eval.evaluation.scoring import ScoredUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums
 from srs_eval.nouns import User
-from srs_eval.place import Place, patiently
+from srs_eval.place import Place, patiently, put_on_disk
 from srs_eval.results import files, tables
 from srs_eval.results.files import CURVES, FITS, PREDICTIONS
 from srs_eval.results.user_rows import users_of, users_table
@@ -204,7 +204,7 @@ class PartsInFolder(Parts):
         return self._folder / PurePath(kind).stem / f"part-{name}.parquet"
 
     def write(self, name: str, part: Part, stamp: str) -> None:
-        """Write a part whole or not at all.
+        """Write a part whole or not at all, unless power is cut: see `put_on_disk`.
 
         `stamp` is the digest of settings and code, which marks the part as one of this run.
         """
@@ -217,13 +217,24 @@ class PartsInFolder(Parts):
             if kind in _BY_USER:
                 schema = tables.common_schema([table.schema for table in found])
                 rows = (table.cast(schema) for table in found)
-                files.write_reviews(file, schema, rows, group=max(map(len, found)))
+                most = max(map(len, found))
+                files.write_reviews(file, schema, rows, group=most, durable=False)
             else:
                 (table,) = found
                 if kind == USERS:
                     mark = {_STAMP: stamp.encode(), _SUMS: str(sum(map(len, part[SUMS]))).encode()}
                     table = table.replace_schema_metadata(mark)
-                files.write_table(file, table)
+                files.write_table(file, table, durable=False)
+
+    def put_on_disk(self, names: Iterable[str]) -> None:
+        """Wait until parts would survive a power cut, as objects of a store do at once."""
+        if self._folder.is_remote:
+            return
+        folders = [self._folder / PurePath(kind).stem for kind in KINDS]
+        parts = [self.file(name, kind) for name in names for kind in KINDS]
+        for place in [*parts, *folders]:
+            if place.local.exists():
+                put_on_disk(place.local)
 
     def users_if_whole(self, chunk: Chunk, stamp: str) -> pa.Table | None:
         """Read the users of a part; None unless all of it is there, and was made by this run."""

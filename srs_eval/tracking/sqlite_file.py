@@ -22,6 +22,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from srs_eval.errors import TrackingError
+from srs_eval.place import put_on_disk
 from srs_eval.tracking.locked import connected, notice, waiting
 
 mlflow_tables: Any = utils  # which has no types
@@ -140,8 +141,7 @@ def _create(database: Path) -> None:
         finally:
             engine.dispose()
         _let_readers_in(fresh)
-        with fresh.open("rb+") as opened:
-            os.fsync(opened.fileno())
+        put_on_disk(fresh)
         _move(fresh, database)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

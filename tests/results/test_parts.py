@@ -1,5 +1,6 @@
 """The parts of chunks of users, and the files that are made of them."""
 
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -239,6 +240,60 @@ def test_a_damaged_part_is_made_again_before_the_end_and_an_error_afterwards(
         kept.parts().read(name, kind)
     keep(kept, *results)
     assert kept.users_if_whole(chunk) is not None
+
+
+@pytest.mark.parametrize("renames", range(len(KINDS)))
+def test_a_part_that_is_replaced_only_in_part_is_not_whole(kept, scored, monkeypatch, renames):
+    before, after = scored(1, 2), scored(1, 2, algorithm=Fsrs6(fit="s0"))
+    keep(kept, *before)
+    left, rename = iter(range(renames)), os.replace
+
+    def fails(path, target):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fails)
+        with pytest.raises(OSError, match="No space"):
+            keep(kept, *after)
+    assert kept.users_if_whole(Chunk((1, 2))) is None
+    keep(kept, *after)
+    assert kept.users_if_whole(Chunk((1, 2))) is not None
+
+
+def test_curves_belong_to_their_user_though_others_have_none(kept, scored, tmp_path):
+    results = scored(1, "ben", 3, 5, 6)
+    for number in (1, 3):
+        bare = replace(results[number].predictions, curves=None)
+        results[number] = replace(results[number], predictions=bare)
+    results.insert(2, failed())
+    names = keep(kept, *results, size=9)
+    for result in results:
+        found = predicted(kept, names).read(result.user)
+        if result.predictions is None:
+            assert found is None
+        else:
+            assert_same(found, result.predictions)
+    gather(kept, names, tmp_path)
+    saved = load(tmp_path).predicted
+    for result in results:
+        if result.predictions is not None:
+            wanted = replace(result.predictions, users=(str(result.user),))
+            assert_same(saved.read(str(result.user)), wanted)
+
+
+def test_users_go_by_text_in_every_file_if_one_without_predictions_has_a_name(scored, tmp_path):
+    panel, algorithm = Panel([LogLoss()]), Average()
+    evaluations = [
+        UserEvaluation(one.user, one.fits, one.predictions, one.log)
+        for one in scored(1, 2, algorithm=algorithm)
+    ]
+    save(result_from([*evaluations, nothing("ann")], panel), tmp_path)
+    found = load(tmp_path)
+    assert found.by_user.users == ("1", "2", "ann")
+    assert found.complete == found.predicted.users == ("1", "2")
+    assert len(list(found.predicted.of(found.complete))) == 2
 
 
 def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_path):

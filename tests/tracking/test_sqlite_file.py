@@ -252,6 +252,35 @@ def test_a_file_system_without_hard_links_will_do(
     assert_one_run(database)
 
 
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_store_is_on_the_disk_before_it_is_there(
+    database: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
+) -> None:
+    events: list[object] = []
+
+    def make(engine: Engine) -> None:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE made (name)")
+
+    def named(*paths: Path) -> None:
+        if not has_links:
+            raise OSError(errno.EPERM, "Operation not permitted")
+        events.append("named")
+        link(*paths)
+
+    def renamed(*paths: Path) -> None:
+        events.append("named")
+        rename(*paths)
+
+    link, rename, sync = os.link, os.rename, os.fsync
+    monkeypatch.setattr(mlflow_tables, "_initialize_tables", make)
+    monkeypatch.setattr(os, "link", named)
+    monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(os, "fsync", lambda fd: (events.append(os.fstat(fd).st_ino), sync(fd)))
+    sqlite_file._create(database)
+    assert events == [database.stat().st_ino, "named"]
+
+
 @pytest.mark.slow
 def test_a_creation_that_fails_leaves_nothing(
     database: Path, monkeypatch: pytest.MonkeyPatch
