@@ -302,6 +302,11 @@ def test_reasons_that_differ_in_numbers_are_one(reasons, said):
 def test_what_is_written_is_read():
     coverage = evaluated().facts.coverage
     assert Coverage.from_json(json.loads(json.dumps(coverage.as_json()))) == coverage
-    for wrong in ({}, {"users": 3}, {**coverage.as_json(), "left_out": [{}]}):
+    found = coverage.as_json()
+    group = {**found["left_out"][0], "rules": ["x"]}
+    for wrong in (
+        *({}, 3, {"users": 3}, {**found, "left_out": [{}]}, {**found, "left_out": [group]}),
+        {**found, "users": {**found["users"], "scored": -1}},
+    ):
         with pytest.raises((LookupError, TypeError, ValueError)):
             Coverage.from_json(wrong)

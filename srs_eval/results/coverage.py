@@ -71,14 +71,17 @@ class LeftOut:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> LeftOut:
         """Build from what `as_json` returned."""
-        could: Iterable[tuple[str, Any]] = content["could_score"].items()
+        could: Iterable[tuple[str, Any]] = dict(content["could_score"]).items()
         return cls(
             str(content["status"]),
             str(content["reason"]),
-            int(content["users"]),
-            int(content["reviews"]),
+            _count(content["users"]),
+            _count(content["reviews"]),
             _counts(content["rules"]),
-            {str(name): (int(found["users"]), int(found["reviews"])) for name, found in could},
+            {
+                str(name): (_count(found["users"]), _count(found["reviews"]))
+                for name, found in could
+            },
         )
 
 
@@ -137,7 +140,7 @@ class Coverage:
                 ("users", self.users - self.scored_users, self.users),
                 ("reviews", reviews, self.reviews),
             )
-            if count
+            if count and total
         ]
         if not self.scored_users or max(shares, default=(0.0,))[0] <= LOUD_ABOVE:
             return ""
@@ -173,10 +176,10 @@ class Coverage:
         """
         users, reviews = content["users"], content["reviews"]
         return cls(
-            int(users["read"]),
-            int(reviews["read"]),
-            int(users["scored"]),
-            int(reviews["scored"]),
+            _count(users["read"]),
+            _count(reviews["read"]),
+            _count(users["scored"]),
+            _count(reviews["scored"]),
             tuple(LeftOut.from_json(each) for each in content["left_out"]),
             _counts(reviews["dropped"]),
             _counts(reviews["unscored"]),
@@ -308,5 +311,11 @@ def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"coverage: {value!r}, expected a whole number, 0 or more")
+    return value
+
+
 def _counts(content: Mapping[str, Any]) -> dict[str, int]:
-    return {str(name): int(count) for name, count in content.items()}
+    return {str(name): _count(count) for name, count in dict(content).items()}

@@ -107,7 +107,7 @@ class Summary:
         for name in _COUNTS:
             known[name] = int(known.get(name, 0))
         known["when"] = _when(content)
-        if "coverage" in known:
+        if known.get("coverage") is not None:
             known["coverage"] = Coverage.from_json(known["coverage"])
         known["metrics"] = {
             str(name): _metric(row) for name, row in dict(known.get("metrics", {})).items()
