@@ -89,9 +89,7 @@ def joined(parts: Sequence[Part]) -> Part:
     """Return one part of several."""
     found = {kind: [table for part in parts for table in part[kind]] for kind in KINDS}
     of_all = {
-        kind: [pa.concat_tables(found[kind], promote_options="permissive")]
-        for kind in (FITS, SUMS, USERS)
-        if found[kind]
+        kind: [tables.concatenated(found[kind])] for kind in (FITS, SUMS, USERS) if found[kind]
     }
     return {**found, **of_all}
 

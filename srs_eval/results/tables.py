@@ -153,6 +153,15 @@ def user_column(users: Sequence[User]) -> pa.Array:
     return pa.array([str(user) for user in users], pa.string())
 
 
+def concatenated(found: Sequence[pa.Table]) -> pa.Table:
+    """Concatenate tables, of which some may lack columns; users go by text if they do in any."""
+    kinds = {field.type for table in found for field in table.schema if field.name == "user"}
+    if len(kinds) > 1:
+        named = [table["user"].cast(pa.string()) for table in found]
+        found = [t.set_column(0, "user", c) for t, c in zip(found, named, strict=True)]
+    return pa.concat_tables(found, promote_options="permissive")
+
+
 def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **{name: tuple(row[name]) for name in _LISTS if name in row}}
 

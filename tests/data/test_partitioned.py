@@ -196,6 +196,23 @@ def test_damaged_folders_are_refused(tmp_path, small, damage):
     assert refused > 1
 
 
+def test_a_file_that_has_not_the_size_in_the_index_is_refused_though_its_users_are_the_same(
+    tmp_path,
+):
+    data = written(reviews(["u1", "u2"]), tmp_path / "log.csv")
+    table = ReviewTable(data, {"user": "who"}, duplicates="drop")
+    prepare(table, Place.of(tmp_path / "logs"))
+    part = next((tmp_path / "logs").rglob("part*.parquet"))
+    rows, size = pq.read_table(part), part.stat().st_size
+    rating = rows.schema.get_field_index("rating")
+    again = pa.array(np.full(len(rows), 1), rows.schema.field("rating").type)
+    pq.write_table(rows.set_column(rating, rows.schema.field(rating), again), part)
+    assert part.stat().st_size != size
+    for user in table.users():
+        with pytest.raises(ReviewLogError, match=f"in the index {size:,}"):
+            PartitionedLogs(tmp_path / "logs").read(user)
+
+
 @pytest.mark.slow
 def test_an_interrupted_call_leaves_nothing_that_looks_whole_and_can_be_repeated(
     tmp_path, small, monkeypatch

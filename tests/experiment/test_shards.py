@@ -12,6 +12,7 @@ from cases import rest_slow
 from commands import Here, outcome_of, summary_of
 from object_store import object_store
 
+from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError
@@ -141,6 +142,34 @@ def test_shards_that_could_not_be_merged_are_refused(here: Here, words: str) -> 
 def test_a_folder_without_shards_is_not_merged(here: Here) -> None:
     (here.folder / "empty").mkdir()
     assert merge(["empty"]) == merge([]) == 2
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_several_runs_are_merged_in_the_order_given_and_the_worst_status_is_returned(
+    here: Here, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    for name in order:
+        for shard in ("1_of_2", "2_of_2"):
+            folder = here.folder / name / "shards" / shard / ".hydra"
+            folder.mkdir(parents=True)
+            given = f"hydra: {{runtime: {{cwd: {here.folder / name}, config_sources: []}}"
+            (folder / "hydra.yaml").write_text(given + ", overrides: {hydra: []}}", "utf-8")
+            words = f"[algo={name}, shard={shard[0]}/2, hydra.run.dir={name}, figures=true]"
+            (folder / "overrides.yaml").write_text(words, "utf-8")
+    carried_out: list[tuple[str, list[str]]] = []
+
+    def carry_out(words: list[str]) -> int:
+        carried_out.append((Path.cwd().name, words))
+        return int("algo=a" in words)
+
+    monkeypatch.setattr(run, "command", carry_out)
+    assert merge([*order, "figures=false"]) == 1
+    last = ["figures=false", "resume=true", "shard=all"]
+    assert carried_out == [
+        (name, [f"algo={name}", *last, f"hydra.run.dir={here.folder.resolve() / name}"])
+        for name in order
+    ]
+    assert Path.cwd() == here.folder
 
 
 SBATCH = """#!/bin/sh

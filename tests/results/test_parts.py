@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from cases import rest_slow
 from invented import Logs, invented_log
+from numpy.testing import assert_array_equal
 from same import assert_same
 from saved import InMemory, load_predictions, result_from
 
@@ -18,10 +19,17 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.moving_average import MovingAverage
 from srs_eval.compute.processes import Processes
 from srs_eval.compute.serial import Serial
+from srs_eval.compute.shard import Shard
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.scoring import EvaluateAndScore, score_user
-from srs_eval.experiment.evaluate import EvaluateChunk, evaluate, evaluate_with
+from srs_eval.experiment.evaluate import (
+    EvaluateChunk,
+    evaluate,
+    evaluate_chunks,
+    evaluate_with,
+    gathered,
+)
 from srs_eval.experiment.experiment import Experiment
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel
@@ -409,6 +417,58 @@ def test_a_chunk_whose_worker_dies_costs_one_user(experiment, tmp_path):
     for user in found.complete:
         assert_same(found.predicted.read(user), expected.predicted.read(user))
     assert len(list((tmp_path / "found" / "parts" / "users").iterdir())) == 2
+
+
+class DyingWorkers:
+    """Does the work in this process, the last item first; those with some user are lost."""
+
+    def __init__(self, dying):
+        self.dying = dying
+
+    def map(self, work, items, *, on_crash, tick):
+        for item in reversed(items):
+            is_lost = self.dying in item.users
+            yield on_crash(item, "died") if is_lost else work(item, tick)
+
+
+@pytest.mark.parametrize("dying", USERS_OF_RUN)
+@pytest.mark.parametrize("size", rest_slow([3, 5]))
+def test_users_keep_their_order_whoever_dies_wherever_in_a_chunk(experiment, tmp_path, dying, size):
+    one = experiment(Average())
+    whole = evaluate(one)
+    in_memory = evaluate(
+        one, compute=DyingWorkers(dying), chunks=cut(list(USERS_OF_RUN), size), stay=None
+    )
+    saved = run(one, tmp_path, DyingWorkers(dying), size, stay=True)
+    left = tuple(user for user in USERS_OF_RUN if user != dying)
+    for found, name in ((in_memory, lambda user: user), (saved, str)):
+        assert found.by_user.users == tuple(map(name, USERS_OF_RUN))
+        assert found.complete == found.predicted.users == tuple(map(name, left))
+        for place, user in enumerate(USERS_OF_RUN):
+            mine = [fit for fit in found.fitted if fit.user == name(user)]
+            assert [fit.status for fit in mine] == (["failed"] if user == dying else ["ok"] * 5)
+            expected = np.nan if user == dying else whole.by_user.values[place]
+            assert_array_equal(found.by_user.values[place], expected)
+            if user != dying:
+                wanted = replace(whole.predicted.read(user), users=(name(user),))
+                assert_same(found.predicted.read(name(user)), wanted)
+    order = list(dict.fromkeys(str(fit.user) for fit in saved.fitted))
+    assert order == [str(user) for user in USERS_OF_RUN]
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
+def test_shards_make_the_same_files_in_whichever_order_they_end(experiment, tmp_path, order):
+    one = experiment(DEFAULT)
+    expected = save(evaluate(one), tmp_path / "memory")
+    parts = KeptParts(tmp_path / "found" / "parts", STAMP)
+    parts.open(resume=False, chunk=1)
+    chunks = cut(list(USERS_OF_RUN), 1)
+    for number in order:
+        evaluate_chunks(one, Shard(number, 3).take(chunks), Serial(), parts)
+    found = save(gathered(one, chunks, parts), tmp_path / "found")
+    assert contents(found.folder) == contents(expected.folder)
+    assert without_seconds(found.folder) == without_seconds(expected.folder)
+    assert repr(found.facts) == repr(expected.facts)
 
 
 def test_only_users_whose_log_has_changed_are_evaluated_again(kept):
