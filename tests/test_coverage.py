@@ -284,6 +284,7 @@ def row(user, status="", reason="", **counts):
         (["user u1, fold 2: no", "user u2: no", "of user u3"], [(2, "no"), (1, "of user u3")]),
         (["log of user u1", "log of user u2"], [(2, "log of user …")]),
         (["user u1: no"], [(1, "user u1: no")]),
+        (["u:\n  - a is 3\n  - b\n  Do this."], [(1, "u: - a is 3. - b. Do this")]),
         (["at 2024-03-01T10:00", "at 2025-04-02T11:01"], [(2, "such as at 2024-03-01T10:00")]),
         ([f"reason {'x' * n}" for n in range(1, 9)], [(1, None)] * 5 + [(3, None)]),
     ],
