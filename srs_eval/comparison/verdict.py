@@ -21,7 +21,12 @@ from srs_eval.metrics.panel import default_panel
 from srs_eval.metrics.summary import UNBOUNDED, MetricSummary
 from srs_eval.nouns import Better, BoolArray, FloatArray, IntArray, User
 from srs_eval.results.coverage import Coverage, LeftOut
-from srs_eval.results.remarks import mean_of
+from srs_eval.results.remarks import (
+    at_retention,
+    mean_of,
+    those_worse_than_a_constant,
+    warnings,
+)
 from srs_eval.results.run import TIMES, Run
 from srs_eval.stats.estimate import Estimate, ratio_of_sums
 from srs_eval.text.console import counted, listed
@@ -152,6 +157,17 @@ class Verdict:
             return None
         users = self.paired.users
         return metric[0], tuple(mean_of(run, metric[0], users) for run in self.runs)
+
+    @cached_property
+    def on_scores(self) -> tuple[str, ...]:
+        """What could mislead in the scores of any run, and the calibration of each leader."""
+        users = self.paired.users
+        runs = [self.runs[model] for model in self.order]
+        return (
+            *(warning for run in runs for warning in warnings(run, users)),
+            *those_worse_than_a_constant(runs, users),
+            *(said for run in self.leaders.values() for said in at_retention(run, users)),
+        )
 
     @cached_property
     def strata(self) -> Strata | None:

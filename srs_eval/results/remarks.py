@@ -57,15 +57,15 @@ def too_few(reviews: int, forgotten: int) -> list[str]:
 
 def worse_than_a_constant(run: Run, users: Sequence[User]) -> bool:
     """Return whether predicting each user's share of recalls would have a lower log loss."""
-    return mean_of(run, "normalized_entropy", users).mean_users > 1
+    return _mean(run, "normalized_entropy", users) > 1
 
 
 def those_worse_than_a_constant(runs: Sequence[Run], users: Sequence[User]) -> list[str]:
     """Return a remark that names the runs that a constant beats; none if there are none."""
     named = []
     for run in runs:
-        ratio = mean_of(run, "normalized_entropy", users)
-        if ratio.mean_users > 1:
+        if worse_than_a_constant(run, users):
+            ratio = mean_of(run, "normalized_entropy", users)
             unsure = ", not significantly" if ratio.lo <= 1 else ""
             named.append(f"{run.name} ({_percent(ratio.mean_users)} of its log loss{unsure})")
     return [f"Worse than predicting {_constant(users)}: {'; '.join(named)}"] if named else []
@@ -98,17 +98,23 @@ def at_retention(run: Run, users: Sequence[User]) -> list[str]:
 
 
 def mean_of(run: Run, metric: str, users: Sequence[User]) -> MetricSummary:
-    """Return the mean of a metric over the users it is defined for, with its interval.
+    """Return the mean over the users that a metric is defined for, with its interval.
 
     The interval of a single user is that of the run, if the run scored nothing else.
     """
     column = run.values(metric, users)
-    sizes = np.array([run.reviews.get(user, 0) for user in users], np.int64)
-    found = summarise([metric], column[:, None], sizes, {})[metric]
+    found = summarise([metric], column[:, None], np.ones(len(users), np.int64), {})[metric]
     known = run.summary.get("metrics", {}).get(metric, {})
     if len(users) == 1 and known.get("mean_users") == found.mean_users:
         return replace(found, lo=known.get("lo", math.nan), hi=known.get("hi", math.nan))
     return found
+
+
+def _mean(run: Run, metric: str, users: Sequence[User]) -> float:
+    """Return the mean over the users that a metric is defined for; NaN if there are none."""
+    column = run.values(metric, users)
+    defined = column[~np.isnan(column)]
+    return float(defined.mean()) if len(defined) else math.nan
 
 
 def _against_constant(run: Run, users: Sequence[User]) -> Iterator[str]:
@@ -133,7 +139,7 @@ def _constant(users: Sequence[User]) -> str:
 
 
 def _calibration(run: Run, users: Sequence[User]) -> Iterator[str]:
-    error, floor = (mean_of(run, name, users).mean_users for name in ("smece", "smece_floor"))
+    error, floor = (_mean(run, name, users) for name in ("smece", "smece_floor"))
     if not math.isnan(error + floor):
         yield (
             f"Its calibration error is {number(error)}, where a perfectly calibrated model would "
@@ -143,13 +149,13 @@ def _calibration(run: Run, users: Sequence[User]) -> Iterator[str]:
 
 def _certain_and_wrong(run: Run, users: Sequence[User]) -> Iterator[str]:
     loss, wrong = (run.values(name, users) for name in ("log_loss", "log_loss_certain_wrong"))
-    sizes = np.array([run.reviews.get(user, 0) for user in users], np.float64)
-    known = ~np.isnan(loss + wrong) & (sizes > 0)
-    if not known.any():
+    known = ~np.isnan(loss + wrong)
+    if not wrong[known].any():
         return
+    sizes = np.array([run.reviews[user] for user in users], np.float64)
     mean = float(loss[known].mean())
     theirs = float((wrong[known] * _COST / sizes[known]).mean())
-    if theirs >= _DECIDING_SHARE * mean and theirs:
+    if theirs >= _DECIDING_SHARE * mean:
         yield (
             f"{run.name}: {wrong[known].sum():,.0f} certain predictions were wrong and make up "
             f"{100 * theirs / mean:.0f} % of its log loss: each costs {_COST:.2f}"
@@ -157,15 +163,14 @@ def _certain_and_wrong(run: Run, users: Sequence[User]) -> Iterator[str]:
 
 
 def _too_good(run: Run, users: Sequence[User]) -> Iterator[str]:
-    reviews = sum(run.reviews.get(user, 0) for user in users)
-    forgotten = run.summary.get("forgotten") or ENOUGH_OF_A_KIND  # where it is not known
-    knows = "sees_truth" in run.traits
-    if knows or reviews < ENOUGH_REVIEWS or forgotten < ENOUGH_OF_A_KIND:
-        return
-    auc, entropy = (mean_of(run, name, users).mean_users for name in ("auc", "normalized_entropy"))
+    auc, entropy = (_mean(run, name, users) for name in ("auc", "normalized_entropy"))
     found = [f"auc {number(auc)}"] if auc >= _TOO_GOOD_AUC else []
     found += [f"normalized_entropy {number(entropy)}"] if entropy <= _TOO_GOOD_ENTROPY else []
-    if found:
+    if not found or "sees_truth" in run.traits:
+        return
+    reviews = sum(run.reviews[user] for user in users)
+    forgotten = run.summary.get("forgotten") or ENOUGH_OF_A_KIND  # where it is not known
+    if reviews >= ENOUGH_REVIEWS and forgotten >= ENOUGH_OF_A_KIND:
         yield (
             f"{run.name}: {' and '.join(found)}, too good for a model of memory. Does it read the "
             "outcome? srs_eval.check_algorithm finds out"

@@ -14,9 +14,6 @@ from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
 from srs_eval.results.remarks import (
-    at_retention,
-    those_worse_than_a_constant,
-    warnings,
     worse_than_a_constant,
 )
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
@@ -72,7 +69,7 @@ def _best_of_group(verdict: Verdict, leader: int) -> str:
     models = board.groups[leader]
     score = f"({verdict.metric} {number(float(board.mean[leader]))})"
     if worse_than_a_constant(verdict.runs[leader], verdict.paired.users):
-        score += ", but worse than a constant, the share of recalls"
+        score += ", but on average worse than a constant, the share of recalls"
     if len(models) == 1:
         return f"{names[leader]} alone {score}."
     rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"
@@ -128,7 +125,7 @@ def facts_of(verdict: Verdict) -> list[str]:
 
 def remarks(verdict: Verdict) -> list[str]:
     """List everything a reader has to know beside the numbers."""
-    said = [*_of_scores(verdict), *verdict.notes, *mark_notes(verdict.paired.every_run)]
+    said = [*verdict.on_scores, *verdict.notes, *mark_notes(verdict.paired.every_run)]
     board = verdict.leaderboard
     users = board.n_users
     if users == 1:
@@ -163,17 +160,6 @@ def _one_user(verdict: Verdict) -> str:
     if verdict.metric in PER_REVIEW:
         return "One user with too few cards or days for an interval"
     return f"One user: {verdict.metric} has no interval, {' and '.join(PER_REVIEW)} have"
-
-
-def _of_scores(verdict: Verdict) -> list[str]:
-    """List what could mislead in the scores of any run, and the calibration of each leader."""
-    users = verdict.paired.users
-    runs = [verdict.runs[model] for model in verdict.order]
-    return [
-        *(warning for run in runs for warning in warnings(run, users)),
-        *those_worse_than_a_constant(runs, users),
-        *(said for run in verdict.leaders.values() for said in at_retention(run, users)),
-    ]
 
 
 def mark_notes(runs: Sequence[Run]) -> list[str]:
