@@ -204,9 +204,10 @@ class PartsInFolder(Parts):
     def write(self, name: str, part: Part, stamp: str) -> None:
         """Write a part whole or not at all, unless power is cut: see `put_on_disk`.
 
-        `stamp` is the digest of settings and code, which marks the part as one of this run.
+        `stamp` is the digest of settings and code, which marks each file as one of this run.
         """
         self.file(name, USERS).remove()
+        of_part = {_STAMP: _of_part(stamp, name)}
         for kind in KINDS:
             file, found = self.file(name, kind), part[kind]
             if not found:
@@ -214,6 +215,7 @@ class PartsInFolder(Parts):
                 continue
             if kind in _BY_USER:
                 schema = tables.common_schema([table.schema for table in found])
+                schema = schema.with_metadata({**(schema.metadata or {}), **of_part})
                 rows = (table.cast(schema) for table in found)
                 most = max(map(len, found))
                 files.write_reviews(file, schema, rows, group=most, durable=False)
@@ -221,8 +223,8 @@ class PartsInFolder(Parts):
                 (table,) = found
                 if kind == USERS:
                     mark = {_STAMP: stamp.encode(), _SUMS: str(sum(map(len, part[SUMS]))).encode()}
-                    table = table.replace_schema_metadata(mark)
-                files.write_table(file, table, durable=False)
+                    of_part = mark
+                files.write_table(file, table.replace_schema_metadata(of_part), durable=False)
 
     def put_on_disk(self, names: Iterable[str]) -> None:
         """Wait until parts would survive a power cut, as objects of a store do at once."""
@@ -252,7 +254,11 @@ class PartsInFolder(Parts):
                 counts["sums"] = int(found.schema.metadata[_SUMS]) or None
                 for kind in KINDS[:-1]:
                     count = counts[PurePath(kind).stem]
-                    if count is not None and count != self._rows(chunk.name, kind):
+                    if count is None:
+                        continue
+                    rows_there, made_by = self._facts(chunk.name, kind)
+                    # files of earlier versions have no stamp
+                    if count != rows_there or made_by not in (b"", _of_part(stamp, chunk.name)):
                         return None
         except ConfigError:
             return None
@@ -276,7 +282,8 @@ class PartsInFolder(Parts):
             with files.reading(self.file(name, kind)):
                 opened = self._opened(name, kind)
                 if kind in _BY_USER:
-                    return opened.read_row_group(number, use_threads=False)
+                    table = opened.read_row_group(number, use_threads=False)
+                    return table.replace_schema_metadata(_without_stamp(table.schema).metadata)
                 return opened.read(use_threads=False)
         except ConfigError as error:
             raise self._lost(name, kind, error) from error
@@ -284,7 +291,7 @@ class PartsInFolder(Parts):
     def schema(self, name: str, kind: str) -> pa.Schema:
         try:
             with files.reading(self.file(name, kind)):
-                return self._opened(name, kind).schema_arrow
+                return _without_stamp(self._opened(name, kind).schema_arrow)
         except ConfigError as error:
             raise self._lost(name, kind, error) from error
 
@@ -295,18 +302,30 @@ class PartsInFolder(Parts):
             self._open[kind] = name, file
         return self._open[kind][1]
 
-    def _rows(self, name: str, kind: str) -> int:
-        """Count the rows of a file; -1 if there is none."""
+    def _facts(self, name: str, kind: str) -> tuple[int, bytes]:
+        """Count the rows of a file, -1 if there is none, and return what marks its part."""
         file = self.file(name, kind)
 
-        def counted() -> int:
+        def found() -> tuple[int, bytes]:
             with file.reading() as opened:
-                return int(pq.read_metadata(opened).num_rows)
+                metadata = pq.read_metadata(opened)
+            return int(metadata.num_rows), (metadata.metadata or {}).get(_STAMP, b"")
 
-        return patiently(counted) if file.exists() else -1
+        return patiently(found) if file.exists() else (-1, b"")
 
     def _lost(self, name: str, kind: str, error: ConfigError) -> SrsEvalError:
         return self._error(
             f"{error}\n{self.file(name, kind)} is not what this run has written there: another "
             "program has changed the folder"
         )
+
+
+def _without_stamp(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that tables of a part had when they were written."""
+    rest = {key: value for key, value in (schema.metadata or {}).items() if key != _STAMP}
+    return schema.with_metadata(rest) if rest else schema.remove_metadata()
+
+
+def _of_part(stamp: str, name: str) -> bytes:
+    """Return what marks the files of a part, besides that of its users."""
+    return f"{stamp} {name}".encode()

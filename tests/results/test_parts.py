@@ -318,6 +318,31 @@ def test_a_part_of_other_users_or_of_another_run_is_not_taken(kept, scored, tmp_
     assert kept.users_if_whole(another) is None
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != USERS])
+def test_one_file_of_another_run_or_of_other_users_is_not_taken(kept, scored, tmp_path, kind):
+    chunk = Chunk((1, 2))
+    results = scored(1, 2)
+    (name,) = keep(kept, *results)
+    file = kept.parts().file(name, kind)
+    mine = file.read()
+    other = begun(tmp_path / "other", "settings-2")
+    keep(other, *results)
+    file.write(other.parts().file(name, kind).read())
+    assert kept.users_if_whole(chunk) is None  # though it has as many rows
+    table = pq.read_table(pa.BufferReader(mine))
+    assert table.num_rows
+    again = begun(tmp_path / "again")
+    (elsewhere,) = keep(again, *scored(2, 1))
+    file.write(again.parts().file(elsewhere, kind).read())
+    assert kept.users_if_whole(chunk) is None
+    file.write(mine)
+    assert kept.users_if_whole(chunk) is not None
+    sink = pa.BufferOutputStream()  # as an earlier version has written it
+    pq.write_table(table.replace_schema_metadata(None), sink)
+    file.write(sink.getvalue().to_pybytes())
+    assert kept.users_if_whole(chunk) is not None
+
+
 def contents(folder):
     wanted = (files.PREDICTIONS, files.CURVES, files.SCORES)
     return {name: (folder / name).read_bytes() for name in wanted}
