@@ -32,6 +32,10 @@ class FolderInUseError(SrsEvalError):
     """Another command is writing to the output folder."""
 
 
+class ShardsMissingError(SrsEvalError):
+    """Some users of a run that is shared were not evaluated; the message says by which shards."""
+
+
 class ReviewLogError(SrsEvalError):
     """A review log is invalid; the error has every violation.
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from srs_eval.compute import stopping
-from srs_eval.errors import ConfigError, FolderInUseError, Pruned, SrsEvalError
+from srs_eval.errors import (
+    ConfigError,
+    FolderInUseError,
+    Pruned,
+    ShardsMissingError,
+    SrsEvalError,
+)
 from srs_eval.experiment.job import Done
 from srs_eval.experiment.jobs import JobOutcome, write_outcome
 from srs_eval.results.claim import claim
@@ -61,24 +67,24 @@ def attempt(
         write_outcome(folder, outcome)
         shown, done = "", None
         try:
-            done, outcome, shown = _carry_out(make_plan, label, folder)
+            done, outcome, shown = _carry_out(make_plan, label, folder, sweep_folder)
         except (KeyboardInterrupt, SystemExit):
-            shown = "interrupted"
+            shown = "interrupted" + _what_is_kept(folder, sweep_folder)
             raise
         finally:
             is_recorded = _record(folder, replace(outcome, seconds=time.perf_counter() - began))
             if shown:
-                complain(shown + _what_is_kept(folder, sweep_folder))
+                complain(shown)
         if outcome.exit_status == 0 and is_recorded:
             return Attempt(_mean(done, metric), 0)
         return Attempt(math.nan, max(outcome.exit_status, 1))
 
 
 def _carry_out(
-    make_plan: Callable[[], Work], label: str, folder: Path
+    make_plan: Callable[[], Work], label: str, folder: Path, sweep_folder: Path | None
 ) -> tuple[Result | None, JobOutcome, str]:
     """Plan and run; return the result, how the job ended, and the message of an error."""
-    status = 1
+    status, kept = 1, True
     try:
         label, run = make_plan()
         done = run()
@@ -90,6 +96,7 @@ def _carry_out(
     except SrsEvalError as error:
         stopping.check()  # an import that was interrupted fails in ways of its own
         shown = message = str(error)
+        kept = not isinstance(error, ShardsMissingError)  # which says how to go on
     except OSError as error:
         shown = message = f"{error.strerror or error}: {error.filename or folder}"
     except Exception as error:  # noqa: BLE001 - a defect in one job must not end the others
@@ -98,6 +105,7 @@ def _carry_out(
         shown = f"unexpected error\n{traceback.format_exc().rstrip()}"
     else:
         return done.result, done.outcome, ""
+    shown += _what_is_kept(folder, sweep_folder) if kept else ""
     return None, JobOutcome(label, "failed", without_secrets(message), status), shown
 
 

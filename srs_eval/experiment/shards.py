@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from srs_eval import results
 from srs_eval.compute.shard import COMMAND, COMMAND_FILES, SHARDS, Shard, recorded_shards
-from srs_eval.errors import ConfigError, FailedAlikeError, SrsEvalError
+from srs_eval.errors import ConfigError, FailedAlikeError, ShardsMissingError, SrsEvalError
 from srs_eval.experiment.evaluate import evaluate_chunks
 from srs_eval.experiment.experiment import checked_users
 from srs_eval.experiment.jobs import JobOutcome
@@ -104,10 +104,13 @@ def require_all(users: Sequence[User], kept: KeptParts, place: Place) -> None:
     missing = [str(user) for n in at for user in chunks[n].users]
     named = ", ".join(missing[:_USERS_NAMED]) + (", …" if len(missing) > _USERS_NAMED else "")
     of = {int(each.parent.name.partition("_of_")[2]) for each in recorded_shards(place)}
-    # shards of another number of shards may have been here before
-    shards = [f"shard={number + 1}/{n}" for n in of for number in sorted({i % n for i in at})]
-    again = f"; run {', '.join(shards)} again" if len(of) == 1 else ""
-    raise SrsEvalError(
+    numbers = {n: sorted({i % n + 1 for i in at}) for n in sorted(of)}
+    ways = [", ".join(f"shard={number}/{n}" for number in them) for n, them in numbers.items()]
+    again = f"; run {' or '.join(ways)} again" if ways else ""
+    if len(of) > 1:
+        fit = " and ".join(f"of {n}" for n in numbers)
+        again = f"; shards {fit} do not fit together: run {', or '.join(ways)}"
+    raise ShardsMissingError(
         f"{place}: of {len(users):,} users {len(missing):,} are missing, or their parts are "
         f"damaged or of another run: {named}{again}"
     )

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import rest_slow
@@ -15,7 +16,8 @@ from object_store import object_store
 from srs_eval.commands import run
 from srs_eval.commands.merge import command as merge
 from srs_eval.compute.shard import Shard
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, ShardsMissingError
+from srs_eval.experiment.shards import require_all
 from srs_eval.place import Place
 from srs_eval.results.files import CURVES, PREDICTIONS, SCORES
 from srs_eval.results.parts import Chunk
@@ -44,7 +46,9 @@ def assert_same_run(folder: Path, expected: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shards_are_merged_to_the_files_of_one_run(here: Here) -> None:
+def test_shards_are_merged_to_the_files_of_one_run(
+    here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert here(*RUN, "hydra.run.dir=one").status == 0
     for number in (3, 1):
         assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
@@ -55,6 +59,7 @@ def test_shards_are_merged_to_the_files_of_one_run(here: Here) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-9])
     assert merge(["out"]) == 1
     assert "shard=1/3, shard=2/3" in outcome_of(out)["message"]
+    assert "resume=true" not in capsys.readouterr().err
     for number in (1, 2):
         assert here(*RUN, "hydra.run.dir=out", f"shard={number}/3").status == 0
     assert merge([str(out)]) == 0
@@ -128,6 +133,39 @@ def test_shards_take_each_item_once() -> None:
     items = list(range(11))
     taken = [item for k in range(1, 5) for item in Shard(k, 4).take(items)]
     assert sorted(taken) == items
+
+
+class Begun:
+    """Parts of a run whose first and third user are there."""
+
+    is_begun, chunk = True, 1
+
+    def users_if_whole(self, chunk: Chunk) -> object:
+        return True if chunk.users in {("a",), ("c",)} else None
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said", "unsaid"),
+    [
+        (["1_of_2"], ["shard=2/2"], ["shard=1/2", "fit together"]),
+        (["1_of_3", "3_of_3"], ["shard=1/3, shard=2/3"], ["shard=3/3", "fit together"]),
+        (["1_of_2", "2_of_3"], ["fit together", "shard=2/2, or shard=1/3, shard=2/3"], []),
+    ],
+)
+def test_the_shards_that_are_missing_are_named(
+    tmp_path: Path, recorded: list[str], said: list[str], unsaid: list[str]
+) -> None:
+    for shard in recorded:
+        command = tmp_path / "shards" / shard / ".hydra"
+        command.mkdir(parents=True)
+        (command / "overrides.yaml").touch()
+    kept: Any = Begun()
+    with pytest.raises(ShardsMissingError) as error:
+        require_all(("a", "b", "c", "d"), kept, Place.of(tmp_path))
+    message = str(error.value)
+    assert "2 are missing" in message
+    assert [part for part in said if part not in message] == []
+    assert [part for part in unsaid if part in message] == []
 
 
 @pytest.mark.parametrize(
