@@ -556,6 +556,19 @@ def test_without_a_forgetting_curve_or_a_wish_for_one_there_is_none(evaluate):
     assert evaluate(Fsrs6(), curves=0).predictions.curves is None
 
 
+def test_every_algorithm_is_asked_for_the_same_curves(evaluate, logs_of):
+    source = logs_of(1)
+    task = SrsBenchmark()(source.read(1), same_day=False)
+    rows = []
+    for fold in task.folds:
+        drawn = np.random.default_rng((0, zlib.crc32(b"1"), fold.number, 1))
+        rows += np.sort(task.log_row[drawn.choice(fold.test, 8, replace=False)]).tolist()
+    drawing = Tells(Curve(lambda elapsed: np.full(elapsed.shape, 0.5)))
+    for algorithm in (Fsrs6(fit="default"), Constant(), drawing):
+        curves = evaluate(algorithm, source=source, curves=40).predictions.curves
+        assert curves.row.tolist() == rows
+
+
 def test_curves_do_not_change_predictions(evaluate):
     none, some = (evaluate(Draws(), curves=n).predictions.p for n in (0, 40))
     np.testing.assert_array_equal(none, some)
