@@ -7,7 +7,7 @@ from pathlib import Path
 
 from srs_eval.commands.arguments import Words, about_one, carry_out, explained
 from srs_eval.errors import ConfigError
-from srs_eval.text.console import facts, say
+from srs_eval.text.console import counted, facts, say
 
 PROGRAM = "python -m srs_eval.site"
 KEYS = {
@@ -61,6 +61,6 @@ def _build(asked: Words) -> int:
             registered=registrations(leaderboard, boards),
             progress=lambda: bar.update(),
         )
-    counts = {board.name: f"{len(board.submissions):,} submissions" for board in boards}
+    counts = {board.name: counted(len(board.submissions), "submission") for board in boards}
     say(facts({**counts, "site": str(out / "index.html")}))
     return 0

@@ -175,8 +175,9 @@ def _rows_of_index(shown: View) -> Iterator[list[str]]:
 def _board(shown: View, others: Sequence[View]) -> Iterator[str]:
     board = shown.board
     yield (
-        f'<p class="facts">{len(shown.models):,} models, {len(shown.paired.users):,} users, '
-        f"{int(shown.paired.reviews.sum()):,} scored reviews"
+        f'<p class="facts">{counted(len(shown.models), "model")}, '
+        f'{counted(len(shown.paired.users), "user")}, '
+        f'{counted(int(shown.paired.reviews.sum()), "scored review")}'
         + (f"; fingerprint of the data <code>{for_html(board.fingerprint[:16])}</code>"
            if board.fingerprint else "")
         + "</p>"

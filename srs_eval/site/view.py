@@ -18,6 +18,7 @@ from srs_eval.stats.estimate import mean_of_users
 from srs_eval.stats.paired import Weighting, user_weights
 from srs_eval.submit.registrations import Registration
 from srs_eval.submit.submission import Board, Submission
+from srs_eval.text.console import counted, listed
 
 WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews")
 _MODELS_OF_SRS_EVAL = "srs_eval.algorithms."
@@ -105,7 +106,7 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
         tuple(_models(paired, submissions)),
         paired,
         {name: _means(paired, name, better) for name, better in metrics},
-        (*paired.notes, *_left_out(board, others, yardsticks)),
+        (*paired.notes, *_left_out(board, others, yardsticks), *_not_accepted(board)),
         tuple(one for one in registered if _is_of_board(one, board)),
     )
 
@@ -128,6 +129,17 @@ def _left_out(board: Board, others: list[Run], yardsticks: list[Run]) -> Iterato
     for one in board.submissions:
         if not one.run.rows:
             yield f"{one.run.name} scored no user and is not ranked"
+
+
+def _not_accepted(board: Board) -> Iterator[str]:
+    """Yield that marks are those of the files where no maintainer has given one."""
+    new = [one.run.name for one in board.submissions if not one.history]
+    if new:
+        count = f"{len(new):,} of {counted(len(board.submissions), 'submission')}"
+        yield (
+            "Not accepted by the maintainers yet, with the mark that the files allow: "
+            f"{listed(new)} ({count})"
+        )
 
 
 def _models(paired: Paired, submissions: Mapping[str, Submission]) -> list[Model]:

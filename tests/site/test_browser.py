@@ -406,6 +406,19 @@ def test_a_phone_needs_no_sideways_scrolling(page: Page, board: str, path: str) 
     assert width <= 390
 
 
+@pytest.mark.parametrize("width", [1200, 1300, 1440])
+def test_a_screen_shows_all_columns_of_a_board(page: Page, board: str, width: int) -> None:
+    size = {"height": 800, "deviceScaleFactor": 1, "mobile": False}
+    page.browser.call("Emulation.setDeviceMetricsOverride", width=width, **size)
+    page.open(board)
+    hidden = page.result(
+        "Math.max(...[...document.querySelectorAll('#tables .scroll')]"
+        ".map(each => each.scrollWidth - each.clientWidth))"
+    )
+    page.browser.call("Emulation.clearDeviceMetricsOverride")
+    assert hidden <= 0
+
+
 def test_a_server_serves_it_too_and_nothing_else_is_fetched(
     page: Page, board: str, site: Path, boards: list[Board]
 ) -> None:

@@ -20,7 +20,7 @@ from srs_eval.site.frame import STYLES, by_version, web_link
 from srs_eval.site.pages import write_site
 from srs_eval.site.view import view
 from srs_eval.submit.registrations import registrations
-from srs_eval.submit.submission import Board
+from srs_eval.submit.submission import Accepted, Board
 
 HOSTILE = "<b>bold</b><img src=x>"
 
@@ -256,3 +256,22 @@ def test_mistakes_on_the_command_line_are_said_together(
     assert command([str(tmp_path), f"out={tmp_path / 'site'}"]) == 2
     assert command(["--help"]) == 0
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_board_says_which_submissions_no_maintainer_has_accepted(boards: list[Board]) -> None:
+    new = [one.run.name for one in boards[0].submissions if not one.history]
+    (note,) = (note for note in view(boards[0]).notes if "Not accepted" in note)
+    assert f"{len(new)} of {len(boards[0].submissions)} submissions" in note
+    accepted = [
+        replace(one, history=(Accepted("2026-02-01", "1" * 64, "reported"),))
+        for one in boards[1].submissions
+    ]
+    shown = view(replace(boards[1], submissions=tuple(accepted)))
+    assert not any("Not accepted" in note for note in shown.notes)
+
+
+def test_one_submission_is_in_the_singular(tmp_path: Path, boards: list[Board]) -> None:
+    write_site([replace(boards[1], submissions=boards[1].submissions[:1])], tmp_path / "site")
+    page = (tmp_path / "site" / boards[1].name / "index.html").read_text("utf-8")
+    assert "1 model," in page
+    assert "1 models" not in page
