@@ -72,6 +72,7 @@ def plan(folder, *, resume=False, algorithm=None, stays=False, at=None):
         NoTracker(),
         resume=resume,
         figures=False,
+        check_lookahead=False,
         parts=at and Place.of(folder / at),
         parts_above=0 if stays else 1000,
     )
