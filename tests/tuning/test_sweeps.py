@@ -142,7 +142,7 @@ def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: H
             ),
             (["hydra.sweeper.metric=logloss"], "hydra.sweeper.metric=logloss: not in panel=quick"),
             (["algo.prior_wait=interval(1,3)"], "did you mean 'algo.prior_weight'?"),
-            (["sweep=optuna_lstm"], "algo.hidden"),
+            (["sweep=optuna_lstm"], "of algo=lstm"),
         ],
     ),
 )
