@@ -1,6 +1,6 @@
 """From the result of each user to the reported scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -251,3 +251,16 @@ def test_facts_of_the_logs_are_added_up():
     assert evaluation.facts.left_out == {"cards": 2, "manual": 5}
     other = result_from(results[:1], PANEL)
     assert evaluation.facts.data_fingerprint != other.facts.data_fingerprint
+
+
+def test_scored_and_forgotten_reviews_of_complete_users_are_counted(logs_of):
+    work = EvaluateUser(logs_of(1, 2, 3), Average(), SrsBenchmark(), seed=0, curves=0)
+    evaluations = [work(user) for user in (1, 2, 3)]
+    evaluations[1] = replace(
+        evaluations[1], fits=(Fit(2, 0, "failed", "why"), *evaluations[1].fits[1:])
+    )
+    facts = result_from(evaluations, PANEL).facts
+    recalled = [evaluations[place].predictions.recalled.tolist() for place in (0, 2)]
+    assert facts.reviews == sum(map(len, recalled))
+    assert facts.forgotten == sum(each.count(False) for each in recalled)
+    assert 0 < 2 * facts.forgotten < facts.reviews

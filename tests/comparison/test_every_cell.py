@@ -305,6 +305,9 @@ def check_row(row, one, run, board):
             f"to_{to}_users_worse": counts[1],
             f"to_{to}_users_alike": counts[2],
         }
+        is_worse = {average: one.sign * (means[0] - theirs) > 0, users: counts[1] > counts[0]}
+        for answer, worse in is_worse.items():
+            assert answer.verdict not in ("better", "worse") or (answer.verdict == "worse") == worse
         assert row[f"to_{to}_verdict"] == average.verdict
         assert row[f"to_{to}_users_verdict"] == users.verdict
     for name in ("log_loss", "smece", "auc"):
