@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def _log_files_are_closed() -> Iterator[None]:
+    """Close what Hydra logs to, as the end of a process does."""
+    kept = logging.root.handlers[:]
+    yield
+    for handler in [one for one in logging.root.handlers if one not in kept]:
+        logging.root.removeHandler(handler)
+        handler.close()
+
+
 def overlay(place: Path, name: str, section: str) -> None:
     text = f"# @package _global_\nhydra: {{{section}}}\n"
     (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -98,6 +110,7 @@ def test_what_an_overlay_makes_hydra_do_is_refused(
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
+@pytest.mark.usefixtures("_log_files_are_closed")
 @pytest.mark.parametrize(
     ("file", "kind", "status"),
     [("PWNED", "job", 2), ("PWNED", "hydra", 2), (OWN_FILE, "job", 0)],
