@@ -82,7 +82,7 @@ def _explains(share: float, lo: float, hi: float) -> str:
     if math.isnan(share) or math.isnan(lo):  # not defined where all answers are alike
         return "How much FSRS-6 explains cannot be said: there are too few answers of one kind."
     if hi - lo > WIDEST:
-        worse = "FSRS-6 predicts worse than your average." if hi < 0 else ""
+        worse = "FSRS-6 fitted to your reviews predicts worse than your average." if hi < 0 else ""
         return (
             worse or f"How much FSRS-6 explains {what} cannot be said: there are too few reviews."
         )
@@ -91,8 +91,11 @@ def _explains(share: float, lo: float, hi: float) -> str:
             f"FSRS-6 fitted to your reviews explains {percent(share)} ({between(lo, hi)}) {what}."
         )
     if hi < 0:
-        return f"FSRS-6 predicts worse than your average: it explains {percent(share)} {what}."
+        return (
+            "FSRS-6 fitted to your reviews predicts worse than your average: it explains "
+            f"{percent(share)} {what}."
+        )
     return (
-        f"FSRS-6 is not clearly better than your average: it explains {percent(share)} "
-        f"({between(lo, hi, sign=True)}) {what}."
+        "FSRS-6 fitted to your reviews is not clearly better than your average: it explains "
+        f"{percent(share)} ({between(lo, hi, sign=True)}) {what}."
     )

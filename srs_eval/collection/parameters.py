@@ -28,7 +28,7 @@ def which_parameters(study: Study) -> Section:
         return Section(question, f"The fit to all reviews failed: {error}")
     against = study.now
     change = Change.of(difference(study.fitted, against), log_loss(against))
-    limits = _limits(lists)
+    limits = limits_in_words(lists)
     answer = f"{_advice(study, change, limits)} {_one_or_several(study)}"
     parts: list[Table | Paste] = []
     if len(study.presets) > 1:
@@ -128,10 +128,15 @@ def _standing(study: Study, change: Change) -> str:
     }[change.kind]
 
 
+def those_of_now(study: Study) -> str:
+    """Return whose parameters new ones are held against, in words."""
+    yours = "those you have now" if study.current else "the default ones"
+    return yours + (f" ({MAY})" if study.is_in_sample else "")
+
+
 def _advice(study: Study, change: Change, limits: str) -> str:
     """Return whether new parameters are worth the trouble, in words."""
-    yours = "those you have now" if study.current else "the default ones"
-    yours += f" ({MAY})" if study.is_in_sample else ""
+    yours = those_of_now(study)
     rows = f"on {counted(study.now.facts.reviews, 'scored review')}"
     if change.kind == "better":
         but = f", but {limits}" if limits else ""
@@ -161,7 +166,7 @@ def at_limits(parameters: Sequence[float]) -> int:
     return int(sum(((found == limit) & (usual != limit)).sum() for limit in limits))
 
 
-def _limits(lists: Mapping[int | None, tuple[str, str]]) -> str:
+def limits_in_words(lists: Mapping[int | None, tuple[str, str]]) -> str:
     """Return how many parameters of the list with the most are at limits, in words; "" if none."""
     values = [[float(each) for each in numbers.split(",")] for _, numbers in lists.values()]
     most = max(map(at_limits, values))

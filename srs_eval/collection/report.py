@@ -13,6 +13,7 @@ from srs_eval.api.inputs import source
 from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.history import history
+from srs_eval.collection.in_short import in_short
 from srs_eval.collection.lateness import lateness
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import where_do_i_stand, which_parameters
@@ -47,6 +48,7 @@ def sections(study: Study, published: Path | None = None) -> list[Section]:
     `published` are results of other users: see `read_published`.
     """
     found = {
+        "in short": in_short(study),
         "recall": truth(study),
         "parameters": which_parameters(study),
         "new ones": truth_of_new(study),

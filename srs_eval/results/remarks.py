@@ -55,17 +55,25 @@ def too_few(reviews: int, forgotten: int) -> list[str]:
     ]
 
 
-def worse_than_a_constant(run: Run, users: Sequence[User]) -> bool:
-    """Return whether predicting each user's share of recalls would have a lower log loss."""
-    return _mean(run, "normalized_entropy", users) > 1
+def worse_than_a_constant(run: Run, users: Sequence[User]) -> str:
+    """Return that a constant of each user would have a lower log loss; "" if it would not."""
+    ratio = mean_of(run, "normalized_entropy", users)
+    if not ratio.mean_users > 1:
+        return ""
+    unsure = ", though not significantly," if ratio.lo <= 1 else ""
+    whose = "each user's" if len(users) > 1 else "the"
+    return (
+        f"on average{unsure} worse than a constant that is known only afterwards, {whose} share "
+        "of recalls"
+    )
 
 
 def those_worse_than_a_constant(runs: Sequence[Run], users: Sequence[User]) -> list[str]:
     """Return a remark that names the runs that a constant beats; none if there are none."""
     named = []
     for run in runs:
-        if worse_than_a_constant(run, users):
-            ratio = mean_of(run, "normalized_entropy", users)
+        ratio = mean_of(run, "normalized_entropy", users)
+        if ratio.mean_users > 1:
             unsure = ", not significantly" if ratio.lo <= 1 else ""
             named.append(f"{run.name} ({_percent(ratio.mean_users)} of its log loss{unsure})")
     return [f"Worse than predicting {_constant(users)}: {'; '.join(named)}"] if named else []

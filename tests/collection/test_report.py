@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from srs_eval.collection.ceiling import ceiling
 from srs_eval.collection.command import command
 from srs_eval.collection.doubts import funnel
 from srs_eval.collection.history import history
+from srs_eval.collection.in_short import in_short
 from srs_eval.collection.others import others
 from srs_eval.collection.parameters import fitted_lists
 from srs_eval.collection.report import sections, study_of
@@ -214,9 +216,62 @@ def test_sentences_hold_in_edge_cases(tmp_path: Path, case: str) -> None:
     if case == "recalled":
         assert "cannot be said" in by_question(found, "good").answer
         assert "too little" in by_question(found, "true").answer
+    short = by_question(found, "In short").answer
+    assert found[0].answer == short
     change = Change.of(difference(study.fitted, study.now), 1.0)
+    assert ("use the new" in short.lower()) == (change.kind == "better")
+    assert ("keep" in short.lower()) == (change.kind != "better")
+    assert short.startswith("If you turn FSRS on, ") == (case == "off")
+    assert ("your average alone" in short) == (case != "recalled")
+    assert (MAY in short) == (MAY in text)
     if change.kind in ("noise", "open", "same", "unknown"):
         assert "The new ones" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "bounds", "limits", "words"),
+    [
+        (-0.1, (0.1, 0.2), "", ["use the new", "fsrs predicts better than your"]),
+        (
+            -0.1,
+            (-0.1, 0.1),
+            "3 of",
+            ["use the new", "not clearly predict better", "3 of 21", "too long"],
+        ),
+        (
+            0.1,
+            (-0.3, -0.2),
+            "3 of",
+            ["keep the default", "new ones predict worse", "fsrs predicts worse"],
+        ),
+        (0.0, (-0.3, -0.2), "3 of", ["keep the default", "no better by more than chance"]),
+    ],
+)
+def test_the_bottom_line_agrees_with_the_answers_it_sums_up(
+    monkeypatch: pytest.MonkeyPatch,
+    change: float,
+    bounds: tuple[float, float],
+    limits: str,
+    words: list[str],
+) -> None:
+    now = SimpleNamespace(complete=(1,))
+    study: Any = SimpleNamespace(
+        settings=None, current={}, is_in_sample=False, fitted=now, now=now, has_fsrs=False
+    )
+    ways = {
+        "difference": lambda *_: Estimate(change, 0.0001, 0.0001, 100.0),
+        "log_loss": lambda _: 1.0,
+        "explained": lambda _: (sum(bounds) / 2, *bounds),
+        "fitted_lists": lambda _: {},
+        "limits_in_words": lambda _: f"{limits} 21 parameters are at a limit" if limits else "",
+    }
+    for name, made in ways.items():
+        monkeypatch.setattr(f"srs_eval.collection.in_short.{name}", made)
+    section = in_short(study)
+    assert section is not None
+    assert all(word in section.answer.lower() for word in words)
+    assert ("at a limit" in section.answer) == ("3 of 21" in words)
+    assert ". " not in section.answer  # a terminal shows the first sentence
 
 
 class Fails(Algorithm):

@@ -12,7 +12,7 @@ import pytest
 from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.collection.ceiling import _explains
 from srs_eval.collection.history import _needed
-from srs_eval.collection.parameters import _limits, at_limits
+from srs_eval.collection.parameters import at_limits, limits_in_words
 from srs_eval.collection.shares import Share, shares
 from srs_eval.collection.study import MAY, OneLog, Study
 from srs_eval.collection.truth import _judged
@@ -130,8 +130,8 @@ def test_parameters_at_limits_are_counted_but_for_those_that_start_there() -> No
     assert at_limits(w) == 3
     assert at_limits((0.0010004, *DEFAULTS[1:])) == 1  # as it is pasted
     lists = {None: ("all", ", ".join(map(str, w))), 7: ("seven", ", ".join(map(str, DEFAULTS)))}
-    assert _limits(lists).startswith("3 of 21")
-    assert _limits({None: lists[7]}) == ""
+    assert limits_in_words(lists).startswith("3 of 21")
+    assert limits_in_words({None: lists[7]}) == ""
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from srs_eval.comparison.report.files import (
 )
 from srs_eval.comparison.report.grids import grids
 from srs_eval.comparison.report.html import page, write_html
+from srs_eval.comparison.report.words import facts_of
 from srs_eval.errors import ConfigError
 from srs_eval.results.files import SCORES, SUMMARY, write_json, write_table
 from srs_eval.results.run import load_run
@@ -274,10 +275,20 @@ def test_every_format_says_what_could_mislead(doubtful, page_without_images):
 def test_a_leader_that_a_constant_beats_does_not_just_lead(doubtful, make_scores):
     for text in (terminal_text(doubtful), as_json(doubtful)["verdict"]):
         assert re.search(
-            r"one (leads|predicts best) \(log_loss 0.3050\), but on average worse than ", text
+            r"one (leads|predicts best) \(log_loss 0.3050\), but on average, though not "
+            r"significantly, worse than a constant that is known only afterwards",
+            text,
         )
     better = with_metrics(make_scores("three", [0.2, 0.2]), normalized_entropy=[0.9, 0.8])
-    assert "but on average worse" not in as_json(judged(better))["verdict"]
+    assert "but on average" not in as_json(judged(better))["verdict"]
+
+
+def test_what_a_comparison_rests_on_is_not_one_paragraph(doubtful):
+    facts = facts_of(doubtful)
+    assert len(facts) > 1
+    for text, each in ((page, '<p class="facts">{}</p>\n'), (markdown, "\n\n{}\n\n")):
+        plain = text(doubtful).replace("\\_", "_")
+        assert all(each.format(fact) in plain for fact in facts), text.__name__
 
 
 def test_the_bias_at_the_retention_is_a_column_with_its_users(doubtful, make_scores):

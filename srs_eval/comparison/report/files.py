@@ -101,7 +101,7 @@ def write_files(verdict: Verdict, folder: Path, *, tables: Sequence[str] = ()) -
 
 def markdown(verdict: Verdict) -> str:
     """Format every table in GitHub's Markdown."""
-    said = headline(verdict), " ".join(facts_of(verdict))
+    said = headline(verdict), *facts_of(verdict)
     lines = ["# Comparison", "", *(line for text in said for line in _paragraph(text))]
     lines += [f"- {for_markdown_line(remark)}" for remark in remarks(verdict)]
     for grid in grids(verdict):

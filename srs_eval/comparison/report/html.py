@@ -73,7 +73,7 @@ def page(verdict: Verdict, *, command: str = "") -> str:
             *html_head(_title(verdict), style, SORT_SCRIPT.read_text(encoding="utf-8")),
             f"<h1>{for_html(_title(verdict))}</h1>",
             f'<p class="lead">{for_html(headline(verdict))}</p>',
-            f'<p class="facts">{for_html(" ".join(facts_of(verdict)))}</p>',
+            *(f'<p class="facts">{for_html(fact)}</p>' for fact in facts_of(verdict)),
             f'<ul class="notes">{notes}</ul>' if notes else "",
             f"<nav>{''.join(contents)}</nav>",
             *body,

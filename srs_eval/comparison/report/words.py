@@ -13,9 +13,7 @@ from srs_eval.comparison.standing import Answer, Decision
 from srs_eval.comparison.verdict import Verdict
 from srs_eval.nouns.when import IN_WORDS, UNKNOWN
 from srs_eval.results.fit_counts import explained_counts
-from srs_eval.results.remarks import (
-    worse_than_a_constant,
-)
+from srs_eval.results.remarks import worse_than_a_constant
 from srs_eval.results.run import INELIGIBLE, TRAITS, Run
 from srs_eval.results.saved_predictions import PER_REVIEW, has_predictions
 from srs_eval.stats.estimate import ENOUGH_USERS
@@ -68,8 +66,8 @@ def _best_of_group(verdict: Verdict, leader: int) -> str:
     board, names = verdict.leaderboard, [run.name for run in verdict.runs]
     models = board.groups[leader]
     score = f"({verdict.metric} {number(float(board.mean[leader]))})"
-    if worse_than_a_constant(verdict.runs[leader], verdict.paired.users):
-        score += ", but on average worse than a constant, the share of recalls"
+    if but := worse_than_a_constant(verdict.runs[leader], verdict.paired.users):
+        score += f", but {but}"
     if len(models) == 1:
         return f"{names[leader]} alone {score}."
     rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"

@@ -99,7 +99,8 @@
     const isBest = leader && table.toBest()[leader.column].average.verdict === "best";
     const entropy = board.metrics.find(m => m.name === "normalized_entropy");
     const isWorse = leader && entropy && entropy.means.users[leader.column] > 1;
-    const but = isWorse ? ", but on average worse than a constant, the share of recalls" : "";
+    const known = "a constant that is known only afterwards, each user's share of recalls";
+    const but = isWorse ? `, but on average worse than ${known}` : "";
     const said = leader ? `${leader.title} ${isBest ? "predicts best" : "leads"}${but}. ` : "";
     return element("section", {},
       element("h2", {}, `Predicted ${board.inWords[when]}`),
