@@ -108,9 +108,10 @@ def reason_of(fit: Fit) -> str:
     where, reason = _where(fit), bare_reason(fit)
     if not reason:
         return where
-    named = PurePath(reason.split(":\n")[0].split(": ")[0])
-    # The file of a user has the user's name already.
-    return reason if fit.fold < 0 and named.stem == str(fit.user) else f"{where}: {reason}"
+    named = reason.split(":\n")[0].split(": ")[0]
+    # The file of a user has the user's name already, and a table names the user of a row.
+    is_named = PurePath(named).stem == str(fit.user) or named.endswith(f", {where}")
+    return reason if fit.fold < 0 and is_named else f"{where}: {reason}"
 
 
 def _where(fit: Fit) -> str:

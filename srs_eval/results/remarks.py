@@ -60,7 +60,7 @@ def worse_than_a_constant(run: Run, users: Sequence[User]) -> str:
     ratio = mean_of(run, "normalized_entropy", users)
     if not ratio.mean_users > 1:
         return ""
-    unsure = ", though not significantly," if ratio.lo <= 1 else ""
+    unsure = "" if ratio.lo > 1 else ", though not significantly,"  # also without an interval
     whose = "each user's" if len(users) > 1 else "the"
     return (
         f"on average{unsure} worse than a constant that is known only afterwards, {whose} share "
@@ -74,8 +74,11 @@ def those_worse_than_a_constant(runs: Sequence[Run], users: Sequence[User]) -> l
     for run in runs:
         ratio = mean_of(run, "normalized_entropy", users)
         if ratio.mean_users > 1:
-            unsure = ", not significantly" if ratio.lo <= 1 else ""
-            named.append(f"{run.name} ({_percent(ratio.mean_users)} of its log loss{unsure})")
+            unsure = "" if ratio.lo > 1 else ", not significantly"
+            fewer = _over(ratio, users)
+            named.append(
+                f"{run.name} ({_percent(ratio.mean_users)} of its log loss{fewer}{unsure})"
+            )
     return [f"Worse than predicting {_constant(users)}: {'; '.join(named)}"] if named else []
 
 
@@ -134,10 +137,18 @@ def _against_constant(run: Run, users: Sequence[User]) -> Iterator[str]:
         differs = ": not significantly different"
     elif not math.isnan(ratio.lo):
         differs = f": significantly {'better' if ratio.hi < 1 else 'worse'}"
+    both = " with answers of both kinds" if ratio.n_users < len(users) else ""
     yield (
         f"{run.name} has {_percent(ratio.mean_users)} of the log loss of predicting "
-        f"{_constant(users)}{differs}"
+        f"{_constant(users)}{_over(ratio, users)}{both}{differs}"
     )
+
+
+def _over(ratio: MetricSummary, users: Sequence[User]) -> str:
+    """Return over how many users the ratio is: it needs answers of both kinds."""
+    if ratio.n_users == len(users):
+        return ""
+    return f", over {ratio.n_users:,} of {len(users):,} users"
 
 
 def _constant(users: Sequence[User]) -> str:

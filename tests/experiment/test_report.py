@@ -116,6 +116,10 @@ def test_a_user_that_is_a_file_is_not_named_again():
     several = "ann.colpkg:\n  - one\n  - two"
     assert reason_of(Fit("ann", -1, "failed", several)) == several
     assert reason_of(Fit("ben", -1, "failed", reason)) == f"user ben: {reason}"
+    of_table = "log.csv, user ann: time: row 3 is empty"
+    assert reason_of(Fit("ann", -1, "failed", of_table)) == of_table
+    assert reason_of(Fit("an", -1, "failed", of_table)) == f"user an: {of_table}"
+    assert reason_of(Fit("ann", 2, "failed", of_table)) == f"user ann, fold 2: {of_table}"
 
 
 def test_users_who_cannot_be_read_have_no_reviews():

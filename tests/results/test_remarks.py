@@ -120,6 +120,11 @@ def test_runs_that_a_constant_beats_are_named_with_their_ratio():
     assert [bool(clause) for clause in clauses] == [False, True, True]
     assert all("known only afterwards" in clause for clause in clauses[1:])
     assert all("not significantly" in clause for clause in clauses[1:])
+    of_one = run_with("of_one", normalized_entropy=[1.5, math.nan])
+    assert "not significantly" in worse_than_a_constant(of_one, [0, 1])
+    (said,) = those_worse_than_a_constant([of_one], [0, 1])
+    assert "of_one (150 % of its log loss, over 1 of 2 users" in said
+    assert said.endswith("not significantly)")
     sure = run_with(normalized_entropy=[1.5, 1.500001])
     assert "significantly" not in worse_than_a_constant(sure, [0, 1])
     assert not worse_than_a_constant(bad, [1])
