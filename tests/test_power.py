@@ -58,7 +58,9 @@ def test_the_command_takes_the_differences_of_two_runs(
     differences = (runs[0].scores["log_loss"] - runs[1].scores["log_loss"]).to_numpy()
     sd, mean = differences.std(ddof=1), differences.mean()
     assert command([*both, "users=10"]) == 0
-    own, upper = (line.split() for line in _rows(capsys.readouterr().out))
+    printed = capsys.readouterr().out
+    assert "fewer than 50 users" in printed
+    own, upper = (line.split() for line in _rows(printed))
     assert own[:2] == [f"{abs(mean):.3g}", f"{sd:.3g}"]
     assert upper[1] == f"{upper_deviation(differences):.3g}"
     # the side on which the difference was found is that of the advantage

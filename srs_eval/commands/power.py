@@ -38,6 +38,8 @@ _RANGES = {
 }
 # From two fits of one model to two different models.
 _SDS = (0.002, 0.005, 0.01, 0.02, 0.05)
+# Smaller pilots promise too much, also by the upper end: docs/arena/preregistration.md.
+_PILOT = 50
 _HELP = f"""Compute how many users settle a difference between two models.
 
   {PROGRAM} RUN OTHER_RUN                       two finished runs on the same users
@@ -59,7 +61,7 @@ A significant difference is not the verdict "better by at least difference=": wh
 advantage is exactly that, the verdict is undecided with any number of users, and where it is a
 little more, many are needed. For "equivalent", both sides have to hold.
 The standard deviation that a pilot finds is uncertain. A second row has the upper end of its
-one-sided 90 % interval: plan with it, and take 50 users or more.
+one-sided 90 % interval: plan with it, and take {_PILOT} users or more.
 Flags: --help, --version. Exit status: 0, 1 if something failed, 2 if not understood."""
 
 
@@ -117,6 +119,8 @@ def _answer(request: Words) -> int:
             f"\nThe second standard deviation is the upper end of what these {len(pilot)} users "
             "allow (one-sided 90 %): plan with it."
         )
+        if len(pilot) < _PILOT:
+            say(f"A pilot of fewer than {_PILOT} users is too small for either to be relied on.")
     if direction and not least < true < most:
         say(
             f"\nNo number of users: an advantage of {true:.3g} is not inside what is registered. A "

@@ -49,8 +49,9 @@ class Judgement:
     def sentence(self) -> str:
         """The verdict in words."""
         about = self.prereg
+        stop = "" if about.hypothesis.endswith((".", "!", "?")) else "."
         return (
-            f"Pre-registered hypothesis: {self.in_short}. {about.hypothesis} "
+            f"Pre-registered hypothesis: {self.in_short}. {about.hypothesis}{stop} "
             f"Advantage of {about.model} over {about.baseline} in {about.metric}: "
             f"{self.advantage.mean:+.4f} {interval(self.lo, self.hi)} at {100 * about.level:g} %, "
             f"registered: {about.claim}; {self.users:,} of {about.users:,} users"

@@ -294,7 +294,7 @@ class CoverageCount:
 def _shortened(reason: str, status: str) -> str:
     """Return a reason on one line; of a skipped user its gist."""
     gist = reason.partition("; ")[0] if status == "skipped" else reason
-    gist = re.sub(r"(?<![:.;])\n", ". ", gist)
+    gist = re.sub(r"(?<![:.;?!])\n", ". ", re.sub(r"\n\s*- ", "\n", gist))
     return textwrap.shorten(gist, _LONGEST_REASON, placeholder=" …").rstrip(".")
 
 

@@ -42,6 +42,11 @@ class StoreAddress:
         return self.uri.startswith(("http://", "https://"))
 
     @property
+    def is_database(self) -> bool:
+        """Whether MLflow keeps its tables there."""
+        return _scheme(self.uri) in DATABASES
+
+    @property
     def shown(self) -> str:
         """The address as it may be printed: without a password."""
         return masked(self.uri, self.uri)
@@ -117,7 +122,7 @@ def ui_command(address: StoreAddress) -> str | None:
 
     None where a server already shows the pages.
     """
-    if address.is_server or _scheme(address.uri) not in DATABASES:
+    if not address.is_database:
         return None
     # A password belongs neither on a screen nor in a shell history.
     hidden = address.shown != address.uri

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 from mlflow import MlflowClient
 from mlflow.entities import Experiment, ViewType
 from mlflow.exceptions import MlflowException
+from mlflow.store.db.utils import create_sqlalchemy_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from srs_eval.errors import TrackingError
@@ -69,10 +70,21 @@ def open_store(address: StoreAddress) -> MlflowClient:
         if address.database is not None:
             wait_when_locked(address.database, address.timeout)
             prepare(address.database, file_lock(address))
+        elif address.is_database:
+            _connect_once(address)
         with only_one(address):
             client = MlflowClient(tracking_uri=address.uri)
             client.get_experiment_by_name("Default")
     return client
+
+
+def _connect_once(address: StoreAddress) -> None:
+    """Fail at once where MLflow would try ten times, for minutes and silently."""
+    engine = create_sqlalchemy_engine(address.uri)  # type: ignore[no-untyped-call]
+    try:
+        engine.connect().close()
+    finally:
+        engine.dispose()
 
 
 def open_experiment(client: MlflowClient, address: StoreAddress, name: str) -> Experiment:

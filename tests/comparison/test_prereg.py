@@ -151,6 +151,12 @@ def test_the_advantage_is_that_of_compare(judged: Judge, make_run) -> None:
     assert found.advantage.mean == pytest.approx(differences.mean())
 
 
+@pytest.mark.parametrize("end", ["", ".", "?"])
+def test_the_hypothesis_is_a_sentence_of_its_own(judged: Judge, end: str) -> None:
+    said = judged(hypothesis=f"It helps{end}").sentence
+    assert f". It helps{end or '.'} Advantage of" in said
+
+
 def test_models_with_the_same_predictions_are_equivalent_and_not_better(judged: Judge) -> None:
     for direction, decision in (("better", "refuted"), ("equivalent", "kept")):
         found = judged(blur=0.0, baseline="alike", label="alike", direction=direction)

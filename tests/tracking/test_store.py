@@ -108,6 +108,15 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
         MlflowTracker(uri=f"sqlite:///{broken}").start(RunInfo("run"))
 
 
+def test_a_database_that_is_not_there_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("mlflow.store.db.utils.time.sleep", waits.append)
+    tracker = MlflowTracker(uri="postgresql+psycopg://me:hidden-word@127.0.0.1:1/runs")
+    with pytest.raises(TrackingError) as told:
+        tracker.start(RunInfo("x"))
+    assert (waits, "hidden-word" in str(told.value)) == ([], False)
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     tracker = MlflowTracker(uri=f"sqlite:///{tmp_path}/file/mlflow.db")
