@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -300,13 +299,13 @@ def renamed(beside: Path, path: Path, *, durable: bool = True) -> Iterator[Path]
 
 def put_on_disk(path: Path) -> None:
     """Wait until a file, or the names of the files in a folder, would survive a power cut."""
-    if path.is_dir() and sys.platform == "win32":  # which cannot open folders
-        return
-    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    is_folder = path.is_dir()  # Windows cannot open them, nor some networks put them on the disk
+    with suppress(*([OSError] if is_folder else [])):
+        opened = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def is_uri(text: str) -> bool:

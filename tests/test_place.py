@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 from contextlib import nullcontext, suppress
@@ -9,7 +10,7 @@ from object_store import object_store
 from pyarrow import fs
 
 from srs_eval.errors import ConfigError, PlaceError
-from srs_eval.place import Place
+from srs_eval.place import Place, put_on_disk
 from srs_eval.results.files import write_json
 
 
@@ -91,6 +92,17 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, dur
         path.write_bytes(b"whole")
     inode = place.local.stat().st_ino
     assert events == ([inode, "named"] if durable else ["named"])
+
+
+def test_a_folder_of_a_file_system_that_cannot_put_it_on_the_disk_is_left(tmp_path, monkeypatch):
+    def refuses(descriptor):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", refuses)
+    put_on_disk(tmp_path)
+    (tmp_path / "file").write_bytes(b"whole")
+    with pytest.raises(OSError, match="Invalid"):
+        put_on_disk(tmp_path / "file")
 
 
 @pytest.mark.parametrize(

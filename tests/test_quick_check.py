@@ -81,6 +81,17 @@ def test_no_algorithm_of_srs_eval_would_be_refused(name: str) -> None:
     check_quickly(se.algorithm(name))
 
 
+@pytest.mark.parametrize(("noise", "seed"), [(1e-6, 0), (2e-5, 0), (2e-5, 1)])
+def test_noise_of_an_honest_class_is_no_knowledge(noise: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    class IsALittleRandom(IsRandomWhenAsked):
+        def predicted(self, reviews: Any, rows: Any) -> Any:
+            return 0.5 + noise * rng.standard_normal(len(rows))
+
+    check_quickly(IsALittleRandom())
+
+
 def test_a_check_draws_no_number_that_the_run_would_draw() -> None:
     class DrawsFromEverywhere(ReadsItsOwnRating):
         def predicted(self, reviews: Any, rows: Any) -> Any:

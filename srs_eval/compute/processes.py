@@ -103,7 +103,7 @@ def _share(
     try:
         while True:
             for item in islice(todo, workers - len(busy)):
-                process, connection = started.one_more()
+                process, connection = started.one_more([each for each, _ in busy.values()])
                 _hand_over(connection, item)
                 busy[connection] = process, item
             if not busy:
@@ -158,9 +158,10 @@ class _Workers:
         self._stillborn = 0
         self._has_answered = False
 
-    def one_more(self) -> tuple[BaseProcess, Connection]:
-        """Start a worker, after those that have ended are closed."""
-        for process in [each for each in self._processes if not each.is_alive()]:
+    def one_more(self, busy: Sequence[BaseProcess] = ()) -> tuple[BaseProcess, Connection]:
+        """Start a worker, after those that have ended are closed, unless their end is not known."""
+        known = [each for each in self._processes if each not in busy]
+        for process in [each for each in known if not each.is_alive()]:
             self._processes.remove(process)
             self._silent.discard(process)
             process.close()

@@ -146,8 +146,8 @@ def _counted(readings: FloatArray, unit: Literal["s", "ms"], latest: int) -> Tim
     earliest = _EARLIEST
     since = f"{_UNITS[unit]} since 1970"
     words = (f"{since}, not before 1980", f"{since}, until now")
-    if len(present) and 0 <= present.min() < _DAY:
-        # A clock without a time zone.
+    if len(present) and 0 <= present.min() < _DAY and np.median(present) < _EARLIEST:
+        # A clock without a time zone; a time of 0 among times since 1970 is one that is missing.
         earliest, latest = 0, _CENTURY
         words = (f"{_UNITS[unit]} since the first review", "at most a hundred years")
     early, late = scaled < earliest, scaled > latest

@@ -63,8 +63,8 @@ def worse_than_a_constant(run: Run, users: Sequence[User]) -> str:
     unsure = "" if ratio.lo > 1 else ", though not significantly,"  # also without an interval
     whose = "each user's" if len(users) > 1 else "the"
     return (
-        f"on average{unsure} worse than a constant that is known only afterwards, {whose} share "
-        "of recalls"
+        f"by {_ratio(users)}{unsure} worse than a constant that is known only afterwards, {whose} "
+        f"share of recalls{_over(ratio, users)}"
     )
 
 
@@ -79,7 +79,8 @@ def those_worse_than_a_constant(runs: Sequence[Run], users: Sequence[User]) -> l
             named.append(
                 f"{run.name} ({_percent(ratio.mean_users)} of its log loss{fewer}{unsure})"
             )
-    return [f"Worse than predicting {_constant(users)}: {'; '.join(named)}"] if named else []
+    than = f"Worse by {_ratio(users)} than predicting {_constant(users)}"
+    return [f"{than}: {'; '.join(named)}"] if named else []
 
 
 def at_retention(run: Run, users: Sequence[User]) -> list[str]:
@@ -98,13 +99,15 @@ def at_retention(run: Run, users: Sequence[User]) -> list[str]:
         ]
     points = 100 * bias.mean_users
     differs = f", {'not ' if bias.lo <= 0 <= bias.hi else ''}significantly"
+    if math.isnan(bias.lo):
+        differs = ", without an interval" if len(users) == 1 else ""
     without = len(users) - bias.n_users
     others = "; the others have no such prediction" if without else ""
     counted = f" (mean over {bias.n_users:,} of {len(users):,} users{others})"
     return [
         f"Where {run.name} predicts about {at} ({low} to {high} %), it predicts "
         f"{abs(points):.1f} percentage points {'less' if points < 0 else 'more'} than are recalled"
-        f"{'' if math.isnan(bias.lo) else differs}{counted if len(users) > 1 else ''}"
+        f"{differs}{counted if len(users) > 1 else ''}"
     ]
 
 
@@ -142,6 +145,11 @@ def _against_constant(run: Run, users: Sequence[User]) -> Iterator[str]:
         f"{run.name} has {_percent(ratio.mean_users)} of the log loss of predicting "
         f"{_constant(users)}{_over(ratio, users)}{both}{differs}"
     )
+
+
+def _ratio(users: Sequence[User]) -> str:
+    """Return what is compared with 1: the mean of ratios, not the ratio of mean log losses."""
+    return "mean normalized_entropy" if len(users) > 1 else "normalized_entropy"
 
 
 def _over(ratio: MetricSummary, users: Sequence[User]) -> str:

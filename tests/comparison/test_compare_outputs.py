@@ -275,12 +275,12 @@ def test_every_format_says_what_could_mislead(doubtful, page_without_images):
 def test_a_leader_that_a_constant_beats_does_not_just_lead(doubtful, make_scores):
     for text in (terminal_text(doubtful), as_json(doubtful)["verdict"]):
         assert re.search(
-            r"one (leads|predicts best) \(log_loss 0.3050\), but on average, though not "
-            r"significantly, worse than a constant that is known only afterwards",
+            r"one (leads|predicts best) \(log_loss 0.3050\), but by mean normalized_entropy, "
+            r"though not significantly, worse than a constant that is known only afterwards",
             text,
         )
     better = with_metrics(make_scores("three", [0.2, 0.2]), normalized_entropy=[0.9, 0.8])
-    assert "but on average" not in as_json(judged(better))["verdict"]
+    assert "a constant" not in as_json(judged(better))["verdict"]
 
 
 def test_what_a_comparison_rests_on_is_not_one_paragraph(doubtful):

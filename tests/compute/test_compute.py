@@ -179,6 +179,22 @@ def test_a_fault_of_the_program_is_not_hidden(compute):
 
 
 @pytest.mark.slow
+def test_a_worker_whose_death_is_not_known_yet_can_still_be_ended():
+    started = processes._Workers(Doubles())
+    (dead, one), (gone, other) = started.one_more(), started.one_more()
+    for process in (dead, gone):
+        process.kill()
+        process.join()
+    started.one_more([dead])[0].terminate()
+    dead.terminate()
+    with pytest.raises(ValueError, match="closed"):
+        gone.terminate()
+    one.close()
+    other.close()
+    started.join()
+
+
+@pytest.mark.slow
 def test_a_worker_that_dies_while_it_sends_blocks_nobody():
     arriving = Processes(workers=2).map(
         DiesWhileSending(2),

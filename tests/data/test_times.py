@@ -68,6 +68,15 @@ def test_unreadable_times_are_marked_one_by_one():
     assert times.bad.tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("unit", ["auto", "s"])
+def test_a_missing_time_written_as_0_does_not_begin_the_clock(unit):
+    since_1970 = [MICROSECONDS // 1_000_000 + 86_400 * day for day in range(9)]
+    times = read([*since_1970, 0], unit=unit)
+    assert times.early.tolist() == [False] * 9 + [True]
+    assert times.bad.sum() == 1
+    assert not read([0, 86_400, 700 * 86_400], unit="s").bad.any()
+
+
 def test_numbers_that_could_be_anything_are_not_guessed():
     times = read([0, 1, 7])
     assert times.bad.all()

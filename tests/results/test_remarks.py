@@ -148,6 +148,15 @@ def test_a_run_is_set_against_the_share_of_recalls(ratios, percent, verdict):
     assert ("each user's" in said) == (len(ratios) > 1)
 
 
+def test_users_without_the_ratio_are_counted():
+    run = run_with(reviews=[100] * 3, normalized_entropy=[1.5, math.nan, 1.7])
+    said = [*sentences(run), *those_worse_than_a_constant([run], range(3))]
+    said.append(worse_than_a_constant(run, range(3)))
+    assert all("over 2 of 3 users" in each for each in said)
+    assert all("mean normalized_entropy" in each for each in said[1:])
+    assert "mean" not in worse_than_a_constant(run, [0])
+
+
 def test_of_a_single_user_the_interval_of_the_run_counts():
     run = run_with(reviews=[300], normalized_entropy=[1.2])
     known = {"normalized_entropy": {"mean_users": 1.2, "lo": 1.1, "hi": 1.3}}
@@ -169,6 +178,7 @@ def test_the_bias_at_the_retention_has_its_users():
     assert "less" in at_retention(run_with(threshold_bias_at_0_9=[-0.1, -0.2]), range(2))[0]
     (alone,) = at_retention(run, [0])
     assert "users" not in alone
+    assert alone.endswith("without an interval")
 
 
 def test_a_bias_that_is_not_defined_is_explained():

@@ -100,7 +100,7 @@
     const entropy = board.metrics.find(m => m.name === "normalized_entropy");
     const isWorse = leader && entropy && entropy.means.users[leader.column] > 1;
     const known = "a constant that is known only afterwards, each user's share of recalls";
-    const but = isWorse ? `, but on average worse than ${known}` : "";
+    const but = isWorse ? `, but by mean normalized_entropy worse than ${known}` : "";
     const said = leader ? `${leader.title} ${isBest ? "predicts best" : "leads"}${but}. ` : "";
     return element("section", {},
       element("h2", {}, `Predicted ${board.inWords[when]}`),
