@@ -125,6 +125,7 @@ def test_a_run_says_the_same_on_screen_and_in_its_files(both, tmp_path):
     for text in (result_text(result, PANEL), result_text(result, PANEL, brief=True)):
         assert numbers(text) == expected
         assert "protocol=srs_benchmark_secs could score 15 reviews of all of them" in text
+        assert "Failed: 1 user whose reviews are not counted" in text
     coverage = json.loads((tmp_path / "summary.json").read_text())["coverage"]
     adds_up(coverage)
     assert coverage["users"] == {"read": 11, "scored": 7, "skipped": 3, "failed": 1}

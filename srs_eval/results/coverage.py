@@ -45,6 +45,8 @@ class LeftOut:
         users, reviews = counted(self.users, "user"), counted(self.reviews, "review")
         if not self.users:
             return f"{reviews} of the other users"
+        if self.status == "failed" and not self.reviews:  # of a log that could not be read
+            return f"{users} whose reviews are not counted"
         return f"{users} with {reviews}" if self.reviews else users
 
     @property
