@@ -111,12 +111,13 @@ def leaderboard_of_pairs(
         tuple(_pair(below, a, b, known=not math.isnan(mean[a])) for b in models) for a in models
     )
     eligible = [rules.eligible[model] and not math.isnan(mean[model]) for model in models]
-    if not any(eligible):
+    any_best = any(eligible)
+    if not any_best:
         eligible = [not math.isnan(each) for each in mean]
     times = rules.times or (0,) * len(mean)
     order = sorted(models, key=lambda n: (times[n], math.isnan(mean[n]), rules.sign * mean[n]))
     leaders = _leaders(order, eligible, times)
-    to_best = behind(leaders, order, eligible, pairs, values, rules.sign)
+    to_best = behind(leaders, order, eligible, pairs, values, rules.sign, any_best=any_best)
     return Leaderboard(
         weighting=weighting,
         n_users=len(values),

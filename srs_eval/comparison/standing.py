@@ -89,16 +89,21 @@ def behind(
     pairs: Pairs,
     values: FloatArray,
     sign: float,
+    *,
+    any_best: bool = True,
 ) -> tuple[Standing, ...]:
     """Compare every model with its leader, which was selected on the same scores.
 
     Eligible models are adjusted by their place among those with the same leader: see
-    `behind_leader`. The others are adjusted by Holm's method.
+    `behind_leader`. The others are adjusted by Holm's method. Without `any_best`, no model may be
+    called the best.
     """
     found: dict[int, Standing] = {}
     for leader in set(leaders):
         group = [model for model in order if leaders[model] == leader]
         found |= _behind_one(leader, group, eligible, pairs, values, sign)
+    if not any_best:
+        found |= {leader: _alone("leads") for leader in set(leaders) if leader >= 0}
     return tuple(found[model] for model in range(len(leaders)))
 
 

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.report.grids import leaderboard
+from srs_eval.comparison.report.words import headline
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
 from srs_eval.results.files import SUMMARY, read_json, write_json
@@ -126,6 +127,15 @@ def test_what_may_know_its_test_rows_is_marked_and_never_called_the_best(make_ru
     assert not verdict.runs[place].is_eligible
     assert {run.name for run in verdict.leaders.values()} == {"close"}
     assert on_average(verdict.leaderboard)[place] == "better"
+
+
+def test_where_no_model_is_eligible_none_is_called_the_best(make_run):
+    current, other = make_run("current", in_sample=True), make_run("other", in_sample=True, blur=3)
+    verdict = judged(current, other)
+    assert on_average(verdict.leaderboard) == ["leads", "worse"]
+    assert "best of" not in headline(verdict)
+    assert "the eligible models" not in headline(verdict)
+    assert headline(verdict).startswith("current leads")
 
 
 def test_a_leader_is_named_for_each_time_and_none_across(make_run):

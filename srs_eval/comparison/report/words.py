@@ -71,6 +71,8 @@ def _best_of_group(verdict: Verdict, leader: int) -> str:
     if len(models) == 1:
         return f"{names[leader]} alone {score}."
     rivals = "" if all(verdict.runs[m].is_eligible for m in models) else " the eligible models"
+    if not verdict.runs[leader].is_eligible:
+        rivals = " where no model is eligible for best"
     place = f"leads{rivals}"
     if board.to_best[leader].average.verdict == "best":
         place = f"predicts best{rivals and ' of'}{rivals}"

@@ -42,7 +42,8 @@ const standing = (() => {
       this.difference = new Float64Array(weights.length); // of one pair at a time
       const known = means.map(mean => !Number.isNaN(mean));
       this.eligible = eligible.map((is, n) => is && known[n]);
-      if (!this.eligible.some(Boolean)) this.eligible = known;
+      this.anyBest = this.eligible.some(Boolean);
+      if (!this.anyBest) this.eligible = known;
       this.order = [...columns.keys()].sort(
         (a, b) => times[a] - times[b] || known[b] - known[a] || sign * (means[a] - means[b]) || a - b,
       );
@@ -145,7 +146,7 @@ const standing = (() => {
       const same = table.filter(model => !ranked.includes(model));
       for (const models of [others, same])
         for (const [model, one] of this.byHolm(models, leader)) found.set(model, one);
-      const isBest = table.length && table.every(m => found.get(m).average.verdict === "worse");
+      const isBest = this.anyBest && table.length && table.every(m => found.get(m).average.verdict === "worse");
       return found.set(leader, alone(isBest ? "best" : "leads"));
     }
 
