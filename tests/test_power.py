@@ -69,6 +69,9 @@ def test_the_command_takes_the_differences_of_two_runs(
     assert own[3] == f"{expected:.2f}"
     assert command([*both, "difference=0.1"]) == 0
     assert "uncertain" not in capsys.readouterr().out
+    for given, warns in ((), True), (("advantage=0.5",), False):
+        assert command([*both[::-1], "difference=0.0001", "direction=better", *given]) == 0
+        assert ("advantage=" in capsys.readouterr().out) is warns
     # lower log loss is better: the advantage of the first is what its log loss is lower by
     words = ["difference=0.01", "direction=not_worse", "advantage=0.005", "users=10"]
     assert command([*both, *words]) == 0

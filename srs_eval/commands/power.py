@@ -126,6 +126,11 @@ def _answer(request: Words) -> int:
             f"\nNo number of users: an advantage of {true:.3g} is not inside what is registered. A "
             "hypothesis that is true exactly at the difference is undecided."
         )
+    if found is not None and direction == "better" and "advantage" not in given:
+        say(
+            "\nThe advantage is that of the pilot, as uncertain as its interval above. Better give "
+            "advantage=, the true one to plan for."
+        )
     if found is not None and "difference" not in given:
         say(_caution(found, sds[-1], wanted))
     return 0
