@@ -116,7 +116,9 @@ class FitSkipped(SrsEvalError):
         unscored: Mapping[str, int] = MappingProxyType({}),
         could_score: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        super().__init__(reason)
+        others = (f"; protocol={name} could score {n:,}" for name, n in could_score.items())
+        super().__init__(reason + "".join(others))
+        self.reason = reason
         self.dropped, self.unscored = dict(dropped), dict(unscored)
         self.could_score = dict(could_score)
 

@@ -188,14 +188,12 @@ def _require_enough(reviews: Reviews, histories: Reviews, scored: BoolArray, out
         return
     counts = {**out.unscored, **out.dropped}
     reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
-    more = _more_in_seconds(histories, targets)
-    others = "".join(f"; protocol={name} could score {count:,}" for name, count in more.items())
     raise FitSkipped(
         f"user {reviews.user}: only {targets} of {len(reviews):,} reviews can be scored, "
-        f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}{others}",
+        f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}",
         dropped=out.dropped,
         unscored=out.unscored,
-        could_score=more,
+        could_score=_more_in_seconds(histories, targets),
     )
 
 

@@ -63,7 +63,12 @@ class Validation:
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter one user's log as the base does, cut it off, and split what is left."""
-        task = self.base(reviews, same_day=same_day)
+        try:
+            task = self.base(reviews, same_day=same_day)
+        except FitSkipped as skipped:  # what another base scores is not what would be scored here
+            raise FitSkipped(
+                skipped.reason, dropped=skipped.dropped, unscored=skipped.unscored
+            ) from None
         first_scored = min(int(fold.test[0]) for fold in task.folds if len(fold.test))
         parts: dict[bytes, IntArray] = {}
         for fold in task.folds:

@@ -12,6 +12,7 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
 
 PROTOCOL = SrsBenchmark()
 
@@ -141,6 +142,11 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more():
         PROTOCOL(log, same_day=False)
     task = SrsBenchmarkSecs()(log, same_day=True)
     assert sum(len(fold.test) for fold in task.folds) + len(task.folds[0].train) == 9
+    # A search looks at other rows, with a base that is chosen otherwise.
+    with pytest.raises(FitSkipped) as skipped:
+        Validation(PROTOCOL)(log, same_day=False)
+    assert skipped.value.could_score == {}
+    assert "protocol=" not in str(skipped.value)
 
 
 def test_six_scored_reviews_are_enough_and_five_are_not():
