@@ -69,7 +69,7 @@ def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
 def test_each_command_of_the_page_runs(folder: Path, command: str) -> None:
     import shlex
 
-    words = shlex.split(command.removeprefix("python "))
+    words = shlex.split(command.removeprefix("python ").replace("\\\n", " "))
     small = SMALL if "data=" not in command else SMALL[:2]
     done = run_in(folder, [sys.executable, *words, *small])
     assert done.returncode == 0, done.stderr + done.stdout
