@@ -42,6 +42,7 @@ MISTAKES = [
     ("fsrs6", "fsrs6", "KEY=VALUE"),
     ("tags.who=me", "+tags.who=me"),
     ("algo.parameters=[1", "algo.parameters=[1", "bracket"),
+    ("algo=[]", "algo=…"),
     ("algo=avg,sm2", "algo=avg,sm2", "-m"),
     ("-m algo=avg,smm2", "algo=smm2", "'sm2'"),
     ("-m algo=avg,constant algo.p=0.8", "algo=avg", "'p'", "constant"),

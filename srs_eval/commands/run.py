@@ -184,7 +184,7 @@ def job(cfg: DictConfig) -> float:
     _command.reports_its_end = True
     done = attempt(
         plan,
-        label=choices["algo"],
+        label=choices.get("algo", ""),
         folder=folder,
         sweep_folder=sweep_folder,
         metric="log_loss" if trial is None else trial.metric,

@@ -32,7 +32,7 @@ _WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
 # No layout of reviews has any of these as a value of the column.
 _NEVER: dict[str, tuple[Any, ...]] = {
     "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
-    "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "true"),
+    "rating": ("0", "5", "-1", "NaN", "Fine", "3.5", "1e308", "", "99999999999999999999", "maybe"),
     "time": ("now", "today", "-1", "-2024-01-01", "0001-01-01", "2262-01-01", "9999-12-31", "",
              "soon", "1e308", "1677-01-01", "NaT"),
     "day": ("1700000000", "1e18", "36500000", "-9223372036854775808", "now", "", "20240101", "inf",
