@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +23,9 @@ from skips import pytest_make_collect_report as pytest_make_collect_report
 from skips import pytest_runtest_makereport as pytest_runtest_makereport
 
 from srs_eval.nouns import Reviews, User
+
+if TYPE_CHECKING:
+    from commands import Here
 
 # Collecting makes millions of objects and no garbage.
 gc.disable()
@@ -98,6 +101,17 @@ def logs_of() -> Callable[..., Logs]:
         return Logs({log.user: log for log in made})
 
     return build
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    """Runs commands in this process, in a folder that is the working directory."""
+    from commands import Here
+
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, capsys)
 
 
 @pytest.fixture(scope="session")

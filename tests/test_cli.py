@@ -60,14 +60,6 @@ class BrokenScore:
 
 
 @pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
-@pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Folder of options of an algorithm that fails for the users one wants."""
     (tmp_path / "breaking_plugin.py").write_text(BREAKS, encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from cases import rest_slow
 from commands import Here
@@ -11,15 +9,6 @@ from commands import Here
 from srs_eval.config import suggestions
 from srs_eval.config.settings import mistakes
 from srs_eval.tuning.options import SearchOptions
-
-
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
 
 # A command line, and what its error must contain: the argument, its place, the suggestion.
 MISTAKES = [

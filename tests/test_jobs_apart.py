@@ -8,16 +8,10 @@ import numpy as np
 import offenders
 import pyarrow.parquet as pq
 import pytest
-from commands import QUIET, SMALL, Here
+from commands import QUIET, SMALL
 
 from srs_eval.compute.processes import Processes
 from srs_eval.errors import Pruned
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
 
 
 @pytest.mark.slow

@@ -29,14 +29,6 @@ with claim(Path(sys.argv[1])):
 """
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
 @contextmanager
 def used_by_another(folder: Path) -> Iterator[subprocess.Popen[str]]:
     words = [sys.executable, "-c", USING, str(folder)]

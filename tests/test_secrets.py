@@ -11,14 +11,6 @@ SECRET = "S3CRETpw"
 QUICK = ("algo=avg", "data.users=1", "data.size_scale=0.02", "figures=false", "panel=quick")
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
 def files_with(folder: Path, text: str) -> list[str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if text.encode() in path.read_bytes()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from cases import rest_slow
 from commands import Here
@@ -17,14 +15,6 @@ RUN = (
     *("algo=avg", "data.users=2", "data.size_scale=0.02", "data.max_reviews=600"),
     *("panel=quick", "figures=false"),
 )
-
-
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
 
 
 @pytest.mark.slow

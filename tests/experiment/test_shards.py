@@ -30,14 +30,6 @@ FILES = (PREDICTIONS, CURVES, SCORES)
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
 def assert_same_run(folder: Path, expected: Path) -> None:
     for name in FILES:
         assert (folder / name).read_bytes() == (expected / name).read_bytes(), name

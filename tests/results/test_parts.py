@@ -458,7 +458,9 @@ class DyingWorkers:
 
 @pytest.mark.parametrize("dying", USERS_OF_RUN)
 @pytest.mark.parametrize("size", rest_slow([3, 5]))
-def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(experiment, tmp_path, dying, size):
+def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
+    experiment, tmp_path, dying, size
+):
     one = experiment(Average())
     whole = evaluate(one)
     in_memory = evaluate(

@@ -39,14 +39,6 @@ MORTAL = """
 """
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
 def in_folder(here: Here) -> str:
     """Return the absolute folder: a reused worker has the one of another test."""
     return f"hydra.sweep.dir={here.folder / 'out'}"

@@ -31,14 +31,6 @@ HLR = (*("-m", "algo=hlr", "sweep=optuna_fsrs"), *BRIEF, "hydra.sweep.dir=out")
 THREE = (*HLR, "hydra.sweeper.n_trials=3")
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Here:
-    monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
-
-
 def study_in(folder: Path) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
