@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import multiprocessing
+import random
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -48,8 +49,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         forkserver.ensure_running()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option by which tests run in another order."""
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the folders that have the longest tests, so that processes end together."""
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
+        return
     longest = ("tests/tuning/", "tests/tracking/", "tests/compute/")
     items.sort(key=lambda item: not item.nodeid.startswith(longest))
 

@@ -20,7 +20,7 @@ groups, there = _numpy.__cpu_dispatch__, _numpy.__cpu_features__
 AVX2 = "X86_V3" if "X86_V3" in groups else "AVX2"
 AVX512 = "X86_V4" if "X86_V4" in groups else "AVX512_SKX"
 NUMBERS = [
-    *("-m", "not slow", "-q"),
+    *("-m", "not slow and not nightly", "-q", "-n", "auto"),
     *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol", "stats")),
     *(f"tests/{folder}" for folder in ("comparison", "results", "data", "collection")),
     *("tests/test_checks.py", "tests/test_golden_run.py", "tests/test_evaluate.py"),
