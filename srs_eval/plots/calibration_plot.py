@@ -101,7 +101,7 @@ def plot_calibration(
 def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
     return style.square_figure(
-        "calibration", title, 6.15, lambda axes: plot_calibration(axes, reviews)
+        "calibration", title, style.STRIP, lambda axes: plot_calibration(axes, reviews)
     )
 
 

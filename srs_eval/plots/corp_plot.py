@@ -83,7 +83,7 @@ def plot_corp(
 def corp_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the CORP diagram of all predictions together; `title` says whose they are."""
     return style.square_figure(
-        "calibration (CORP)", title, 6.15, lambda axes: plot_corp(axes, reviews)
+        "calibration (CORP)", title, style.STRIP, lambda axes: plot_corp(axes, reviews)
     )
 
 

@@ -81,7 +81,7 @@ def plot_roc(
 def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the ROC curve of all predictions together; `title` says whose they are."""
     return style.square_figure(
-        "discrimination (ROC)", title, 5, lambda axes: plot_roc(axes, reviews)
+        "discrimination (ROC)", title, 0, lambda axes: plot_roc(axes, reviews)
     )
 
 

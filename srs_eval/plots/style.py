@@ -18,7 +18,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.metrics.tally import Tally, tally
@@ -36,6 +36,8 @@ PALE = "#D0D7DE"
 BAND = "#B4BDC8"
 CHANCE = "#E9D8A6"
 
+# Height in inches of the strip of outcomes above a square plot.
+STRIP = 0.94
 SMALL = 8.5
 NORMAL = 10.0
 _NOTEBOOK_DPI = 100
@@ -81,13 +83,43 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, *, hspace: float | None = None) -> Figure:
+class Margins(LayoutEngine):
+    """Margins of a figure whose labels are known, in inches.
+
+    Finding them out takes longer than drawing. `between` rows is a share of the height of one.
+    """
+
+    _adjust_compatible = True
+    _colorbar_gridspec = True
+
+    def __init__(
+        self, left: float, bottom: float, right: float, top: float, between: float = 0
+    ) -> None:
+        super().__init__()
+        self.inches = (left, bottom, right, top)
+        self.between = between
+        self.below = 0.0  # the height of a note
+
+    def execute(self, fig: Figure) -> None:
+        """Place the axes."""
+        width, height = fig.get_size_inches()
+        left, bottom, right, top = self.inches
+        fig.subplots_adjust(
+            left=left / width,
+            bottom=(bottom + self.below) / height,
+            right=1 - right / width,
+            top=1 - top / height,
+            hspace=self.between,
+        )
+
+
+def new_figure(width: float, height: float, margins: Margins | None = None) -> Figure:
     """Make an empty figure on opaque white, so that it reads the same on any page.
 
     Sizes are inches: about 5 to 6 across keeps text legible at 500 pixels and in a paper's column.
-    `hspace` is a share of the height of a row.
+    Without margins, they are what labels need.
     """
-    engine = ConstrainedLayoutEngine(hspace=hspace)
+    engine = margins or ConstrainedLayoutEngine()
     return ShownFigure(figsize=(width, height), layout=engine, facecolor="white")
 
 
@@ -145,6 +177,8 @@ def annotate(figure: Figure, note: str) -> None:
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
         engine.set(rect=(0, share, 1, 1 - share))
+    elif isinstance(engine, Margins):
+        engine.below = strip
     text = "\n".join(lines)
     below = figure.text(0.01, 0.04 / (height + strip), text, va="bottom", fontsize=SMALL - 1)
     below.set(color=MUTED, parse_math=False)
@@ -164,8 +198,10 @@ def _font_signs() -> frozenset[int]:
 
 def title_above(figure: Figure, kind: str, title: str) -> None:
     """Write the title of a figure of several plots, or of one with long labels on its left."""
-    text = heading(kind, title)
-    figure.suptitle(text, x=0.01, ha="left", fontsize=NORMAL + 1, fontweight="bold")
+    shown = figure.suptitle(heading(kind, title), x=0.01, ha="left")
+    shown.set(fontsize=NORMAL + 1, fontweight="bold")
+    if isinstance(figure.get_layout_engine(), Margins):
+        shown.set(y=1 - 0.05 / figure.get_figheight(), va="top")
 
 
 def short_name(name: str) -> str:
@@ -191,10 +227,13 @@ def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = No
     return p if isinstance(p, Tally) else tally(*paired(p, () if recalled is None else recalled))
 
 
-def square_figure(kind: str, title: str, height: float, draw: Callable[[Axes], object]) -> Figure:
-    """Make a figure of one plot, 5 inches wide, with the title that `heading` formats."""
+def square_figure(kind: str, title: str, strip: float, draw: Callable[[Axes], object]) -> Figure:
+    """Make a figure of a square plot, 5 inches wide, with the title that `heading` formats.
+
+    `strip` inches above the plot are left free.
+    """
     with house_style():
-        figure = new_figure(5, height)
+        figure = new_figure(5, 5 + strip, Margins(0.61, 0.54, 0.13, 0.3 + strip))
         axes = figure.add_subplot()
         draw(axes)
         axes.set_title(heading(kind, title))
@@ -222,7 +261,7 @@ def save_figure(
         # The layout is the same for all formats, and takes longer than drawing.
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)
-            figure.set_layout_engine("none")
+            figure.set_layout_engine(None)
         for path in paths:
             # A date or a version in the file would make every run's figures differ.
             metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}

@@ -104,7 +104,9 @@ def users_figure(
     rows = max(1, len(scores))
     users = max((len(values) for values in scores.values()), default=0)
     with style.house_style():
-        figure = style.new_figure(5.6, 0.55 + 1.15 * rows, hspace=0.06)
+        figure = style.new_figure(
+            5.6, 0.55 + 1.15 * rows, style.Margins(0.06, 0.47, 0.13, 0.41, 0.58)
+        )
         panels = figure.subplots(rows, squeeze=False)[:, 0]
         for axes, (name, values) in zip(panels, scores.items(), strict=False):
             plot_user_scores(
@@ -119,7 +121,7 @@ def users_figure(
             style.write_message(panels[0], "no scores")
         if users > 1:
             key = "line: median;  diamond: mean with its 99 % interval over users"
-            figure.supxlabel(key, fontsize=style.SMALL, color=style.MUTED)
+            panels[-1].set_xlabel(key, fontsize=style.SMALL, color=style.MUTED)
         style.title_above(figure, f"scores of {counted(users, 'user')}", title)
     return figure
 
