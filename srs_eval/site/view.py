@@ -106,9 +106,21 @@ def view(board: Board, registered: Sequence[Registration] = ()) -> View:
         tuple(_models(paired, submissions)),
         paired,
         {name: _means(paired, name, better) for name, better in metrics},
-        (*paired.notes, *_left_out(board, others, yardsticks), *_not_accepted(board)),
+        (
+            *_rests_on(paired, *metrics[0]),
+            *paired.notes,
+            *_left_out(board, others, yardsticks),
+            *_not_accepted(board),
+        ),
         tuple(one for one in registered if _is_of_board(one, board)),
     )
+
+
+def _rests_on(paired: Paired, metric: str, better: Better) -> Iterator[str]:
+    """Yield what the board rests on, if its submissions say what they have read."""
+    coverage = Verdict(paired, metric, better).coverage
+    if coverage is not None:
+        yield from filter(None, (coverage.caution, *coverage.sentences()))
 
 
 def _is_of_board(one: Registration, board: Board) -> bool:

@@ -24,7 +24,7 @@ GAPS = {
     "tuned_on": "name the data by which constants were chosen, or write none",
 }
 # What a submission need not have.
-_OPTIONAL = ("prereg", "curves_per_user")
+_OPTIONAL = ("prereg", "curves_per_user", "read")
 # A digest of the first reviews of a user, see `fingerprint_of`.
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[A-Za-z0-9._/-]{1,100}")
@@ -237,6 +237,7 @@ _ABOUT = _Keys(
                 ),
                 "users": _number(int, 1),
                 "reviews": _number(int, 1),
+                "read": _optional(_Keys({"users": _number(int, 1), "reviews": _number(int, 1)})),
             }
         ),
         "pretrained_on": _optional(

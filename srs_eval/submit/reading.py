@@ -11,6 +11,7 @@ from typing import Any
 
 from srs_eval.errors import ConfigError
 from srs_eval.nouns import User
+from srs_eval.results.coverage import Coverage
 from srs_eval.results.predicted import SavedPredictions
 from srs_eval.results.run import Run
 from srs_eval.submit.about import GAPS, about_problems
@@ -203,11 +204,21 @@ def _submission(
             "users": len(rows),
             "reviews": sum(reviews.values()),
             "data_fingerprint": data["fingerprint"],
+            "coverage": _coverage(data),
             **{name: int(counts.sum()) for name, counts in results.fits.items()},
         },
         predicted=SavedPredictions(folder) if (folder / PREDICTIONS).is_file() else None,
     )
     return Submission(folder.resolve().name, folder, about, run, history)
+
+
+def _coverage(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what scores rest on, as runs write it; None if the submission does not say."""
+    if not data.get("read"):
+        return None
+    read = data["read"]
+    covered = Coverage(read["users"], read["reviews"], data["users"], data["reviews"])
+    return covered.as_json()
 
 
 def _board(name: str, submissions: list[Submission]) -> Board:
@@ -264,6 +275,10 @@ def _count_problems(folder: Path, about: Mapping[str, Any], results: Results) ->
         if about["data"][key] != found:
             advice = f"{RESULTS} has {found:,}"
             yield Problem(key, folder / ABOUT, f"data.{key}", shown(about["data"][key]), advice)
+        read = (about["data"].get("read") or {}).get(key, found)
+        if read < found:
+            advice = f"at least the {found:,} that have scores"
+            yield Problem(key, folder / ABOUT, f"data.read.{key}", shown(read), advice)
     for group in ("protocol", "data"):
         if any(scores.rows) and not about[group]["options"]:
             advice = "write them as the run has them"

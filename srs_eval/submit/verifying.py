@@ -42,7 +42,7 @@ from srs_eval.submit.record import (
 )
 from srs_eval.submit.results_table import FIT, FIT_COUNTS, metrics_named
 from srs_eval.submit.submission import ABOUT, RESULTS, Accepted, Mark, Submission
-from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of
+from srs_eval.submit.writing import fits_by_user, learned_from, parameters_of, read_by
 
 TOLERANCE = 1e-6
 # Whether an optimiser converges depends on the last digits, which differ between machines.
@@ -189,6 +189,8 @@ def _claims(
         ("pretrained_on", run.summary["pretrained"], again.summary["pretrained"]),
         ("parameters", about["parameters"], parameters_of(result.fitted)),
     ]
+    if about["data"].get("read"):
+        facts.append(("data.read", about["data"]["read"], read_by(result.facts.coverage)))
     file = submission.folder / ABOUT
     if learned and sorted(learned["users"]) != sorted(known := learned_from(algorithm)):
         found = f"{len(learned['users']):,} users"

@@ -21,6 +21,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.experiment.experiment import CURVES_PER_USER
 from srs_eval.nouns import Algorithm, Fit, FloatArray, User
+from srs_eval.results.coverage import Coverage
 from srs_eval.results.files import CONFIG, reading
 from srs_eval.results.fit_counts import FitCounts
 from srs_eval.results.folder import is_run, load, read_config
@@ -200,6 +201,7 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
             "fingerprint": facts.data_fingerprint,
             "users": len(result.complete),
             "reviews": int(result.by_user.reviews.sum()),
+            "read": read_by(facts.coverage),
         },
         "pretrained_on": _pretrained_on(config["algo"]) if facts.pretrained else None,
         "sees_truth": facts.sees_truth,
@@ -210,6 +212,11 @@ def _about(result: Result, config: Mapping[str, Any]) -> dict[str, Any]:
         "tuned_on": None,
         "srs_eval": tags.get("version.srs-eval", version("srs-eval")),
     }
+
+
+def read_by(coverage: Coverage | None) -> dict[str, int] | None:
+    """Return how many users and reviews a run has read, if it is known."""
+    return None if coverage is None else {"users": coverage.users, "reviews": coverage.reviews}
 
 
 def _written_before(folder: Path) -> dict[str, Any]:
