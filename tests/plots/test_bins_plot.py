@@ -4,16 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.collections import PatchCollection
-from matplotlib.figure import Figure
 from metric_functions import rmse_bins
 from pairs import predicted
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, FactSums
 from srs_eval.metrics.sums import add_up
 from srs_eval.nouns import Predictions
-from srs_eval.plots.bins_plot import bin_gaps, bins_figure, plot_bins
+from srs_eval.plots.bins_plot import bin_gaps, bins_figure
 
 
 def reviews(n=3000, seed=0) -> Predictions:
@@ -74,20 +71,7 @@ def test_chance_is_told_from_miscalibration():
     assert off.beyond_chance[off.n > 300].all()
 
 
-def test_empty_bins_are_blank_and_others_are_written():
-    axes = Figure().add_subplot()
-    plot_bins(axes, [0.9, 0.8], [1, 1], [1, 60], [1, 9], [0, 0])
-    (tiles,) = [c for c in axes.collections if isinstance(c, PatchCollection)]
-    assert len(tiles.get_paths()) == 2
-    assert {"-10.0", "-20.0", "50 %"} <= set(words(axes))
-
-
 @pytest.mark.parametrize("lost", ["elapsed_days", "nth_review", "lapses"])
 def test_missing_facts_leave_nothing_to_draw(lost):
     figure = bins_figure(replace(reviews(5), **{lost: None}))
     assert "no reviews whose days" in words(figure.axes[0])[0]
-
-
-def test_facts_of_other_reviews_are_refused():
-    with pytest.raises(ScoreError, match="lapses has shape"):
-        plot_bins(Figure().add_subplot(), [0.9], [1], [1], [1], [0, 0])

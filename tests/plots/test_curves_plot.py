@@ -76,29 +76,6 @@ def test_the_median_curve_is_the_median_at_each_time():
     assert p[-1] == pytest.approx(0.5**5)
 
 
-def test_absent_times_and_times_of_zero_are_left_out():
-    curves = curves_of([2.0, 20.0])
-    elapsed, p = curves.elapsed.copy(), curves.p.copy()
-    elapsed[0, 2] = p[0, 2] = np.nan
-    elapsed[:, 0] = 0
-    figure = forgetting_figure(totals_of(three()), replace(curves, elapsed=elapsed, p=p))
-    assert [len(line) for line in fan_of(figure).get_segments()] == [1, 2]
-
-
-def test_curves_are_coloured_by_the_review_they_belong_to():
-    curves = curves_of([2.0, 20.0, 200.0])
-    figure = figure_of(three(curves=curves, nth=[9, 1, 9]))
-    first, second, third = fan_of(figure).get_colors()
-    assert (first == third).all()
-    assert (first != second).any()
-    assert "nth review" in figure.axes[-1].get_ylabel()
-
-
-def test_curves_whose_reviews_are_not_told_have_no_colour_key():
-    figure = forgetting_figure(totals_of(three()), curves_of([2.0]))
-    assert len(figure.axes) == 2
-
-
 def test_words_say_how_often_recall_does_not_fall():
     falling, flat = curves_of([2.0, 20.0]), curves_of([np.inf, np.inf])
     rising = replace(falling, p=falling.p[:, ::-1])
@@ -106,21 +83,6 @@ def test_words_say_how_often_recall_does_not_fall():
     assert violation_text(flat) == "not falling: 100 % of pairs\n(rising 0 %, flat 100 %)"
     assert violation_text(rising) == "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"
     assert violation_text(curves_of([2.0], (3.0,))) == "one elapsed time only: no pair to compare"
-
-
-def test_many_curves_are_sampled_and_counted():
-    axes = Figure().add_subplot()
-    plot_temporal(axes, curves_of(list(np.linspace(2, 90, 5000))))
-    (fan,) = [c for c in axes.collections if isinstance(c, LineCollection)]
-    assert len(fan.get_segments()) == 150
-    assert "150 of 5,000 sampled curves" in [t.get_text() for t in axes.get_legend().texts]
-
-
-def test_the_time_axis_is_logarithmic_unless_times_are_close():
-    wide = three(curves=curves_of([3.0]))
-    assert figure_of(wide).axes[0].get_xscale() == "log"
-    near = predictions_of([2, 3], [0.9, 0.8], [1, 0], curves=curves_of([3.0], (2.0, 3.0, 4.0)))
-    assert figure_of(near).axes[0].get_xscale() == "linear"
 
 
 def test_recall_over_time_shows_frequencies_and_mean_predictions_of_the_same_reviews():
@@ -140,8 +102,3 @@ def test_same_day_reviews_are_counted_not_drawn():
     draw_recall(axes, np.full(100, 0.9), np.ones(100), days)
     assert axes.get_xlabel() == "elapsed days (50 same-day reviews not shown)"
     np.testing.assert_allclose(axes.lines[0].get_xydata(), [(4, 0.9)])
-
-
-def test_without_elapsed_days_there_is_only_the_fan():
-    predictions = replace(three(curves=curves_of([3.0])), elapsed_days=None)
-    assert len(figure_of(predictions).axes) == 1

@@ -3,7 +3,6 @@
 import matplotlib
 import numpy as np
 import pytest
-from cases import rest_slow
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pairs import predicted
@@ -98,34 +97,13 @@ def words(figure: Figure) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", rest_slow(sorted(ugly()), 2))
+@pytest.mark.parametrize("kind", sorted(ugly()))
 def test_figures_draw_ugly_predictions_without_a_warning(kind):
     predictions = ugly()[kind]
     for name in ("calibration", "corp", "roc", "bins"):
         figure = FIGURES[name](predictions)
         figure.draw_without_rendering()
         assert words(figure)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_say_in_words_what_they_show(name):
-    figure = FIGURES[name](simulated(2000))
-    expected = {
-        "calibration": [
-            "predicted recall",
-            "observed recall",
-            "calibration",
-            "by chance",
-            "n = 2,000 reviews",
-        ],
-        "corp": ["recalibrated recall", "MCB", "DSC", "UNC", "if calibrated", "n = 2,000"],
-        "bins": ["elapsed days", "number of the review", "rmse_bins", "by chance", "n = 2,000"],
-        "versus": ["fsrs6 better for", "mean difference", "99 % interval over 12 users"],
-        "roc": ["true positive rate", "false positive rate", "AUC", "n = 2,000 reviews"],
-        "forgetting": ["elapsed days", "predicted recall", "observed recall", "forgetting curves"],
-        "users": ["log_loss (lower is better)", "scores of 12 users", "99 % interval"],
-    }
-    assert [word for word in expected[name] if word not in words(figure)] == []
 
 
 @pytest.mark.slow
@@ -172,18 +150,6 @@ def test_a_tally_is_as_good_as_predictions(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_callers_own_style_does_not_reach_the_figures(tmp_path):
-    predictions = simulated(300)
-    (plain,) = plots.save_figure(plots.corp_figure(predictions), tmp_path, "plain", formats=["svg"])
-    with matplotlib.rc_context(
-        {"axes.facecolor": "black", "font.size": 30, "svg.fonttype": "none"}
-    ):
-        figure = plots.corp_figure(predictions)
-        (styled,) = plots.save_figure(figure, tmp_path, "styled", formats=["svg"])
-    assert plain.read_bytes() == styled.read_bytes()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_path):
     predictions = simulated(300)
@@ -194,24 +160,3 @@ def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_
     for ending in ("svg", "png"):
         once, again = ((tmp_path / f / f"{name}.{ending}").read_bytes() for f in ("once", "again"))
         assert once == again
-
-
-@pytest.mark.slow
-def test_svg_stays_small_however_many_predictions(tmp_path):
-    many = simulated(200_000, users=50, curves=5000)
-    drawn = {name: figure(many) for name, figure in FIGURES.items()}
-    drawn["users"] = plots.users_figure({name: user_scores(2000)["log_loss"] for name in "abcde"})
-    drawn["versus"] = versus(2000)
-    for name, figure in drawn.items():
-        (path,) = plots.save_figure(figure, tmp_path, name, formats=["svg"])
-        assert path.stat().st_size < 300_000, name
-
-
-def test_saved_figures_are_opaque_so_that_dark_pages_do_not_matter(tmp_path):
-    (path,) = plots.save_figure(
-        plots.roc_figure(simulated(100)), tmp_path / "new" / "folder", "roc", formats=["png"]
-    )
-    pixels = matplotlib.image.imread(path)
-    assert (pixels[..., 3] == 1).all()
-    assert (pixels[0, 0] == 1).all()
-    assert pixels.shape[:2] == (750, 750)

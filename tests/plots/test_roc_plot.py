@@ -38,12 +38,6 @@ def test_the_number_written_is_the_area_under_the_curve():
     assert "AUC 0.750\nn = 4 reviews" in labels(axes)
 
 
-def test_operating_points_that_coincide_share_a_label():
-    axes, _ = drawn([0.85] * 4, [True, True, True, False])
-    assert {"0.7, 0.8", "R* = 0.9, 0.95"} <= set(labels(axes))
-    np.testing.assert_allclose(operating_points(axes), [(1, 1), (1, 1), (0, 0), (0, 0)])
-
-
 @pytest.mark.parametrize(("outcome", "missing"), [(True, "forgotten"), (False, "recalled")])
 def test_one_outcome_only_leaves_the_area_undefined_and_says_why(outcome, missing):
     axes, curve = drawn([0.8, 0.9], [outcome, outcome])

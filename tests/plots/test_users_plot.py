@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from cases import rest_slow
 from matplotlib.figure import Figure
 
 from srs_eval.metrics.summary import summarise
@@ -21,24 +20,11 @@ def dots(axes):
     return [line for line in axes.lines if line.get_marker() == "o"]
 
 
-@pytest.mark.parametrize("users", rest_slow([61, 0, 1, 2, 8, 10_000], 2))
+@pytest.mark.parametrize("users", [0, 1, 61, 10_000])
 def test_any_number_of_users_can_be_drawn(users, tmp_path):
     rng = np.random.default_rng(users)
     scores = {"log_loss": rng.gamma(9, 0.04, users), "mbe": np.zeros(users)}
     save_figure(users_figure(scores), tmp_path, "users", formats=["png"])
-
-
-def test_few_users_are_dots_and_many_a_histogram():
-    few, many = drawn(np.linspace(0, 1, 8)), drawn(np.linspace(0, 1, 500))
-    (points,) = dots(few)
-    np.testing.assert_allclose(points.get_xdata(), np.linspace(0, 1, 8))
-    assert not few.patches
-    assert not dots(many)
-    assert len(many.patches) == 1
-
-
-def test_one_user_is_a_number_without_an_interval():
-    assert drawn([0.3204]).get_title(loc="right") == "0.3204"
 
 
 def test_median_and_mean_are_written_with_the_interval_that_the_tables_print():
@@ -55,18 +41,6 @@ def test_users_without_a_score_are_counted():
     assert [text.get_text() for text in axes.texts] == ["not defined for 1 user"]
     axes = drawn([np.nan, np.nan])
     assert [text.get_text() for text in axes.texts] == ["not defined for 2 users"]
-
-
-def test_outliers_do_not_squeeze_the_others_but_are_counted():
-    axes = drawn(np.append(np.linspace(0.2, 0.4, 999), 50.0))
-    assert axes.get_xlim()[1] < 1
-    assert "outside" in axes.texts[0].get_text()
-
-
-def test_the_direction_is_written():
-    assert drawn([0.5], name="auc", better="higher").get_title(loc="left") == (
-        "auc (higher is better)"
-    )
 
 
 def test_one_user_has_no_figure_of_a_distribution():

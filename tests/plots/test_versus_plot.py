@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from srs_eval.errors import ScoreError
 from srs_eval.plots.versus_plot import plot_versus
 from srs_eval.stats.paired import paired_mean, paired_signs
 
@@ -39,28 +37,3 @@ def test_users_without_both_scores_are_left_out():
     assert "over 1 user" in words(axes)
     _, missing = drawn([np.nan], [0.1])
     assert missing is None
-
-
-def test_corners_name_who_is_better_there():
-    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="lower")
-    place = {text.get_text(): text.get_position() for text in axes.texts}
-    assert place["old better"][1] > 0.5 > place["old better"][0]
-    assert place["new better"][0] > 0.5 > place["new better"][1]
-    axes, _ = drawn([0.1, 0.2], [0.2, 0.3], names=("old", "new"), better="higher")
-    place = {text.get_text(): text.get_position() for text in axes.texts}
-    assert place["new better"][1] > 0.5
-
-
-def test_few_users_are_dots_and_many_hexagons():
-    rng = np.random.default_rng(0)
-    first = rng.uniform(size=3000)
-    axes, _ = drawn(first[:50], first[:50] + 0.1)
-    assert not axes.collections
-    axes, _ = drawn(first, first + rng.normal(size=3000))
-    (hexagons,) = [c for c in axes.collections if isinstance(c, PolyCollection)]
-    assert hexagons.get_array().sum() > 2900
-
-
-def test_scores_of_other_users_are_refused():
-    with pytest.raises(ScoreError, match="same users"):
-        drawn([0.1], [0.1, 0.2])
