@@ -38,51 +38,13 @@ def test_every_algorithm_says_what_it_must(option):
     assert option.facts.missing == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_everything
 def test_the_page_is_what_the_program_makes():
-    page = made.PAGE.read_text(encoding="utf-8")
-    assert page == made.page(), "python docs/make_algorithms.py makes it anew"
-
-
-@pytest.mark.slow
-@needs_everything
-def test_every_option_is_on_the_page_and_its_link_leads_somewhere():
     page = made.page()
+    kept = made.PAGE.read_text(encoding="utf-8")
+    assert kept == page, "python docs/make_algorithms.py makes it anew"
     for option in OPTIONS:
         assert f"- `algo={option.name}`: " in page
         assert page.count(f'<a id="{option.name}"></a>') == 1
         assert f"(#{option.name})" in page
-
-
-def test_facts_are_found_in_a_docstring():
-    facts = made.Facts(
-        """Something new.
-
-        Author (2024), *A Paper*, https://example.org. Reads elapsed time and ratings, those of
-        same-day reviews included; 12 parameters. Published row, without same-day
-        reviews: log loss 0.3456, RMSE(bins) 0.1.
-
-        Parameters
-        ----------
-        fit : str
-            Reads nothing; 3 parameters.
-        """.replace("\n        ", "\n")
-    )
-    assert facts.reads == "elapsed time and ratings, those of same-day reviews included"
-    assert (facts.count, facts.published, facts.missing) == ("12", "0.3456", [])
-    assert facts.paragraphs[0] == "Something new."
-    assert len(facts.paragraphs) == 2
-
-
-def test_what_is_missing_is_named():
-    assert len(made.Facts("Something new.").missing) == 4
-    facts = made.Facts("Reads outcomes; no parameters. No published row. Of 1999.")
-    assert (facts.missing, facts.count, facts.published) == ([], "0", "")
-
-
-def test_numbers_of_others_are_not_taken_for_its_own():
-    facts = made.Facts("Reads what others read; 2 parameters and the other's.")
-    assert facts.count == "varies"
-    facts = made.Facts("No published row (that of another has log loss 0.1234).")
-    assert facts.published == ""

@@ -73,9 +73,3 @@ def test_the_formulas_are_those_of_every_dataset_there_is(name):
     signal = chance @ (base - own)
     assert found["M1"].unpaired == pytest.approx(signal / math.hypot(spread(base), spread(own)))
     assert found["M1"].paired == pytest.approx(signal / spread(base - own))
-
-
-def test_pairing_saves_reviews():
-    for name in toy.SCORES:
-        alone = toy.reviews_needed(name, "M1", paired=False)
-        assert alone > 40 * toy.reviews_needed(name, "M1", paired=True)

@@ -22,21 +22,6 @@ def test_every_user_fills_a_log(cohort):
     assert one.elapsed_seconds is not None
 
 
-def test_a_cohort_that_is_there_only_grows(cohort):
-    before = (cohort / "revlogs" / "user_id=1" / "data.parquet").stat().st_mtime_ns
-    make_cohort(cohort, users=3, reviews=300)
-    assert (cohort / "revlogs" / "user_id=1" / "data.parquet").stat().st_mtime_ns == before
-    assert RevlogsFolder(cohort).users() == (1, 2, 3)
-
-
-def test_users_beyond_the_distinct_ones_have_the_logs_of_earlier_ones(tmp_path):
-    make_cohort(tmp_path, users=3, reviews=300, distinct=2)
-    source = RevlogsFolder(tmp_path)
-    first, second, third = (source.read(user).card for user in source.users())
-    assert np.array_equal(first, third)
-    assert not np.array_equal(first, second)
-
-
 @pytest.mark.slow
 def test_a_command_is_run_and_measured(cohort, tmp_path):
     words = [f"data.path='{cohort}'", "data.users=1", f"hydra.run.dir={tmp_path}", "algo=avg"]

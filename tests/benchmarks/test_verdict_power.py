@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
-from verdict_power import achieved, needed, populations
+from verdict_power import achieved, needed
 
 from srs_eval.stats.power import power_of
 
@@ -24,16 +21,3 @@ def test_the_upper_end_needs_more_users_than_the_deviation_of_the_pilot() -> Non
     formula, own, upper = needed(pilot, 0.4)
     assert formula > 5
     assert upper > own > 5
-
-
-def test_published_results_are_differences_to_fsrs_5(tmp_path: Path) -> None:
-    models = ("FSRS-5", "FSRS-4.5", "GRU-P", "DASH", "SM2")
-    table = [
-        {"model": model, "user": user, "log_loss": number + user / 10}
-        for number, model in enumerate(models)
-        for user in range(5)
-    ]
-    pd.DataFrame(table).to_parquet(tmp_path / "results.parquet")
-    found = dict(populations(tmp_path / "results.parquet"))
-    assert len(found) == 7
-    np.testing.assert_allclose(found["log loss of FSRS-5 less GRU-P"], -2)
