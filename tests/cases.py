@@ -1,4 +1,4 @@
-"""Cases of parametrized tests: few of them for every day, the others for the slow tests."""
+"""Cases of parametrized tests: few of them for every change, the others for every night."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 
-def rest_slow(cases: Iterable[Any], quick: int = 1) -> list[Any]:
-    """Return the cases of a parametrized test, all after the first `quick` of them marked slow."""
+def rest_nightly(cases: Iterable[Any], kept: int = 1) -> list[Any]:
+    """Return the cases of a parametrized test, all after the first `kept` marked nightly."""
     return [
         pytest.param(
             *(case if isinstance(case, tuple) else (case,)),
-            marks=pytest.mark.slow if nth >= quick else (),
+            marks=pytest.mark.nightly if nth >= kept else (),
         )
         for nth, case in enumerate(cases)
     ]
+
+
+rest_slow = rest_nightly

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import simulated
 
 import srs_eval as se
@@ -164,7 +164,7 @@ def test_what_is_misspelt_is_told_as_by_the_command():
 
 @pytest.mark.parametrize(
     "wrong",
-    rest_slow(
+    rest_nightly(
         [
             {"seed": -1},
             {"seed": 1.5},
@@ -189,7 +189,7 @@ def test_what_is_no_algorithm_is_refused(wrong):
         se.evaluate(wrong, "synthetic")
 
 
-@pytest.mark.parametrize("wrong", rest_slow([{"card": [1]}, None, [1, 2], 3, pd.Series([1])], 2))
+@pytest.mark.parametrize("wrong", rest_nightly([{"card": [1]}, None, [1, 2], 3, pd.Series([1])], 2))
 def test_what_is_no_data_is_refused(wrong):
     with pytest.raises(ConfigError):
         se.evaluate("avg", wrong)
@@ -291,7 +291,7 @@ def test_names_from_data_are_escaped(result):
 
 
 @pytest.mark.parametrize(
-    "name", rest_slow(["calibration", "forgetting", "corp", "roc", "bins", "users"], 2)
+    "name", rest_nightly(["calibration", "forgetting", "corp", "roc", "bins", "users"], 2)
 )
 def test_figures_are_of_matplotlib(result, name):
     from matplotlib.figure import Figure

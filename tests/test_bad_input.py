@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, Done, Here, apart, columns_of, outcome_of, summary_of
 
 from srs_eval.errors import TrackingError
@@ -64,7 +64,7 @@ def evaluated(here: Here, text: str, *words: str) -> Done:
 # ---- logs with little in them
 
 
-@pytest.mark.parametrize("text", rest_slow(["\n", ""]))
+@pytest.mark.parametrize("text", rest_nightly(["\n", ""]))
 def test_an_empty_file_is_named(here: Here, text: str) -> None:
     done = evaluated(here, text)
     assert done.status == 1
@@ -80,7 +80,7 @@ def test_a_log_without_reviews_is_named(here: Here) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    rest_slow(
+    rest_nightly(
         [
             HEAD + "1,3,0\n",
             HEAD + "".join(f"1,3,{day}\n" for day in range(5)),
@@ -150,7 +150,7 @@ def test_one_bad_log_of_many_takes_no_other_with_it(here: Here) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", rest_slow([["hydra.run.dir=file/out"], ["-m", "hydra.sweep.dir=file/out"]])
+    "words", rest_nightly([["hydra.run.dir=file/out"], ["-m", "hydra.sweep.dir=file/out"]])
 )
 def test_an_output_folder_that_cannot_be_made_is_told(here: Here, words: list[str]) -> None:
     (here.folder / "file").write_text("mine", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import apart
 from commands import run_here as command
 
@@ -49,7 +49,7 @@ def assert_about_equal(made: pd.DataFrame, committed: pd.DataFrame) -> None:
     )
 
 
-@pytest.mark.parametrize("name", rest_slow(NAMES))
+@pytest.mark.parametrize("name", rest_nightly(NAMES))
 def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(
     name: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from offenders import (
     CAUGHT,
     HONEST,
@@ -45,7 +45,7 @@ from srs_eval.nouns import GROUPS, when_of
 from srs_eval.nouns.capabilities import undeclared
 
 
-@pytest.mark.parametrize(("cheat", "check", "advice"), rest_slow(CAUGHT, 15))
+@pytest.mark.parametrize(("cheat", "check", "advice"), rest_nightly(CAUGHT, 15))
 def test_a_planted_cheat_is_caught_and_told_what_it_did(cheat, check, advice):
     with pytest.raises(CheckFailed) as caught:
         check(cheat())
@@ -62,7 +62,7 @@ def test_running_all_checks_catches_it_too(cheat):
         check_algorithm(cheat())
 
 
-@pytest.mark.parametrize("honest", rest_slow(HONEST, 4))
+@pytest.mark.parametrize("honest", rest_nightly(HONEST, 4))
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
 

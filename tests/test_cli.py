@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, Here, apart, columns_of, outcome_of, run_here, summary_of
 
 from srs_eval.config.settings import GROUPS
@@ -468,7 +468,7 @@ def test_the_outcome_is_on_record_as_json(run: Finished) -> None:
     assert outcome["seconds"] > 0
 
 
-@pytest.mark.parametrize("protocol", rest_slow(["srs_benchmark_secs", "srs_benchmark"]))
+@pytest.mark.parametrize("protocol", rest_nightly(["srs_benchmark_secs", "srs_benchmark"]))
 def test_fsrs_made_for_whole_days_warns_of_fractional_ones(protocol, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["algo=fsrs6", "algo.fit=default", f"protocol={protocol}", *SMALL, *QUIET]

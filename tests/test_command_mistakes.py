@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import Here
 
 from srs_eval.config import suggestions
@@ -79,7 +79,7 @@ CHANCE = "# @package _global_\nhydra:\n  sweeper:\n    params:\n      algo.p: 0.
 
 
 @pytest.mark.parametrize(
-    ("line", "parts"), rest_slow([(line, parts) for line, *parts in MISTAKES], 42)
+    ("line", "parts"), rest_nightly([(line, parts) for line, *parts in MISTAKES], 42)
 )
 def test_a_mistake_is_refused_in_a_few_lines_before_anything_runs(
     here: Here, line: str, parts: list[str]

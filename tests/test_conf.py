@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
@@ -37,7 +37,7 @@ def named(path):
 
 def each(paths, quick=None):
     return pytest.mark.parametrize(
-        "path", rest_slow(paths, len(paths) if quick is None else quick), ids=map(named, paths)
+        "path", rest_nightly(paths, len(paths) if quick is None else quick), ids=map(named, paths)
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.checks import check_algorithm, check_last_step_is_the_fit
@@ -185,7 +185,7 @@ class ForgetsAParameter(Walks):
 
 @pytest.mark.parametrize(
     ("offender", "lesson"),
-    rest_slow(
+    rest_nightly(
         [
             (YieldsOneModelAgainAndAgain, "Give each model a copy"),
             (ForgetsAParameter, "parameters differ after the last step"),

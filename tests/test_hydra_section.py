@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import run_here as command
 
 from srs_eval.config.hydra_section import refused_before
@@ -98,7 +98,7 @@ def overlay(place: Path, name: str, section: str) -> None:
     (place / "c" / "experiment" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("section", rest_slow(OVERLAYS, 4))
+@pytest.mark.parametrize("section", rest_nightly(OVERLAYS, 4))
 def test_what_an_overlay_makes_hydra_do_is_refused(
     place: Path, section: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,7 +160,7 @@ def test_what_a_launcher_runs_is_typed(place: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "how", rest_slow(["experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"])
+    "how", rest_nightly(["experiment=x,y", "experiment=glob(*)", "experiment=choice(x,y)"])
 )
 def test_what_a_sweep_chooses_is_checked_before_the_first_job(
     place: Path, how: str, capsys: pytest.CaptureFixture[str]

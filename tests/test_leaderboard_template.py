@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, run_here
 
 from srs_eval.commands import new
@@ -145,7 +145,7 @@ def _prereg_with_results(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    rest_slow(
+    rest_nightly(
         [
             _accepted,
             _workflow,

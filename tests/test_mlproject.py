@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cases import rest_slow
+from cases import rest_nightly
 
 ROOT = Path(__file__).parents[1]
 SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
@@ -98,7 +98,7 @@ def test_words_with_spaces_are_quoted_as_on_the_command_line(tmp_path: Path) -> 
     assert "    dir: a b" in lines
 
 
-@pytest.mark.parametrize("entry", rest_slow(["sweep", "search"]))
+@pytest.mark.parametrize("entry", rest_nightly(["sweep", "search"]))
 def test_arguments_of_several_jobs_are_separated_too(tmp_path: Path, entry: str) -> None:
     algo = {"algos" if entry == "sweep" else "algo": "avg,lsmt"}
     done = run_entry(tmp_path, entry, overrides="notes='a b' 'nots=a *'", **algo)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, apart
 
 from srs_eval.commands import new
@@ -57,7 +57,9 @@ def test_it_says_what_there_is_and_what_to_type(
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    rest_slow([("algo", LONGEST), *((kind, name) for kind in new.KINDS for name in ("x_y", "a"))]),
+    rest_nightly(
+        [("algo", LONGEST), *((kind, name) for kind in new.KINDS for name in ("x_y", "a"))]
+    ),
 )
 def test_what_is_written_is_clean(here: Path, kind: str, name: str) -> None:
     assert new.command([kind, name, "made"]) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.config.option_files import help_page
 from srs_eval.config.settings import mistakes
@@ -109,7 +109,7 @@ def overrides(words: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", rest_slow([2, 0, 1]))
+@pytest.mark.parametrize("block", rest_nightly([2, 0, 1]))
 def test_the_python_of_the_readme_runs(block: int, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
     assert len(blocks) == 3

@@ -5,7 +5,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from object_store import object_store
 from pyarrow import fs
 
@@ -20,7 +20,7 @@ def store(monkeypatch):
         yield started
 
 
-@pytest.fixture(params=rest_slow(["path", "s3"]))
+@pytest.fixture(params=rest_nightly(["path", "s3"]))
 def folder(request, tmp_path):
     if request.param == "path":
         return Place.of(tmp_path / "bucket")

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from omegaconf import OmegaConf
 
 from srs_eval.algorithms.combined.blend import Blend
@@ -70,7 +70,7 @@ def test_a_plan_holds_what_was_chosen(plan_of):
 
 @pytest.mark.parametrize(
     ("words", "label"),
-    rest_slow(
+    rest_nightly(
         [
             (["algo=moving_avg", "algo.rate=0.1", "algo.start=0"], "moving_avg(start=0, rate=0.1)"),
             (["algo=hlr", "algo.fit=newton"], "hlr"),
@@ -105,7 +105,7 @@ def test_parameters_are_flat_and_name_the_options(plan_of):
 
 @pytest.mark.parametrize(
     "word",
-    rest_slow(
+    rest_nightly(
         [
             "algo=avg",
             "data.users=9",
@@ -131,7 +131,7 @@ def test_the_digest_changes_with_every_setting_that_can_move_a_number(plan_of, w
 
 @pytest.mark.parametrize(
     "word",
-    rest_slow(
+    rest_nightly(
         [
             "compute=processes",
             "notes=other",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, Here
 from offenders import (
     HONEST,
@@ -76,7 +76,7 @@ def test_what_is_honest_or_reported_elsewhere_is_let_through(made: Any) -> None:
     check_quickly(made())
 
 
-@pytest.mark.parametrize("name", rest_slow(sorted({*options("algo")} - {"fsrs_rs"}), 0))
+@pytest.mark.parametrize("name", rest_nightly(sorted({*options("algo")} - {"fsrs_rs"}), 0))
 def test_no_algorithm_of_srs_eval_would_be_refused(name: str) -> None:
     check_quickly(se.algorithm(name))
 

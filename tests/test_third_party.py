@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, Done, apart, summary_of
 from offenders import CAUGHT
 from test_wheel import attempt, installed, run, wheel  # noqa: F401 - fixtures of slow tests
@@ -142,7 +142,7 @@ def test_what_a_group_has_is_described(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    rest_slow(
+    rest_nightly(
         [
             (["algo=mien"], "did you mean 'mine'?"),
             (["data=mien"], "did you mean 'mine'?"),
@@ -450,7 +450,7 @@ def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught
     assert "5 passed" in run(pytest_, theirs)
     for name in ("cases.py", "offenders.py", "test_checks.py"):
         shutil.copy(Path(__file__).with_name(name), tmp_path / name)
-    pytest_ += ["-o", "markers=slow: run with -m slow", "-k", "planted_cheat"]
+    pytest_ += ["-o", "markers=nightly: full grids", "-k", "planted_cheat"]
     assert f"{len(CAUGHT)} passed" in run(pytest_, tmp_path)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, SMALL, Here
 
 from srs_eval.commands.compare import command
@@ -357,7 +357,7 @@ def test_a_run_has_the_digest_and_a_copy_and_is_resumed_with_the_same_file_only(
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    rest_slow(
+    rest_nightly(
         [
             ({"model": "fsrs66"}, "did you mean 'fsrs6'?"),
             ({"metric": "log_los"}, "did you mean 'log_loss'?"),

@@ -16,7 +16,7 @@ from contextlib import closing
 import pytest
 import zstandard
 from anki_files import ROWS, START, change, collection, package, with_decks
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.data import temporary, untrusted_database
 from srs_eval.data.anki import package as anki_package
@@ -411,7 +411,7 @@ def outcome(path, invalid_rows):
         return "refused" if error.source == str(path) else "not named"
 
 
-@pytest.mark.parametrize("seed", rest_slow(range(4)))
+@pytest.mark.parametrize("seed", rest_nightly(range(4)))
 def test_mutated_files_are_read_or_refused(tmp_path, seed):
     generator = random.Random(seed)
     originals = samples(tmp_path)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import QUIET, Here, summary_of
 
 from srs_eval.data import files
@@ -223,8 +223,8 @@ def test_numbers_are_times_of_their_unit(
         assert violations(path, Columns(), time_unit=unit)
 
 
-@pytest.mark.parametrize("unit", rest_slow(["ms", "ns", "s", "us"], 2))
-@pytest.mark.parametrize("zone", rest_slow([None, "Europe/Vienna", "UTC", "+05:00"], 2))
+@pytest.mark.parametrize("unit", rest_nightly(["ms", "ns", "s", "us"], 2))
+@pytest.mark.parametrize("zone", rest_nightly([None, "Europe/Vienna", "UTC", "+05:00"], 2))
 def test_date_times_of_far_years_are_refused(tmp_path: Path, unit: str, zone: str | None) -> None:
     for instant in (2**53, -(2**53), 2**63 - 1, -(2**63) + 1):
         value = instant // (1024 if unit == "s" else 1)
@@ -319,7 +319,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", rest_slow(KINDS, 4))
+@pytest.mark.parametrize("kind", rest_nightly(KINDS, 4))
 def test_parquet_columns_of_other_kinds_are_refused(tmp_path: Path, kind: str) -> None:
     for column in BASE.keys() - ({"rating"} if kind == "boolean" else set()):
         path = parquet(tmp_path, **{**BASE, column: KINDS[kind]})

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from object_store import object_store
 
 from srs_eval.commands.prepare import command
@@ -77,7 +77,7 @@ def small(monkeypatch):
     monkeypatch.setattr(preparing, "_PART_ROWS", 150)
 
 
-@pytest.mark.parametrize("name", rest_slow(["log.csv", "log.parquet"]))
+@pytest.mark.parametrize("name", rest_nightly(["log.csv", "log.parquet"]))
 def test_prepared_logs_are_those_of_the_table(tmp_path, small, name):
     table = ReviewTable(
         written(reviews(), tmp_path / name), COLUMNS, duplicates="drop", time_zone="Asia/Tokyo"
@@ -154,7 +154,7 @@ def test_a_sample_reads_some_users(tmp_path, small):
 
 @pytest.mark.parametrize(
     "damage",
-    rest_slow(
+    rest_nightly(
         ["index of others", "truncated", "missing", "of another index", "no index", "not an index"]
     ),
 )
@@ -245,7 +245,7 @@ def test_what_cannot_be_prepared_is_refused_and_leaves_no_folder(tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("order", rest_slow(["sorted", "unsorted"]))
+@pytest.mark.parametrize("order", rest_nightly(["sorted", "unsorted"]))
 def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, order):
     data = reviews()
     data = data.sort_values("who", kind="stable") if order == "sorted" else data

@@ -3,7 +3,7 @@ import time
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.data.simulated.calendar import draw_calendar
 from srs_eval.data.simulated.learner import draw_later_reviews, draw_learner
@@ -37,7 +37,7 @@ def generator(*seed):
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
 
 
-@pytest.fixture(scope="module", params=rest_slow([2, 1]))
+@pytest.fixture(scope="module", params=rest_nightly([2, 1]))
 def logs(request):
     source = SyntheticUsers(users=40, seed=11, max_reviews=5000, version=request.param)
     return [source.read(user) for user in source.users()]

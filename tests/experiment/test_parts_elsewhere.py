@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import Here
 from object_store import object_store
 from same import assert_same
@@ -60,7 +60,7 @@ def test_a_bucket_that_cannot_be_used_is_told_before_a_user_is_evaluated(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("parts", rest_slow(["hf://datasets/me/parts", ".", "ftp://host/parts"]))
+@pytest.mark.parametrize("parts", rest_nightly(["hf://datasets/me/parts", ".", "ftp://host/parts"]))
 def test_places_where_parts_cannot_be_are_refused(here: Here, parts: str) -> None:
     done = here(*RUN, "tracking=none", "hydra.run.dir=out", f"parts={parts}")
     assert done.status == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import Here, outcome_of, summary_of
 from object_store import object_store
 
@@ -162,7 +162,7 @@ def test_the_shards_that_are_missing_are_named(
 
 @pytest.mark.parametrize(
     "words",
-    rest_slow(["shard=1/2", "shard=4/3 hydra.run.dir=out", "shard=1/2 -m seed=1,2"]),
+    rest_nightly(["shard=1/2", "shard=4/3 hydra.run.dir=out", "shard=1/2 -m seed=1,2"]),
 )
 def test_shards_that_could_not_be_merged_are_refused(here: Here, words: str) -> None:
     assert here(*RUN, *words.split()).status == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
@@ -64,7 +64,7 @@ def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
 
 
-@pytest.mark.parametrize("option", rest_slow(["quick", "default", "full"], 2))
+@pytest.mark.parametrize("option", rest_nightly(["quick", "default", "full"], 2))
 def test_every_option_scores(option, one_user):
     panel = build(option)
     scores = panel.score(one_user())

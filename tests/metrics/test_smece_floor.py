@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_functions import smece_exact
@@ -31,7 +31,7 @@ def simulated(p, rng, draws):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", rest_slow([1000, 50, 20_000]))
+@pytest.mark.parametrize("n", rest_nightly([1000, 50, 20_000]))
 def test_it_is_the_mean_over_simulated_outcomes(shape, n):
     rng = np.random.default_rng(n)
     p = SHAPES[shape](rng, n)
@@ -74,8 +74,8 @@ def test_equal_predictions_near_the_smallest_number_have_the_noise_of_their_mean
 
 # Multiples of 2**-53, so that 1 - p is exact: 1 - 1e-17 would be 1, which has no noise.
 @pytest.mark.slow
-@pytest.mark.parametrize("n", rest_slow([30, 5, 2, 1]))
-@pytest.mark.parametrize("largest", rest_slow([2**50, 2**20, 2**53], 2))
+@pytest.mark.parametrize("n", rest_nightly([30, 5, 2, 1]))
+@pytest.mark.parametrize("largest", rest_nightly([2**50, 2**20, 2**53], 2))
 def test_both_ends_are_alike(n, largest):
     p = np.random.default_rng(n).integers(0, largest, n, endpoint=True) / 2**53
     assert smece_floor(1 - p) == pytest.approx(smece_floor(p), rel=1e-4, abs=1e-9)

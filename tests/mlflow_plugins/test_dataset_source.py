@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from mlflow import MlflowClient
 
 from srs_eval.commands.prepare import command as prepare
@@ -122,7 +122,7 @@ def write_logs(folder: Path) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("option", rest_slow(options_of("data")))
+@pytest.mark.parametrize("option", rest_nightly(options_of("data")))
 def test_each_reader_there_is_can_be_had_again_from_another_folder(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plain_protocol
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import Logs
@@ -265,7 +265,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("answer_time", rest_slow([False, True]))
+@pytest.mark.parametrize("answer_time", rest_nightly([False, True]))
 @BOTH
 def test_a_real_log_has_the_published_counts(josh_log, protocol, answer_time):
     task = protocol(answer_time=answer_time)(josh_log, same_day=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from invented import Logs, invented_log
 
 from srs_eval.algorithms.baselines import Average
@@ -211,7 +211,7 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("options", "before", "share"),
-    rest_slow([(*case, share) for case in CASES for share in range(SHARES)], 2 * SHARES),
+    rest_nightly([(*case, share) for case in CASES for share in range(SHARES)], 2 * SHARES),
     ids=str,
 )
 def test_a_run_may_be_killed_before_any_change_of_a_file(

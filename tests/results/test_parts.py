@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from invented import Logs, invented_log
 from numpy.testing import assert_array_equal
 from same import assert_same
@@ -372,7 +372,7 @@ def run(experiment, folder, compute, size=None, *, stay=False):
 
 @pytest.mark.parametrize(
     ("compute", "size"),
-    rest_slow([(Serial(), 3), (Processes(2), 2), (Processes(1), 1), (Serial(), 9)], 2),
+    rest_nightly([(Serial(), 3), (Processes(2), 2), (Processes(1), 1), (Serial(), 9)], 2),
 )
 def test_files_are_equal_for_each_way_to_compute_and_any_chunk(experiment, tmp_path, compute, size):
     one = experiment(DEFAULT)
@@ -457,7 +457,7 @@ class DyingWorkers:
 
 
 @pytest.mark.parametrize("dying", USERS_OF_RUN)
-@pytest.mark.parametrize("size", rest_slow([3, 5]))
+@pytest.mark.parametrize("size", rest_nightly([3, 5]))
 def test_users_keep_their_order_if_a_worker_dies_anywhere_in_a_chunk(
     experiment, tmp_path, dying, size
 ):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from contract import NAMES, built, config_of
 from omegaconf import OmegaConf
 from submissions import retable, rewrite
@@ -292,7 +292,7 @@ BAD: dict[str, tuple[str, str, Change]] = {
 }
 
 
-@pytest.mark.parametrize("name", rest_slow(BAD, quick=10))
+@pytest.mark.parametrize("name", rest_nightly(BAD, kept=10))
 def test_a_bad_submission_is_refused_for_its_reason(board: Path, name: str) -> None:
     kind, file, change = BAD[name]
     change(board / "avg")

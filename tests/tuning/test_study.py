@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from hydra.core.utils import JobReturn, JobStatus
 from optuna.trial import TrialState
 
@@ -156,7 +156,7 @@ def test_estimators_do_better_than_chance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "options", "told"),
-    rest_slow(
+    rest_nightly(
         [
             (["x=interval(-5,6)", "n=range(1,9)", "kind=red,green", "data=small"], {}, "x: it was"),
             (["x=interval(-5,5)", "n=3", "kind=red,green", "data=small"], {}, "n: .*is not given"),

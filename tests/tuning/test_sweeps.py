@@ -14,7 +14,7 @@ from typing import Any
 
 import optuna
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from commands import Done, Here, apart, outcome_of, summary_of
 from filelock import FileLock
 from omegaconf import OmegaConf
@@ -117,7 +117,7 @@ def test_the_configuration_as_it_is_comes_first_where_the_space_holds_it(here: H
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    rest_slow(
+    rest_nightly(
         [
             (["protocol=srs_benchmark"], "protocol=srs_benchmark: "),
             (
