@@ -37,7 +37,7 @@ def test_the_links_of_the_notebook_lead_somewhere():
     assert [link for link in links if not (NOTEBOOK.parent / link).exists()] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_code_of_the_page_runs(tmp_path):
     words = [sys.executable, "-W", "error", "-"]
     code = "\n\n".join(blocks())
@@ -48,7 +48,7 @@ def test_the_code_of_the_page_runs(tmp_path):
     assert len(done.stdout.split(",")) == 21
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
     nbformat = pytest.importorskip("nbformat", reason="needs the extra test")

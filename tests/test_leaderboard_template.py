@@ -196,7 +196,7 @@ def test_a_registration_is_a_pull_request_of_its_own(repository: Path) -> None:
     assert (done.returncode, "model: is missing" in done.stderr) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_submissions_of_others_are_checked_accepted_and_published(
     repository: Path, submission: Path
 ) -> None:

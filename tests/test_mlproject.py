@@ -141,7 +141,7 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "summary.json").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the project asks for Python 3.11")
 def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
     programs = tmp_path / "programs"
@@ -171,7 +171,7 @@ def test_mlflow_run_makes_an_environment_of_its_own(tmp_path: Path) -> None:
     assert "n_trials: 30" in shown.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sweep_has_an_entry_point_of_its_own(tmp_path: Path) -> None:
     overrides = f"{SMALL} hydra.sweep.dir={tmp_path / 'out'}"
     words = ["-e", "sweep", "-P", "algos=avg,sm2", "-P", f"overrides={overrides}"]

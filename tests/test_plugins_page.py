@@ -64,7 +64,7 @@ def test_the_page_has_the_files_and_commands_it_speaks_of() -> None:
     assert len(commands()) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", commands())
 def test_each_command_of_the_page_runs(folder: Path, command: str) -> None:
     import shlex
@@ -79,7 +79,7 @@ def test_each_command_of_the_page_runs(folder: Path, command: str) -> None:
     assert done.stderr == ""  # no file of the page hides an option
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "text", [text for language, name, text in blocks() if language == "python" and not name]
 )
@@ -97,7 +97,7 @@ def test_an_algorithm_takes_at_most_thirty_lines_a_metric_fifteen_a_source_thirt
             assert len(written) <= limits[name], (name, len(written))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_as_equations_is_short_honest_and_learns(folder: Path) -> None:
     text = (folder / "doubling.py").read_text(encoding="utf-8")
     start = text.index("class DoublingEquations")

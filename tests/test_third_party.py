@@ -122,7 +122,7 @@ def empty_site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_help_lists_them_in_every_group(site: Site) -> None:
     done = site("--help")
     assert done.status == 0
@@ -134,7 +134,7 @@ def test_help_lists_them_in_every_group(site: Site) -> None:
         assert len(names) > 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_a_group_has_is_described(site: Site) -> None:
     (line,) = [line for line in site("algo=?").out.splitlines() if line.startswith("mine ")]
     assert line.split() == ["mine", "Theirs."]
@@ -159,7 +159,7 @@ def test_a_misspelt_one_is_refused_with_what_was_meant(
     assert said in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("group", GROUPS)
 def test_tab_completion_offers_them(site: Site, group: str) -> None:
     line = f"srs-eval {group}=mi"
@@ -167,7 +167,7 @@ def test_tab_completion_offers_them(site: Site, group: str) -> None:
     assert f"{group}=mine" in done.out.split()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_glob_takes_them(site: Site) -> None:
     others = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
     words = ["-m", f"algo=glob(*,exclude=[{others},moving_avg,mixture])", "hydra.sweep.dir=all"]
@@ -198,7 +198,7 @@ def expect_all_theirs(folder: Path, package: str, version: str) -> None:
     assert "test/log_loss" in notes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +221,7 @@ def test_a_run_tells_the_versions_of_packages_in_use_and_of_no_file_at_hand(
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
     words = ["algo=mine_fsrs", "algo.prior_weight=2", "--cfg", "job", "--package", "algo"]
     done = site(*words)
@@ -230,7 +230,7 @@ def test_one_that_builds_on_one_of_ours_has_its_arguments(site: Site) -> None:
     assert "prior_weight: 2" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_composing_in_a_notebook_finds_them(site: Site) -> None:
     words = "from srs_eval.config.settings import composed; print(composed(['algo=mine']).algo.p)"
     done = subprocess.run(
@@ -268,7 +268,7 @@ app()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_path: Path) -> None:
     theirs = {"conf/config.yaml": "defaults: [algo: own]\n", "conf/algo/own.yaml": "name: own\n"}
     # a folder of the same name as that of srs_eval, and one of another
@@ -298,7 +298,7 @@ def test_other_applications_of_the_environment_find_none_of_it(site: Site, tmp_p
     assert start("bare.py").out == "[]\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-bold", {"algo/avg": "_target_: srs_bold.parts.Mine\n"})
     done = empty_site("algo=avg", "--cfg", "job", "--package", "algo")
@@ -306,7 +306,7 @@ def test_no_package_changes_what_an_option_of_ours_means(empty_site: Site) -> No
     assert "srs-bold: its algo=avg is left out, because srs_eval has one" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
     empty_site: Site,
 ) -> None:
@@ -320,7 +320,7 @@ def test_of_two_packages_with_the_same_option_the_first_by_name_is_taken(
     assert "p=0.1" in empty_site("algo=?").out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
     write(site.elsewhere, {"own/algo/mine.yaml": "p: 0.3\n", "own/algo/avg.yaml": "p: 0.4\n"})
     for option, p in (("mine", 0.3), ("avg", 0.4)):
@@ -330,7 +330,7 @@ def test_a_file_of_ones_own_comes_before_all(site: Site) -> None:
         assert "_target_" not in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: Site) -> None:
     mine = "_target_: srs_other.parts.Mine\np: 0.4\n"
     names = ("algo/avg", "algo/mine", "algo/sm2", "algo/new_one", "tracking/jsonl")
@@ -347,7 +347,7 @@ def test_a_file_in_place_of_an_option_in_use_is_told_once_and_of_no_other(site: 
     assert "p: 0.4" in config
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_package_within_another_has_options_and_neither_is_imported(empty_site: Site) -> None:
     """As `acme.memory`: the outer one may be a package, or a folder that several share."""
     for outer, init in (("acme", None), ("bold", "raise RuntimeError('imported')")):
@@ -369,7 +369,7 @@ def test_a_package_within_another_has_options_and_neither_is_imported(empty_site
     assert "'bold.other', and there is no package of that name with a folder conf" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-broken", OPTIONS, init="raise RuntimeError('broken')")
     assert "mine" in empty_site("--help").out
@@ -378,7 +378,7 @@ def test_a_package_is_not_imported_before_it_is_used(empty_site: Site) -> None:
     assert done.err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) -> None:
     ship(empty_site.packages, "srs-broken", {"algo/torn": "p: [1\n"})
     assert empty_site("algo=constant", "algo.p=0.5", "--cfg", "job").status == 0
@@ -388,7 +388,7 @@ def test_a_file_that_cannot_be_read_is_no_trouble_to_others(empty_site: Site) ->
     assert "Traceback" not in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("lost", ["conf", "all"])
 def test_an_entry_point_that_leads_nowhere_is_told_of(empty_site: Site, lost: str) -> None:
     ship(empty_site.packages, "srs-lost", {"algo/mine": "p: 1\n"})
@@ -420,7 +420,7 @@ def theirs(
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_package_installed_by_pip_is_found_by_srs_eval_from_its_wheel(
     installed: Path,  # noqa: F811
     theirs: Path,
@@ -438,7 +438,7 @@ def test_a_package_installed_by_pip_is_found_by_srs_eval_from_its_wheel(
     expect_all_theirs(tmp_path, "srs-half-day", "0.1.0")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught(
     installed: Path,  # noqa: F811
     theirs: Path,
@@ -454,7 +454,7 @@ def test_where_it_is_installed_its_checks_pass_and_every_planted_cheat_is_caught
     assert f"{len(CAUGHT)} passed" in run(pytest_, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_it_was_written_with_fail_once_its_model_cheats(
     installed: Path,  # noqa: F811
     theirs: Path,

@@ -16,7 +16,7 @@ from commands import QUIET, SMALL, summary_of
 
 ROOT = Path(__file__).parents[1]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def attempt(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -100,7 +100,7 @@ def of(user: int, reason: str) -> tuple[int, str]:
     return user, reason
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_an_item_that_ends_its_process_each_time_is_reported_and_costs_no_other(
     cluster: Any,
@@ -111,7 +111,7 @@ def test_an_item_that_ends_its_process_each_time_is_reported_and_costs_no_other(
     assert sorted(each for each in found if isinstance(each, int)) == [0, 1, 2, 4, 5]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_full_disk_and_other_code_on_a_machine(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,7 +128,7 @@ def test_a_full_disk_and_other_code_on_a_machine(
         list(compute.map(work.Doubles(), [1], on_crash=of, tick=time.time))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_of_one_process(
     store: ObjectStore,
@@ -175,7 +175,7 @@ def test_a_driver_and_a_machine_are_lost_another_joins_and_the_files_are_those_o
     assert Place.of("s3://bucket/run").names() == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_fit_that_takes_too_long_fails_alone_and_a_hung_process_is_ended(cluster: Any) -> None:
     source = SyntheticUsers(users=3, size_scale=0.02, max_reviews=600)
@@ -192,7 +192,7 @@ def test_a_fit_that_takes_too_long_fails_alone_and_a_hung_process_is_ended(clust
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_every_machine_compiles_for_the_level_of_the_run(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
@@ -251,7 +251,7 @@ GcsClient(address=sys.argv[1]).internal_kv_put(b"key", b"value", True, b"fun")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_of_this_machine_asks_for_a_token(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")

@@ -321,7 +321,7 @@ def test_a_killed_prepare_leaves_no_index(tmp_path):
         PartitionedLogs(tmp_path / "logs").users()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_addresses_have_the_logs_that_paths_have(tmp_path, small, monkeypatch):
     data = reviews()
     with object_store(monkeypatch, "bucket") as store:

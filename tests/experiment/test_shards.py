@@ -60,7 +60,7 @@ def test_shards_are_merged_to_the_files_of_one_run(
     assert (again.status, "finished before" in again.out) == (0, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_shards_without_a_shared_folder_are_merged_from_an_object_store(
     here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,7 +93,7 @@ class Needs(Algorithm):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +224,7 @@ fi
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_scripts_for_slurm_run_an_array_and_merge_it(here: Here) -> None:
     folder = here.folder
     assert here(*RUN, "hydra.run.dir=one").status == 0

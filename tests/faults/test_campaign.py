@@ -115,7 +115,7 @@ def test_a_store_that_is_not_whole_is_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["csv", "parquet", "public data set", "anki"])
 def test_changed_logs_do_no_harm(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -134,7 +134,7 @@ def test_changed_logs_do_no_harm(
     assert not tally.bad, tally.problems()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_half_a_minute_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
     began = time.monotonic()
     script = [sys.executable, str(ROOT / "tests" / "faults" / "campaign.py")]

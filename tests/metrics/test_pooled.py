@@ -226,7 +226,7 @@ def as_users(p, recalled):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     """100 sets of 60 users of a biased model; the truth is taken from 20,000 users."""
     rng = np.random.default_rng(0)

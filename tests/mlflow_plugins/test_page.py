@@ -39,7 +39,7 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
     code = block("class Spreadsheet")
     definition = code[code.index("class Spreadsheet") :]
@@ -55,7 +55,7 @@ def test_the_tracker_of_the_page_keeps_a_run(tmp_path: Path) -> None:
     assert [value for value in values if value.startswith("test/log_loss=0.")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_evaluator_of_the_page_prints_the_log_loss(tmp_path: Path) -> None:
     assert run(tmp_path, "-c", block('predictions="p"')) == "0.3240\n"
 
@@ -77,7 +77,7 @@ assert {"calibration.png", "corp.png", "roc.png"} <= {file.path for file in file
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_of_scikit_learn_is_evaluated_in_ten_lines_as_by_score(tmp_path: Path) -> None:
     code = block("log_model")
     begun, _, written = code.partition("train, test = ")[2].partition("\n\n")
@@ -100,7 +100,7 @@ def test_every_kind_of_item_is_named() -> None:
         assert f"`{kind.__name__}`" in TEXT
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_model_of_the_page_is_registered_and_predicts(tmp_path: Path) -> None:
     store = f"tracking.uri=sqlite:///{tmp_path / 'mlflow.db'}"
     words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)

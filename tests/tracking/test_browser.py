@@ -30,7 +30,7 @@ def screenshots() -> ModuleType:
     return module
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_the_view_shows_every_run_with_its_columns_and_sections(
@@ -60,7 +60,7 @@ def test_the_view_shows_every_run_with_its_columns_and_sections(
         browser.open(f"{address}/#/{table}", *losses, "test/log_loss", "calib/smece", "0.43")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
 def test_pictures_of_every_page_are_made_by_the_script(

@@ -16,7 +16,7 @@ from postgresql_server import postgresql_server
 
 from srs_eval.tracking.quiet import quiet_mlflow
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 # A file is locked as a whole: there one more stands in line.
 PROCESSES = {"sqlite": 3, "server": 2, "postgresql": 2}
 

@@ -33,7 +33,7 @@ def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
     assert "Start that server or correct tracking.uri" in str(told.value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_is_kept_by_a_server_and_its_end_is_told_when_the_server_goes(
     server: tuple[subprocess.Popen[bytes], str], tmp_path: Path
 ) -> None:

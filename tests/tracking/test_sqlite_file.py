@@ -350,7 +350,7 @@ def test_a_creation_that_is_killed_leaves_no_trace_in_the_next(
 
 
 @posix_only
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_creations_killed_at_random_leave_a_store_that_opens(database: Path) -> None:
     rng = random.Random(13)
     # within each second of a creation, and each signal

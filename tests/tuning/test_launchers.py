@@ -49,7 +49,7 @@ def study_in(folder: Path) -> optuna.Study:
     return optuna.load_study(study_name="search", storage=f"sqlite:///{folder / 'optuna.db'}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("objective", "launchers"),
     [((*AUC, *PAIRS), LAUNCHERS), ((), LAUNCHERS[:1])],
@@ -158,7 +158,7 @@ def test_a_grid_is_the_same_with_every_launcher(here: Here) -> None:
     assert all(len(found) == 1 for found in tags.values())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_job_whose_process_ends_is_reported_and_the_others_are_kept(
     tmp_path: Path, launcher: str

@@ -222,7 +222,7 @@ def test_a_job_with_two_users_reports_after_each_user(here: Here) -> None:
     assert told[1][1] == pytest.approx(whole, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_on_one_user_prunes_within_the_fit_and_changes_no_score(here: Here) -> None:
     space = ["algo.learning_rate=tag(log,interval(0.001,0.3))", "algo.epochs=range(5,9)"]
     words = ["-m", *ONE_FIT, *space, "hydra/sweeper=srs_eval_optuna", "hydra.sweeper.n_trials=8"]
@@ -293,7 +293,7 @@ WITHIN_FITS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", [AFTER_USERS, WITHIN_FITS], ids=["2 users", "1 user"])
 def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
     here: Here, monkeypatch: pytest.MonkeyPatch, words: Sequence[str]
@@ -324,7 +324,7 @@ def test_a_sweep_that_is_killed_again_and_again_ends_as_if_nothing_had_been(
 # ---- by MLflow
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mlflow_runs_a_search_whose_first_trial_joins_the_run_it_has_begun(tmp_path: Path) -> None:
     from mlflow import MlflowClient
 
@@ -385,7 +385,7 @@ def test_another_app_is_searched_and_pruned_by_the_same_sweeper(tmp_path: Path) 
     assert config.rate == study.best_params["rate"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_app_that_fails_ends_the_search_with_its_error(tmp_path: Path) -> None:
     done = run_other_app(tmp_path, "-m", "steps=none", "hydra.sweep.dir=out")
     assert done.status == 1
@@ -438,7 +438,7 @@ def app_below(tmp_path: Path) -> Callable[..., Done]:
     return started
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_numbers_of_numpy_are_numbers_and_the_command_is_as_it_was_typed(
     app_below: Callable[..., Done],
 ) -> None:
@@ -454,7 +454,7 @@ def test_numbers_of_numpy_are_numbers_and_the_command_is_as_it_was_typed(
     assert "use it   python -m app --config-dir" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_app_is_told_in_a_line_what_its_search_cannot_use(
     app_below: Callable[..., Done],
 ) -> None:
