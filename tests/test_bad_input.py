@@ -316,7 +316,7 @@ def server(tmp_path: Path) -> Iterator[tuple[int, str]]:
     process.wait(timeout=30)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_tracking_server_that_dies_half_way_loses_nothing(
     tmp_path: Path, server: tuple[int, str]
 ) -> None:

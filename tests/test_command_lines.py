@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases import rest_nightly
 from command_lines import QUICK, attempt, command_line, prepare
 
 NO_DATA = tuple(word for word in QUICK if not word.startswith("data."))
@@ -62,7 +63,7 @@ def test_options_that_cannot_be_read_do_not_keep_others_from_being_listed(place:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", rest_nightly(range(25), 5))
 def test_a_random_command_line_ends_well(place: Path, seed: int) -> None:
     ended = attempt(command_line(random.Random(seed)))
     assert ended.kind in ("accepted", "clear error"), (ended.words, ended.text)

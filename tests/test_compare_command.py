@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -16,10 +13,10 @@ import yaml
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.commands.compare import KEYS, command, parse
+from srs_eval.commands.compare import command, parse
 from srs_eval.comparison.report import html
 from srs_eval.errors import ConfigError
-from srs_eval.results.files import read_json, write_json
+from srs_eval.results.files import read_json
 
 SWEEP = ("-m", "algo=avg,constant,moving_avg", "panel=quick", *SMALL, *QUIET)
 FILES = {"comparison.md", "comparison.tex", "comparison.csv", "comparison.json", "report.html"}
@@ -193,7 +190,7 @@ def test_a_comparison_is_a_run_of_its_own_that_leads_to_the_runs_compared(
     assert "there are" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,7 +212,7 @@ def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
     capsys.readouterr()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,7 +232,7 @@ def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     assert f"came to nothing kept no results and was left out: run {empty.info.run_id}" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_without_images")
 def test_results_stay_where_the_tracking_store_cannot_be_used(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -263,17 +260,6 @@ def test_a_mistake_is_met_with_what_was_probably_meant(
     assert said in capsys.readouterr().err
 
 
-def test_a_broken_run_is_named(
-    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "scores.parquet").write_bytes(b"not parquet")
-    write_json(broken / "summary.json", {"label": "broken"})
-    assert command([str(broken), str(sweep), "tracking=none"]) == 2
-    assert "broken/scores.parquet: cannot be read" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["scores.parquet", "predictions.parquet", "summary.json"])
 def test_a_file_that_was_cut_off_is_named_in_one_line(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -294,17 +280,6 @@ def test_a_path_may_hold_an_equals_sign(tmp_path: Path) -> None:
     assert parse(["a=b", "metric=auc"]).paths == (Path("a=b"),)
     with pytest.raises(ConfigError):
         parse(["c=d"])
-
-
-def test_help_names_every_key() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "srs_eval.compare", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
-    assert all(f"  {key}=" in done.stdout for key in KEYS)
 
 
 def test_mlproject_has_an_entry_point_for_it() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import rest_nightly
 from commands import QUIET, Done, Here, outcome_of, summary_of
 from commands import run_here as command
 
@@ -86,7 +87,7 @@ def finished(folder: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compute", ["serial", "processes"])
+@pytest.mark.parametrize("compute", rest_nightly(["processes", "serial"]))
 def test_a_run_interrupted_from_the_keyboard_can_be_continued(
     here: Here, undisturbed: Path, compute: str
 ) -> None:

@@ -72,7 +72,7 @@ def test_steps_in_a_worker_are_shown_where_the_search_is(workers):
     assert seen.count(()) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_ends_a_worker_by_an_error_after_a_step():
     seen, mapped = shown(1, ["a", "b"], most=1)
     with pytest.raises(Pruned, match="not worth going on with"):

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, Here, summary_of
-from commands import run_here as command
 
 from srs_eval.errors import ConfigError, TrackingError
-from srs_eval.place import Place
 from srs_eval.results.kept import KeptParts
 from srs_eval.tracking.nothing import NoTracker
 
@@ -90,23 +88,14 @@ def test_commands_begun_in_the_same_second_get_folders_of_their_own(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("moment", ["keep", "end"])
 def test_a_folder_that_goes_during_the_run_is_a_failure(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    here: Here, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    monkeypatch.setattr(KeptParts, "keep", lambda *_: shutil.rmtree(here.folder / "out"))
+    monkeypatch.setattr(KeptParts, moment, lambda *_: shutil.rmtree(here.folder / "out"))
     done = here(*RUN, "hydra.run.dir=out")
     assert done.status == 1
     assert "out: it was removed or renamed during the run" in done.err
-
-
-@pytest.mark.slow
-def test_a_folder_that_goes_at_the_end_of_the_run_is_a_failure(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(KeptParts, "end", lambda kept, _: shutil.rmtree(kept.folder.parent))
-    done = here(*RUN, "hydra.run.dir=out")
-    assert done.status == 1
-    assert "removed or renamed" in done.err
 
 
 @pytest.fixture
@@ -150,31 +139,6 @@ def test_a_run_whose_tracker_failed_keeps_its_summary_when_other_settings_are_re
     assert not (here.folder / "out" / "parts").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("removed", [2, 0, 5])
-def test_a_run_killed_while_it_removes_its_users_is_finished(
-    here: Here, monkeypatch: pytest.MonkeyPatch, removed: int
-) -> None:
-    remove, folders = Place.remove, []
-
-    def killed(place: Place) -> None:
-        if place.kind() == "folder":
-            folders.append(place)
-        if len(folders) > removed:
-            raise KeyboardInterrupt
-        remove(place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Place, "remove", killed)
-        assert here(*RUN, "hydra.run.dir=out").status == 130
-    out = here.folder / "out"
-    summary = (out / "summary.json").read_bytes()
-    done = here(*RUN, "hydra.run.dir=out", "resume=true")
-    assert (done.status, "finished before" in done.out) == (0, True)
-    assert (out / "summary.json").read_bytes() == summary
-    assert not list(out.glob("*parts*"))
-
-
 def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
     kept = KeptParts(tmp_path / "parts", "stamp")
     kept.folder.mkdir()
@@ -186,11 +150,3 @@ def test_a_run_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
     (tmp_path / "parts" / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match="not of a run"):
         kept.check(resume=False)
-
-
-@pytest.mark.slow
-def test_a_command_gives_its_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert command([*RUN, "hydra.run.dir=out"]) == 0
-    with used_by_another(tmp_path / "out"):
-        pass

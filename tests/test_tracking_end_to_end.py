@@ -83,14 +83,6 @@ def test_every_job_is_one_flat_finished_run(study: Study) -> None:
     assert names == {"fsrs6 on synthetic", "avg on synthetic", "hlr on synthetic"}
 
 
-@pytest.mark.slow
-def test_the_jobs_of_a_sweep_are_joined_by_a_tag(study: Study) -> None:
-    tags = [study.run(name).data.tags["sweep_id"] for name in ("avg", "hlr")]
-    assert tags[0] == tags[1]
-    assert tags[0].startswith("many-")
-    assert "sweep_id" not in study.run("fsrs6").data.tags
-
-
 @pytest.mark.parametrize("label", JOBS)
 @pytest.mark.slow
 def test_the_metrics_are_those_of_the_summary(study: Study, label: str) -> None:
@@ -134,18 +126,6 @@ def test_a_later_job_is_compared_with_the_first_in_percent(study: Study) -> None
     assert found.tags["baseline_config_hash"] == study.run("avg").data.tags["config_hash"]
     for label in ("avg", "fsrs6"):
         assert not [name for name in study.run(label).data.metrics if name.startswith("vs_")]
-
-
-@pytest.mark.slow
-def test_the_parameters_are_the_configuration_flat(study: Study) -> None:
-    params = study.run("fsrs6").data.params
-    assert params["algo"] == "fsrs6"
-    assert params["data"] == "synthetic"
-    assert params["data.users"] == "2"
-    assert params["algo.fit"] == "newton"
-    assert params["seed"] == "2026"
-    assert params["protocol"] == "srs_benchmark"
-    assert not any("_target_" in name for name in params)
 
 
 @pytest.mark.slow

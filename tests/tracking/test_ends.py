@@ -175,7 +175,7 @@ def test_the_use_of_the_machine_needs_psutil(uri: str, monkeypatch: pytest.Monke
     assert MlflowClient(tracking_uri=uri).get_experiment_by_name("measured") is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_use_of_the_machine_is_logged(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psutil")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")

@@ -132,7 +132,7 @@ def fitted(kept: tuple[Path, dict[str, Run]]) -> list[float]:
     return parameters
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fresh_process_gets_the_curves_of_the_model(
     kept: tuple[Path, dict[str, Run]], tmp_path: Path
 ) -> None:
@@ -154,7 +154,7 @@ def test_a_fresh_process_gets_the_curves_of_the_model(
         assert given[key] == pytest.approx(p, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_registered_model_is_served(kept: tuple[Path, dict[str, Run]], tmp_path: Path) -> None:
     folder, runs = kept
     uri = f"sqlite:///{folder / 'mlflow.db'}"
@@ -210,7 +210,7 @@ def curves() -> CurvesOfCards:
     return CurvesOfCards({"options": options, "parameters": parameters, "whole_days": True})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_built_from_parameters_is_that_of_the_fit() -> None:
     parameters = list(Fsrs6().defaults(whole_days=True))
     question = Question(parameters)

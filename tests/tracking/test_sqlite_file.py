@@ -128,7 +128,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "SECONDS_WITHOUT_CHANGE", 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_step_of_a_creation_is_known_as_unfinished(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +305,7 @@ def locked(database: Path) -> Iterator[sqlite3.Connection]:
         yield other
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_locked_database_is_waited_for(used: Path) -> None:
     tracker = MlflowTracker(uri=f"sqlite:///{used}", timeout=60)
     tracker.start(RunInfo("run"))
@@ -336,7 +336,7 @@ def test_a_database_that_stays_locked_is_told_in_two_lines(
 
 
 @posix_only
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("statement", [7, 300])
 def test_a_creation_that_is_killed_leaves_no_trace_in_the_next(
     database: Path, statement: int
