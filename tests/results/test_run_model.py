@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -30,9 +31,10 @@ from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import load
 from srs_eval.results.files import FITS, SUMMARY
+from srs_eval.results.parts import PARTS
 from srs_eval.tracking.nothing import NoTracker
 
-LOGS = Logs({user: invented_log(user=user, cards=12) for user in ("ann", "ben", "cat")})
+LOGS = Logs({user: invented_log(user=user) for user in ("ann", "ben", "cat")})
 ALGORITHMS = {"Average": Average(), "Constant": Constant(0.8)}
 CHANGES = ("replace", "unlink", "rmdir")
 
@@ -70,6 +72,7 @@ def undisturbed(name: str, *, stays: bool) -> SimpleNamespace:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         run_job(plan(folder, name, resume=False, stays=stays))
+        assert load(folder).complete == ("ann", "ben", "cat")
         scores = load(folder).by_user.values.tolist()
         return SimpleNamespace(files=contents(folder), scores=scores)
 
@@ -107,23 +110,19 @@ def dying(patch: pytest.MonkeyPatch, folder: Path, steps: int) -> None:
 class Runs(RuleBasedStateMachine):
     """A folder, and which settings may have left something in it."""
 
-    @initialize(stays=st.booleans())
-    def begin(self, *, stays: bool) -> None:
+    @initialize(stays=st.booleans(), steps=st.integers(0, 25))
+    def begin(self, steps: int, *, stays: bool) -> None:
         self.place, self.stays = Path(tempfile.mkdtemp()), stays
         self.folder = self.place / "run"
         self.used: set[str] = set()
+        self.run("Average", steps, resume=False)
 
     def expected(self, name: str) -> SimpleNamespace:
         return undisturbed(name, stays=self.stays)
 
-    @rule(name=st.sampled_from(list(ALGORITHMS)))
-    def run(self, name: str) -> None:
-        run_job(plan(self.folder, name, resume=False, stays=self.stays))
-        self.used = {name}
-        assert contents(self.folder) == self.expected(name).files
-
-    @rule(name=st.sampled_from(list(ALGORITHMS)), steps=st.integers(0, 40), resume=st.booleans())
-    def kill(self, name: str, steps: int, *, resume: bool) -> None:
+    @rule(name=st.sampled_from(list(ALGORITHMS)), steps=st.integers(0, 25), resume=st.booleans())
+    def run(self, name: str, steps: int, *, resume: bool) -> None:
+        """Begin or resume a run, which may be killed."""
         expected = self.expected(name).files
         before = contents(self.folder)
         with pytest.MonkeyPatch.context() as patch:
@@ -142,13 +141,20 @@ class Runs(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(list(ALGORITHMS)))
     def resume(self, name: str) -> None:
-        before = contents(self.folder)
+        before, again = (
+            contents(self.folder),
+            plan(self.folder, name, resume=True, stays=self.stays),
+        )
+        stamp = self.folder / PARTS / "stamp.json"
+        begun = json.loads(stamp.read_text())["stamp"] if stamp.exists() else ""
         try:
-            run_job(plan(self.folder, name, resume=True, stays=self.stays))
+            run_job(again)
         except ConfigError:
             assert self.used - {name}
+            assert begun != again.about.stamp
             assert contents(self.folder) == before
         else:
+            assert begun in ("", again.about.stamp)
             self.used = {name}
             assert contents(self.folder) == self.expected(name).files
 
@@ -171,8 +177,8 @@ class Runs(RuleBasedStateMachine):
 
 TestRuns = Runs.TestCase
 TestRuns.settings = settings(
-    max_examples=6,
-    stateful_step_count=10,
+    max_examples=12,
+    stateful_step_count=6,
     deadline=None,
     derandomize=True,
     database=None,
