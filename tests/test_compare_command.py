@@ -212,7 +212,7 @@ def test_runs_that_differ_in_nothing_but_when_they_were_made_are_told_apart(
     capsys.readouterr()
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,7 +232,7 @@ def test_a_run_of_the_store_with_a_failed_fit_is_not_passed_over(
     assert f"came to nothing kept no results and was left out: run {empty.info.run_id}" in said
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_images")
 def test_results_stay_where_the_tracking_store_cannot_be_used(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -203,7 +203,7 @@ def options_for(kind: type, **options: Any) -> dict[str, Any]:
     return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **options}
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log: Reviews) -> None:
     members = {"hlr": options_for(Hlr), "fsrs6": options_for(Fsrs6)}
     algorithm = PerGroup(Ensemble({"hlr": Hlr(), "fsrs6": Fsrs6()}), pooling="none", fewest=150)
@@ -221,7 +221,7 @@ def test_an_ensemble_keeps_the_parameters_of_its_members_and_is_built_again(log:
     )
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_blend_keeps_the_parameters_of_each_group_and_is_not_built_again(log: Reviews) -> None:
     model, _, _ = learned(Blend(PerGroup(Hlr(), pooling="none", fewest=150)), log)
     names = [part.name for part in model.learned.parts]

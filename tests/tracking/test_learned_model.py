@@ -210,7 +210,7 @@ def curves() -> CurvesOfCards:
     return CurvesOfCards({"options": options, "parameters": parameters, "whole_days": True})
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_model_built_from_parameters_is_that_of_the_fit() -> None:
     parameters = list(Fsrs6().defaults(whole_days=True))
     question = Question(parameters)
