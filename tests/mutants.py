@@ -83,7 +83,7 @@ def _body(function: ast.FunctionDef) -> list[ast.stmt]:
 
 def inside(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """Yield what a function does: no docstrings, annotations, defaults and messages of errors."""
-    waiting: list[ast.AST] = [*_body(function)][::-1]
+    waiting: list[ast.AST] = list(reversed(_body(function)))
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Raise | ast.Assert | ast.ImportFrom):

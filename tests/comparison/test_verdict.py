@@ -13,7 +13,7 @@ from saved import load_predictions
 from scipy.stats import rankdata
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.report.grids import leaderboard
+from srs_eval.comparison.report.grids import grids, leaderboard
 from srs_eval.comparison.report.words import headline
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.proper import LogLoss
@@ -67,6 +67,24 @@ def test_differences_are_those_of_comparing_two_by_themselves(three, weighting):
     caption = leaderboard(verdict, board).caption
     assert ("users of equal weight" in caption) == (weighting != "users")
     assert weighting == "users" or f"as precise as {board.effective:,.1f} users" in caption
+
+
+def test_intervals_are_of_the_level_that_is_stated(three):
+    first, *others = judged(*three).leaderboard.to_best
+    for standing in others:
+        pairs = ((standing.average, standing.difference), (standing.users, standing.counts))
+        for answer, estimate in pairs:
+            assert 0.99 <= answer.level < 1
+            assert (answer.lo, answer.hi) == estimate.interval(answer.level)
+
+
+def test_majorities_are_tabulated_once_and_of_several_users_alone(three, make_run):
+    def majorities(verdict):
+        return [grid.key for grid in grids(verdict) if "board_majority" in grid.key]
+
+    assert len(majorities(judged(*three))) == 1
+    assert majorities(judged(three[0])) == []
+    assert majorities(judged(make_run("a", [7]), make_run("b", [7], shift=-4.0))) == []
 
 
 def test_users_who_differ_most_are_listed(three):

@@ -1,5 +1,6 @@
 """The parts of chunks of users, and the files that are made of them."""
 
+import json
 import os
 from dataclasses import replace
 from functools import partial
@@ -41,9 +42,10 @@ from srs_eval.place import Place
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.results import files, load, save
 from srs_eval.results.from_parts import PartFits, PartPredictions
-from srs_eval.results.kept import KeptParts, kept_for_good
+from srs_eval.results.kept import KeptParts, has_parts, kept_for_good
 from srs_eval.results.parts import (
     KINDS,
+    PARTS,
     SUMS,
     USERS,
     Chunk,
@@ -561,3 +563,13 @@ def test_a_machine_that_does_not_see_the_folder_of_a_run_evaluates_nothing(kept)
     kept.remove()
     with pytest.raises(SrsEvalError, match="share"):
         kept.users_if_whole(Chunk((1,)))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "is_begun"),
+    [({}, False), ({"at": "there"}, True), ({"at": "there", "parts": []}, False)],
+)
+def test_parts_elsewhere_are_those_of_a_run_that_is_not_finished(tmp_path, manifest, is_begun):
+    (tmp_path / PARTS).mkdir()
+    (tmp_path / PARTS / "parts.json").write_text(json.dumps(manifest))
+    assert has_parts(tmp_path) == is_begun
