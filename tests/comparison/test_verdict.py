@@ -70,7 +70,7 @@ def test_differences_are_those_of_comparing_two_by_themselves(three, weighting):
 
 
 def test_intervals_are_of_the_level_that_is_stated(three):
-    first, *others = judged(*three).leaderboard.to_best
+    _, *others = judged(*three).leaderboard.to_best
     for standing in others:
         pairs = ((standing.average, standing.difference), (standing.users, standing.counts))
         for answer, estimate in pairs:
