@@ -82,7 +82,7 @@ def test_its_types_are_right_and_complete(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "tests"), [("algo", 5), ("estimator", 3), ("metric", 2), ("data", 3)]
 )
@@ -94,7 +94,7 @@ def test_it_passes_its_own_tests(tmp_path: Path, kind: str, tests: int) -> None:
     assert f"{tests} passed" in done.stdout
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_its_option_runs_beside_ours(written: Path, tmp_path: Path) -> None:
     words = ["-m", "algo=half_day,avg", *SMALL, *QUIET]
     done = apart(tmp_path, *words, env={"PYTHONPATH": str(written)})

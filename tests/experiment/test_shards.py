@@ -93,7 +93,7 @@ class Needs(Algorithm):
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_shard_that_is_stopped_keeps_no_failed_user_and_can_be_run_again(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +224,7 @@ fi
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_scripts_for_slurm_run_an_array_and_merge_it(here: Here) -> None:
     folder = here.folder
     assert here(*RUN, "hydra.run.dir=one").status == 0
