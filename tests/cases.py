@@ -17,6 +17,3 @@ def rest_nightly(cases: Iterable[Any], kept: int = 1) -> list[Any]:
         )
         for nth, case in enumerate(cases)
     ]
-
-
-rest_slow = rest_nightly

@@ -3,23 +3,40 @@
 import inspect
 
 import pytest
-from contract import NAMES, PRESETS, PROMISES, built, config_of
+from contract import (
+    NAMES,
+    PRESETS,
+    PROMISES,
+    PROMISES_OF_A_FIT,
+    built,
+    config_of,
+    other_ways_to_fit,
+)
 from omegaconf import DictConfig
 
-# The slow tests check all.
-REPRESENTATIVE = {"avg", "fsrs6", "hlr"}
+# Whatever is wrong for all shows with these.
+QUICK = {"avg", "fsrs6", "hlr"}
+CLASSES = {config_of(name)["_target_"]: name for name in reversed(NAMES)}
+
+
+def tier(name):
+    if name in QUICK:
+        return ()
+    return pytest.mark.slow if name in CLASSES.values() else pytest.mark.nightly
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in REPRESENTATIVE else pytest.mark.slow)
-        for name in NAMES
-    ],
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in NAMES])
 def test_an_algorithm_as_configured_keeps_its_promises(name, promise):
     promise(built(config_of(name)))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("promise", PROMISES_OF_A_FIT, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_algorithm_fitted_otherwise_keeps_its_promises(name, promise):
+    for algorithm in other_ways_to_fit(name):
+        promise(algorithm)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.features.dash import Dash, DashMcm
 from srs_eval.algorithms.features.dash_act_r import DashActR, FadingTraces
@@ -81,7 +81,9 @@ def traces_by_pytorch(reviews, rows, w):
 
 
 @pytest.mark.parametrize("clock", LOGS)
-@pytest.mark.parametrize("w", rest_slow([[0.7, 1.3, -1.5, 0.8, -0.4], [2.0, 0.01, 0.5, 0.1, 1.0]]))
+@pytest.mark.parametrize(
+    "w", rest_nightly([[0.7, 1.3, -1.5, 0.8, -0.4], [2.0, 0.01, 0.5, 0.1, 1.0]])
+)
 def test_fading_traces_and_their_derivatives_are_those_of_pytorch(clock, w):
     reviews = LOGS[clock]
     rows = np.flatnonzero(reviews.elapsed_days >= 0)[::-13]

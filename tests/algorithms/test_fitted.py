@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.fsrs.fsrs5 import Fsrs5
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -35,7 +35,7 @@ def test_a_strong_prior_holds_parameters_where_they_were_published(method):
     np.testing.assert_allclose(found, Fsrs6().defaults(whole_days=True), rtol=1e-3)
 
 
-@pytest.mark.parametrize("method", rest_slow(METHODS))
+@pytest.mark.parametrize("method", rest_nightly(METHODS))
 def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = dataclasses.replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
     assert (good.rating != REVIEWS.rating).any()
@@ -60,7 +60,7 @@ def test_recency_moves_what_is_learned_towards_what_came_last():
     assert means == sorted(means)
 
 
-@pytest.mark.parametrize("algorithm", rest_slow([Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")], 2))
+@pytest.mark.parametrize("algorithm", rest_nightly([Fsrs6(), Hlr(), Fsrs5(fit="lbfgs")], 2))
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
     half = FOLD.train[: len(FOLD.train) // 2]
     before = fitted(algorithm, rows=half)

@@ -18,7 +18,7 @@ def log_loss(algorithm, task):
     return float(np.concatenate(losses).mean())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_newton_predicts_users_better_than_the_public_trainer():
     source = SyntheticUsers(users=40, version=1)
     tasks = [SrsBenchmark()(source.read(user), same_day=True) for user in source.users()]

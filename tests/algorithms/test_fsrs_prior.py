@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from metric_functions import log_loss
 
 from srs_eval.algorithms.fsrs.fitting import later_prior_weight
@@ -27,7 +27,7 @@ def space_of(algorithm):
     return equations, algorithm.space(equations)
 
 
-@pytest.mark.parametrize("version", rest_slow([Fsrs6, *VERSIONS[:3], Fsrs7]))
+@pytest.mark.parametrize("version", rest_nightly([Fsrs6, *VERSIONS[:3], Fsrs7]))
 def test_the_objective_in_logarithms_has_the_gradient_it_says(version):
     algorithm = version(fit="newton", recency="none")
     task = trial_task(same_day=version.same_day)

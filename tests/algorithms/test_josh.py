@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from metric_functions import log_loss as clipped_log_loss
 from metric_functions import rmse_bins
 
@@ -137,7 +137,7 @@ TRAINED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), rest_slow(TRAINED, 7), ids=[case[0] for case in TRAINED]
+    ("name", "algorithm", "protocol"), rest_nightly(TRAINED, 7), ids=[case[0] for case in TRAINED]
 )
 def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algorithm, protocol):
     golden = GOLDEN[name]
@@ -154,7 +154,7 @@ def test_the_public_trainer_reproduces_the_published_fits(josh_log, name, algori
     assert pooled(folds) == pytest.approx(golden["pooled"]["LogLoss"], abs=2e-6)
 
 
-@pytest.mark.parametrize("method", rest_slow(["newton", "lbfgs"]))
+@pytest.mark.parametrize("method", rest_nightly(["newton", "lbfgs"]))
 def test_sbd_is_fitted_as_well_as_by_its_authors(josh_log, method):
     # Theirs is another L-BFGS, which ends elsewhere in the same flat valley.
     golden = GOLDEN["SBD (equalised rows)"]
@@ -180,7 +180,7 @@ NEWTON = [
 
 
 @pytest.mark.parametrize(
-    ("name", "algorithm", "protocol"), rest_slow(NEWTON, 3), ids=[case[0] for case in NEWTON]
+    ("name", "algorithm", "protocol"), rest_nightly(NEWTON, 3), ids=[case[0] for case in NEWTON]
 )
 def test_newton_finds_a_lower_objective_than_the_public_trainer(
     josh_log, name, algorithm, protocol
@@ -213,7 +213,7 @@ WHOLE_HISTORIES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "algorithm", "protocol"),
-    rest_slow(WHOLE_HISTORIES),
+    rest_nightly(WHOLE_HISTORIES),
     ids=[case[0] for case in WHOLE_HISTORIES],
 )
 def test_models_of_whole_histories_find_a_lower_loss_than_the_public_trainer(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.fsrs import one_step
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
@@ -36,7 +36,7 @@ def test_slopes_are_those_of_the_last_update(rating):
     np.testing.assert_allclose(slopes, numeric, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("rating", rest_slow([1, 3]))
+@pytest.mark.parametrize("rating", rest_nightly([1, 3]))
 def test_losses_fall_along_their_slopes(rating):
     def loss(decay, stability):
         p = one_step._recall(decay, stability, 5.0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined import pooling
@@ -82,7 +82,7 @@ def test_presets_that_do_not_differ_share_one_set_of_parameters(user):
 
 
 @pytest.mark.parametrize(
-    "base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
+    "base", rest_nightly([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs"), Fsrs6(binary=True)])
 )
 def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     whole = base.fit(REVIEWS, ROWS, rng())
@@ -94,7 +94,7 @@ def test_a_strong_pull_keeps_the_centre_and_a_weak_one_moves_further(base):
     assert moved[0] < 1e-4 < moved[1] < moved[2]
 
 
-@pytest.mark.parametrize("base", rest_slow([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs")], 2))
+@pytest.mark.parametrize("base", rest_nightly([Fsrs6(), Hlr(), Fsrs6(fit="lbfgs")], 2))
 def test_a_fit_near_the_published_parameters_is_the_usual_fit(base):
     start = type(base)(fit="default").fit(REVIEWS, ROWS, rng())
     near = base.fit_near(REVIEWS, ROWS, rng(), start, 1.0)

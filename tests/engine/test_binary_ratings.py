@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from published import PUBLISHED
 from random_logs import further_rows, random_log
 
@@ -16,7 +16,7 @@ MAPPED = replace(REVIEWS, rating=np.where(REVIEWS.rating > 1, 3, 1))
 ROWS = further_rows(REVIEWS)
 
 
-@pytest.mark.parametrize("name", rest_slow(["fsrs6", "hlr", "fsrs3", "fsrs7", "sbd"], 2))
+@pytest.mark.parametrize("name", rest_nightly(["fsrs6", "hlr", "fsrs3", "fsrs7", "sbd"], 2))
 def test_binary_ratings_show_every_pass_as_good(name):
     model = PUBLISHED[name]
     w = np.array(model.parameters.defaults)

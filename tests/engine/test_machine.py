@@ -5,7 +5,7 @@ import platform
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.data.synthetic import SyntheticUsers
@@ -34,7 +34,7 @@ def fitted_predictions():
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
-@pytest.mark.parametrize("processor", rest_slow(["haswell", "x86-64"]))
+@pytest.mark.parametrize("processor", rest_nightly(["haswell", "x86-64"]))
 def test_older_processors_predict_the_same(monkeypatch, processor):
     here = fitted_predictions()
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from published import PUBLISHED
 from random_logs import further_rows, log_of, random_log
 from scipy.optimize import LinearConstraint, minimize
@@ -138,7 +138,7 @@ def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_f
     assert np.isfinite(found.value)
 
 
-@pytest.mark.parametrize("name", rest_slow(["fsrs6", "fsrs7", "sbd", "hlr"]))
+@pytest.mark.parametrize("name", rest_nightly(["fsrs6", "fsrs7", "sbd", "hlr"]))
 def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
     equations = PUBLISHED[name]
     space = equations.parameters

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from random_logs import log_of, random_log
 from small_models import small_model, space_of
 from torch_maths import TorchMaths, predictions, torch
@@ -62,7 +62,7 @@ def by_pytorch(reviews, rows, weight, recipe):
 
 @pytest.mark.parametrize(
     "recipe",
-    rest_slow(
+    rest_nightly(
         [
             Recipe(batch=64, longest_history=None, decimals=None),
             Recipe(batch=50, sort=False, keep="last", longest_history=None, decimals=None),

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from cases import rest_slow
+from cases import rest_nightly
 from published import PUBLISHED, ordinary_bounds
 from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
 
@@ -48,7 +48,7 @@ HISTORIES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("name", rest_slow(MODELS))
+@pytest.mark.parametrize("name", rest_nightly(MODELS))
 def test_loss_gradient_and_information_are_finite(name, history, dtype):
     reviews = HISTORIES[history]
     rows = further_rows(reviews)
@@ -70,7 +70,7 @@ def test_loss_gradient_and_information_are_finite(name, history, dtype):
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-@pytest.mark.parametrize("name", rest_slow(MODELS))
+@pytest.mark.parametrize("name", rest_nightly(MODELS))
 def test_predictions_are_probabilities_and_states_are_finite(name, history):
     reviews = HISTORIES[history]
     rows = further_rows(reviews)
@@ -82,7 +82,7 @@ def test_predictions_are_probabilities_and_states_are_finite(name, history):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", rest_slow(sorted(PUBLISHED, key=lambda name: name != "fsrs6")))
+@pytest.mark.parametrize("name", rest_nightly(sorted(PUBLISHED, key=lambda name: name != "fsrs6")))
 def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
     reviews = HISTORIES["all sorts"]
     rows = further_rows(reviews)
@@ -100,7 +100,7 @@ def test_parameters_that_are_no_numbers_give_a_loss_that_is_none(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", rest_slow(MODELS))
+@pytest.mark.parametrize("name", rest_nightly(MODELS))
 def test_parameters_out_of_all_bounds_do_not_crash(name, dtype):
     reviews = HISTORIES["all sorts"]
     rows = further_rows(reviews)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from agreement import expectation, kernels_agree, walk_agrees
-from cases import rest_slow
+from cases import rest_nightly
 from random_logs import further_rows, log_of, random_log
 from small_models import SmallEquations, small_model, space_of
 
@@ -69,7 +69,7 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize("given", rest_slow(HONEST.values(), 3), ids=HONEST)
+@pytest.mark.parametrize("given", rest_nightly(HONEST.values(), 3), ids=HONEST)
 def test_what_is_unusual_is_computed_right(given):
     equations = SmallEquations(**given)
     w = np.array(equations.parameters.defaults)

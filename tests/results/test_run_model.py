@@ -177,7 +177,7 @@ class Runs(RuleBasedStateMachine):
 
 TestRuns = Runs.TestCase
 TestRuns.settings = settings(
-    max_examples=12,
+    max_examples=6,
     stateful_step_count=6,
     deadline=None,
     derandomize=True,
