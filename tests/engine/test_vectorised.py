@@ -8,6 +8,7 @@ import llvmlite.binding as llvm
 import pytest
 from published import PUBLISHED
 
+from srs_eval.cpu import common_level
 from srs_eval.engine import machine
 from srs_eval.engine.fisher_kernel import fisher_kernel
 from srs_eval.engine.gradient_kernel import gradient_kernel
@@ -36,7 +37,7 @@ def registers():
     if not _X86:
         pytest.skip(f"the listing of {platform.machine()} is another language than that of x86")
     features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
+    if features.get("avx512f") and common_level() != "x86-64-v3":
         return "zmm"
     if features.get("avx2") or features.get("avx"):
         return "ymm"
