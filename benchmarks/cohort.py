@@ -14,11 +14,11 @@ Memory is the most a process ever held. Ten thousand users, whose logs are 500 d
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -75,17 +75,31 @@ def make_cohort(
 def cost_of(words: Sequence[str]) -> Cost:
     """Run ``python -m srs_eval`` in a process of its own, and wait for it to end well."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "srs_eval", *words], stdout=subprocess.DEVNULL, env=environment
+    command = [sys.executable, "-m", "srs_eval", *words]
+    measured = subprocess.run(
+        [sys.executable, "-I", "-c", _MEASURE, *command],
+        stdout=subprocess.PIPE,
+        env=environment,
+        check=True,
     )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.perf_counter() - began
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(words)} ended with status {process.returncode}")
-    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Cost(used.ru_utime + used.ru_stime, wall, peak)
+    status, cpu, wall, peak = json.loads(measured.stdout)
+    if status:
+        raise RuntimeError(f"{' '.join(words)} ended with status {status}")
+    return Cost(cpu, wall, peak * (1 if sys.platform == "darwin" else 1024))
+
+
+# On Linux ru_maxrss of a new process starts from what its parent held, so that the parent is one
+# that holds next to nothing.
+_MEASURE = """
+import json, os, sys, time
+began = time.perf_counter()
+silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=silent)
+_, status, used = os.wait4(process, 0)
+wall = time.perf_counter() - began
+cpu = used.ru_utime + used.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), cpu, wall, used.ru_maxrss]))
+"""
 
 
 def _full_logs(reviews: int) -> Iterator[Reviews]:

@@ -27,6 +27,9 @@ from srs_eval.nouns import Reviews, User
 
 if TYPE_CHECKING:
     from commands import Here
+    from pytest_regressions.file_regression import FileRegressionFixture
+
+GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 
 # Collecting makes millions of objects and no garbage.
 gc.disable()
@@ -122,6 +125,16 @@ def here(
 
     monkeypatch.chdir(tmp_path)
     return Here(tmp_path, capsys)
+
+
+@pytest.fixture
+def golden_text(file_regression: FileRegressionFixture) -> Callable[[str, str], None]:
+    """Hold a text against a file of `golden/texts`; ``--force-regen`` writes the file anew."""
+
+    def check(name: str, text: str) -> None:
+        file_regression.check(text, fullpath=GOLDEN_TEXTS / f"{name}.txt")
+
+    return check
 
 
 @pytest.fixture(scope="session")

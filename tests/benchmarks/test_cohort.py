@@ -25,9 +25,10 @@ def test_every_user_fills_a_log(cohort):
 @pytest.mark.slow
 def test_a_command_is_run_and_measured(cohort, tmp_path):
     words = [f"data.path='{cohort}'", "data.users=1", f"hydra.run.dir={tmp_path}", "algo=avg"]
+    held_here = np.ones(125_000_000)  # 1 GB, which the command does not hold
     cost = cost_of([*COMMAND, *words])
     assert (tmp_path / "summary.json").is_file()
     assert 0.1 < cost.cpu < 60
-    assert 50e6 < cost.peak_bytes < 2e9
+    assert 50e6 < cost.peak_bytes < held_here.nbytes
     with pytest.raises(RuntimeError, match="ended with status 2"):
         cost_of(["algo=none_such"])
