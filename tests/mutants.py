@@ -1,7 +1,7 @@
 """Change the package in small ways, and report which changes the quick tests do not notice.
 
     python tests/mutants.py --sample 100 --seed 1
-    python tests/mutants.py --sample 30 --modules comparison exporting
+    python tests/mutants.py --sample 30 --modules data/anki --tests tests/data
 
 A first run of the quick tests records which of them enter which function. Then each change is made
 in a process of its own, forked after all tests were collected: functions get their changed code,
@@ -179,12 +179,15 @@ def marked_code(path: Path) -> CodeType:
 ENTERED: set[str] = set()
 FAILED: list[str] = []
 FUNCTIONS: dict[str, list[FunctionType]] = defaultdict(list)
-_RECORD, _PLAN = "MUTANTS_RECORD", "MUTANTS_PLAN"
+_RECORD, _PLAN, _MODULES = "MUTANTS_RECORD", "MUTANTS_PLAN", "MUTANTS_MODULES"
 
 
 def modules() -> list[Path]:
     """List the files that are changed."""
-    return sorted(path for folder in FOLDERS for path in (PACKAGE / folder).rglob("*.py"))
+    places = [PACKAGE / each for each in os.environ.get(_MODULES, " ".join(FOLDERS)).split()]
+    return sorted(
+        path for place in places for path in (place.rglob("*.py") if place.is_dir() else [place])
+    )
 
 
 def replace_code(path: Path, code: CodeType) -> None:
@@ -282,15 +285,16 @@ def noticed_by(change: Change, items: Sequence[pytest.Item]) -> str:
         return told.read().decode() or ("the process, which ended" if ended[1] else "")
 
 
-def recorded(jobs: int) -> list[tuple[str, float, list[str]]]:
+def recorded(jobs: int, tests: Sequence[str]) -> list[tuple[str, float, list[str]]]:
     """Run the quick tests once, and return what each took and entered."""
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     texts = b"".join(path.read_bytes() for path in sorted(sources))
+    texts += repr((modules(), tests)).encode()
     place = Path(tempfile.gettempdir()) / f"mutants-{hashlib.sha256(texts).hexdigest()[:16]}"
     if not place.exists():
         for part in place.parent.glob(f"{place.name}.*"):
             part.unlink()
-        run_pytest(["-n", str(jobs), "--dist", "worksteal"], {_RECORD: str(place)})
+        run_pytest([*tests, "-n", str(jobs), "--dist", "worksteal"], {_RECORD: str(place)})
         parts = sorted(place.parent.glob(f"{place.name}.*"))
         place.write_bytes(b"".join(part.read_bytes() for part in parts))
     return [json.loads(line) for line in place.read_text("utf-8").splitlines()]
@@ -325,19 +329,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=100, help="number of changes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--modules", nargs="*", help="folders of the package, or files below it")
+    parser.add_argument("--modules", nargs="*", default=FOLDERS, help="folders or files below it")
+    parser.add_argument("--tests", nargs="*", default=[], help="files of tests, all by default")
     given = parser.parse_args(words)
+    os.environ[_MODULES] = " ".join(given.modules)
     reach: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for test, seconds, entered in recorded(given.jobs):
+    for test, seconds, entered in recorded(given.jobs, given.tests):
         for function in entered:
             reach[function].append((test, seconds))
-    places = tuple(given.modules or FOLDERS)
-    found = [
-        change
-        for path in modules()
-        if path.relative_to(PACKAGE).as_posix().startswith(places)
-        for change in changes_of(path)
-    ]
+    found = [change for path in modules() for change in changes_of(path)]
     sample = random.Random(given.seed).sample(found, min(given.sample, len(found)))
     results = tried(
         [(each, chosen(reach[f"{each.file}:{each.function}"])) for each in sample], given.jobs
