@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_functions import ece, rmse_bins, rmse_bins_by_p
+from metric_functions import ece, rmse_bins
 
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.bins import (
     FSRS_OPTIMIZER,
     SHORTEST_INTERVAL,
@@ -17,9 +16,7 @@ from srs_eval.metrics.bins import (
     RmseBins,
     RmseBinsDebiased,
     RmseBinsFloor,
-    log_bins,
 )
-from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.score import score
 
 
@@ -60,21 +57,9 @@ def test_it_equals_the_formulas_in_a_loop(bases, options):
     assert got == pytest.approx(by_loop(p, recalled, *facts, bases), abs=1e-13)
 
 
-def test_it_is_undefined_without_the_facts(one_user):
-    assert math.isnan(score([0.9, 0.4], [1, 0])["rmse_bins"])
-    assert not math.isnan(RmseBins()(one_user()))
-    assert math.isnan(rmse_bins_by_p([], []))
-
-
 def test_equal_bins_hold_their_lower_edge_and_the_last_one_holds_one():
     assert ece([0.3, 0.39], [1, 0]) == pytest.approx(abs(0.69 - 1) / 2)
     assert ece([1.0, 0.95], [1, 0]) == pytest.approx(0.475)
-
-
-def test_unusual_bins_show_in_the_name():
-    assert (Ece().name, Ece(15).name) == ("ece", "ece_15")
-    with pytest.raises(ConfigError, match="at least 1 bin"):
-        Ece(0)
 
 
 def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user):
@@ -85,13 +70,6 @@ def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user)
         for _ in range(300)
     ]
     assert RmseBinsFloor()(predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.03)
-
-
-def test_the_floor_does_not_look_at_outcomes(one_user):
-    predictions = one_user()
-    turned = replace(predictions, recalled=~predictions.recalled)
-    assert RmseBinsFloor()(turned) == RmseBinsFloor()(predictions)
-    assert not RmseBinsFloor.has_interval
 
 
 def test_certain_predictions_have_no_floor(one_user):
@@ -142,8 +120,3 @@ def test_looking_codes_up_is_the_same_in_every_type(dtype):
     for scale in (FSRS_OPTIMIZER.interval, FSRS_OPTIMIZER.lapses):
         expected = scale.codes(np.append(np.arange(1.0, 120), 1e6))[:-1]
         assert scale.codes(values).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("p", [0.0, 0.0477, 0.5, 0.9999, 1.0])
-def test_log_bins_are_where_powers_of_21_say(p):
-    assert log_bins([p]).tolist() == [min(math.floor(21**p), 20) - 1]

@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from srs_eval.metrics import sums as sums_module
 from srs_eval.metrics.bins import RmseBins
-from srs_eval.metrics.cluster_sums import ClusterSums, is_mergeable, merged_scores, needed
-from srs_eval.metrics.curve_rows import CurveMetric
+from srs_eval.metrics.cluster_sums import ClusterSums, merged_scores
 from srs_eval.metrics.discrimination import Auc
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.prediction_cells import PredictionCells
 from srs_eval.metrics.proper import Brier, LogLoss
 from srs_eval.metrics.smece import SmeceExact
-from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.metrics.temporal import Temporal
 from srs_eval.metrics.threshold import ThresholdBias
 from srs_eval.nouns import Predictions
 from srs_eval.nouns.predictions import concatenate, select
@@ -67,13 +64,6 @@ class Rows:
         return 0.5
 
 
-def test_means_curves_and_sketches_can_be_merged_and_others_not():
-    assert is_mergeable(LogLoss())
-    assert is_mergeable(Temporal())
-    assert is_mergeable(Mean())
-    assert not is_mergeable(Rows())
-
-
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([7, 2**14]))
 def test_clusters_in_any_order_hold_their_reviews(one_user, seed, clusters, chunk):
@@ -112,15 +102,6 @@ def test_stacked_clusters_are_as_if_they_had_been_added_up_together(one_user):
     assert curves == pytest.approx(sum(part.curves[0] for part in parts))
 
 
-def test_together_they_are_the_sketch_of_all_reviews(one_user):
-    predictions = one_user()
-    made = clustered(PANEL, predictions, predictions.card, 60)
-    sketch, _ = made.together()
-    for sums, total in zip(needed(PANEL), add_up(needed(PANEL), predictions), strict=True):
-        assert sketch[sums] == pytest.approx(total.values[0], abs=1e-12)
-    assert sketch.tally.n == len(predictions)
-
-
 @pytest.mark.parametrize("block", [1, 2, 500])
 def test_blocks_of_clusters_that_hold_other_cells_fit_together(one_user, block):
     predictions = one_user(n=50)
@@ -129,26 +110,6 @@ def test_blocks_of_clusters_that_hold_other_cells_fit_together(one_user, block):
     assert made.table.shape[0] == len(made) == 5
     expected = clustered(PANEL, predictions, cluster, 5, made.cells)
     assert_alike(made.table, expected.table)
-
-
-@pytest.mark.parametrize("dense", [0.0, 1.0])
-def test_full_and_sparse_tables_resample_alike(one_user, monkeypatch, dense):
-    predictions = one_user(n=300)
-    made = clustered(PANEL, predictions, predictions.card, 60)
-    draws = np.random.default_rng(0).integers(0, 3, (3, 60)).astype(float)
-    expected = list(made.resampled([draws]))
-    monkeypatch.setattr("srs_eval.metrics.cluster_sums.DENSE", dense)
-    for scores, alike in zip(expected, made.resampled([draws]), strict=True):
-        assert scores == pytest.approx(alike, rel=1e-4, abs=1e-4, nan_ok=True)
-
-
-@pytest.mark.parametrize("panel", [[LogLoss()], [Temporal()]], ids=["no curves", "curves only"])
-def test_panels_with_and_without_metrics_of_curves_are_resampled(one_user, panel):
-    predictions = one_user(n=100)
-    made = clustered(Panel(panel), predictions, predictions.card, 60)
-    draws = np.ones((2, 60))
-    scores = {metric.name: metric(predictions) for metric in panel}
-    assert list(made.resampled([draws])) == [pytest.approx(scores, rel=1e-5)] * 2
 
 
 @pytest.mark.slow
@@ -188,9 +149,10 @@ def test_a_resample_with_every_cluster_once_is_the_panel(one_user):
         assert score == pytest.approx(scores[name], rel=tolerance, abs=tolerance)
 
 
-def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user):
-    predictions = one_user(n=2000, curves=0)
-    predictions = replace(predictions, curves=None)
+@pytest.mark.parametrize("dense", [0.0, 1.0])
+def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user, monkeypatch, dense):
+    monkeypatch.setattr("srs_eval.metrics.cluster_sums.DENSE", dense)
+    predictions = replace(one_user(n=2000), curves=None)
     counts = np.random.default_rng(1).integers(0, 4, (3, 60))
     made = clustered(PANEL, predictions, predictions.card, 60)
     for row, drawn in zip(counts, made.resampled([counts.astype(float)]), strict=True):
@@ -199,14 +161,6 @@ def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user):
         for name, score in drawn.items():
             tolerance = 1e-5 if name in EXACT else 1e-2
             assert score == pytest.approx(scores[name], rel=tolerance, abs=tolerance, nan_ok=True)
-
-
-def test_a_resample_without_any_review_is_undefined(one_user):
-    predictions = one_user(n=100)
-    cluster = np.ones(100, np.int64)
-    made = clustered(Panel([LogLoss(), Temporal(), Mean()]), predictions, cluster, 2)
-    scores = next(made.resampled([np.array([[2.0, 0.0]])]))
-    assert all(math.isnan(score) for score in scores.values())
 
 
 def test_every_metric_of_the_panel_survives_a_resample_without_any_review(one_user):
@@ -224,10 +178,3 @@ def test_metrics_of_plug_ins_that_are_means_are_merged(one_user):
     sketch, curves = made.together()
     scores = merged_scores(panel, sketch, curves)
     assert scores == pytest.approx({"brier": Brier()(predictions), "mean": predictions.p.mean()})
-
-
-def test_needs_are_listed_once_and_the_cells_of_the_tally_come_on_top():
-    sums = needed(PANEL)
-    assert len(set(sums)) == len(sums)
-    assert not any(isinstance(each, PredictionCells) for each in sums)
-    assert any(isinstance(metric, CurveMetric) for metric in PANEL)

@@ -8,7 +8,6 @@ from metric_functions import auc
 from pairs import counted
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.discrimination import roc_of
 from srs_eval.metrics.threshold import Confusion, confusion_statistics
 
@@ -61,15 +60,3 @@ def test_names_say_statistic_and_threshold():
     assert names[0] == "confusion_tpr_at_0_9"
     assert names[-1] == "confusion_npv_at_0_95"
     assert Confusion("tpr", 1).name == "confusion_tpr_at_1"
-
-
-def test_direction_follows_the_statistic():
-    better = {metric.statistic: metric.better for metric in confusion_statistics([0.9])}
-    assert {name for name, way in better.items() if way == "higher"} == {"tpr", "tnr", "ppv", "npv"}
-
-
-def test_unknown_statistics_and_thresholds_are_refused():
-    with pytest.raises(ConfigError, match="'recall' is not one of tpr"):
-        Confusion("recall", 0.9)
-    with pytest.raises(ConfigError, match="90 is not in"):
-        Confusion("tpr", 90)

@@ -1,17 +1,11 @@
 from __future__ import annotations
 
-import math
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from metric_functions import mbe
-from pairs import columns, counted, quick, reviews
 
-from srs_eval.errors import ConfigError
-from srs_eval.metrics.ici import CELLS, Ici, IciQuantile, gaps_of, lowess
-from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.ici import CELLS, Ici, IciQuantile
 
 
 def shared(p, recalled):
@@ -22,8 +16,7 @@ def shared(p, recalled):
 
 def quantiles_of(p, recalled):
     """Distances that a half, nine tenths and all of the reviews do not exceed."""
-    gaps = gaps_of(counted(p, recalled))
-    return [gaps.quantile(share) for share in (0.5, 0.9, 1.0)]
+    return [IciQuantile(share).of_outcomes(p, recalled) for share in (0.5, 0.9, 1.0)]
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +49,6 @@ def test_it_agrees_with_statsmodels(reference_gaps, n, decimals, spread):
     assert quantiles_of(p, recalled) == pytest.approx(quantiles, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("decimals", "expected"), [(16, 0.022027134178901883), (2, 0.021799918409916366)]
-)
-def test_it_is_the_number_statsmodels_once_gave(weyl, decimals, expected):
-    # lowess(recalled, p, frac=2/3, it=0, delta=0.01 * range) of statsmodels 0.15.0
-    p, recalled = weyl(1000, 0.05)
-    assert Ici().of_outcomes(p.round(decimals), recalled) == pytest.approx(expected, abs=1e-6)
-
-
 def test_many_predictions_are_joined_without_a_trace(reference_gaps):
     rng = np.random.default_rng(0)
     p = rng.beta(9, 1.2, 2 * CELLS)
@@ -85,44 +69,3 @@ def test_calibrated_predictions_have_a_small_distance_however_many_are_equal(sha
     # Statsmodels' lowess has means of 0.02 to 0.09 from 0.61 on, and up to 0.65
     assert np.mean(found) < 0.018
     assert np.max(found) < 0.04
-
-
-def test_a_prediction_that_most_reviews_have_is_off_by_their_bias():
-    p = np.r_[np.full(997, 0.9), 0.5, 0.6, 0.95]
-    recalled = np.r_[np.arange(997) < 700, 1, 0, 1]
-    assert Ici().of_outcomes(p, recalled) == pytest.approx(0.9 - 700 / 997, abs=0.01)
-
-
-def test_constant_predictions_leave_the_mean_bias():
-    p, recalled = [0.9] * 8, [1, 1, 1, 0, 1, 1, 0, 1]
-    assert Ici().of_outcomes(p, recalled) == pytest.approx(abs(mbe(p, recalled)))
-
-
-def test_a_straight_line_is_fitted_exactly():
-    p = np.sort(np.random.default_rng(0).random(300))
-    share = 0.2 + 0.5 * p
-    assert lowess(Tally(p, 1 - share, share)) == pytest.approx(share, abs=1e-9)
-
-
-@quick
-@given(reviews)
-def test_numbers_are_finite_and_in_order(pairs):
-    p, recalled = columns(pairs)
-    half, most, all_of_them = quantiles_of(p, recalled)
-    assert 0 <= half <= most <= all_of_them < math.inf
-    assert 0 <= Ici().of_outcomes(p, recalled) <= all_of_them + 1e-12
-
-
-def test_the_metrics_are_the_numbers(one_user):
-    predictions = one_user()
-    p, recalled = predictions.p, predictions.recalled
-    assert Ici()(predictions) == Ici().of_outcomes(p, recalled)
-    metrics = [IciQuantile(0.5), IciQuantile(0.9)]
-    assert [metric.name for metric in metrics] == ["e50", "e90"]
-    expected = quantiles_of(p, recalled)[:2]
-    assert [metric(predictions) for metric in metrics] == expected
-
-
-def test_a_quantile_is_at_a_share():
-    with pytest.raises(ConfigError, match="not 90"):
-        IciQuantile(90)

@@ -8,7 +8,6 @@ import pytest
 from pairs import predicted
 from scipy import stats
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.cluster_sums import ClusterSums
 from srs_eval.metrics.intervals import (
     half_widths,
@@ -82,12 +81,6 @@ def test_the_default_panel_has_single_user_intervals(one_user):
     np.testing.assert_equal(intervals, again)
 
 
-def test_one_card_has_no_interval(one_user):
-    predictions = one_user()
-    alone = replace(predictions, card=np.zeros_like(predictions.card))
-    assert np.isnan(single_user_intervals(Panel([LogLoss()]), alone)["log_loss"]).all()
-
-
 def test_undefined_scores_have_no_interval(one_user):
     predictions = one_user(n=60)
     recalled = replace(predictions, recalled=np.ones(60, bool), curves=None)
@@ -95,14 +88,6 @@ def test_undefined_scores_have_no_interval(one_user):
     assert np.isnan(intervals["auc"]).all()
     assert np.isnan(intervals["temporal_violation"]).all()
     assert np.isfinite(intervals["log_loss"]).all()
-
-
-def test_curves_of_reviews_that_were_not_scored_are_refused(one_user):
-    predictions = one_user()
-    curves = predictions.curves
-    stray = replace(curves, row=curves.row + 600)
-    with pytest.raises(ScoreError, match=r"forgetting curve 0 .* not scored"):
-        single_user_intervals(default_panel(), replace(predictions, curves=stray), resamples=2)
 
 
 def test_reviews_that_are_alike_within_days_widen_the_interval(one_user):
@@ -132,20 +117,6 @@ def test_confusion_statistics_are_resampled_as_the_ratios_they_are(one_user):
     panel = Panel([Confusion("npv", 0.9), Slow()])
     both = single_user_intervals(panel, one_user(), resamples=50)
     assert both["confusion_npv_at_0_9"] == pytest.approx(both["slow"], rel=1e-6)
-
-
-def test_means_over_reviews_are_resampled_as_the_means_they_are(one_user):
-    class Slow:
-        """The same number, but not known to be a mean over reviews."""
-
-        name, better, section = "slow", "lower", "test"
-        bounds = (0.0, math.inf)
-
-        def __call__(self, predictions):
-            return LogLoss()(predictions)
-
-    both = single_user_intervals(Panel([LogLoss(), Slow()]), one_user(), resamples=50)
-    assert both["log_loss"] == pytest.approx(both["slow"], rel=1e-6)
 
 
 def test_the_squares_of_the_widths_by_card_and_by_day_are_added(one_user):
@@ -200,14 +171,6 @@ def test_intervals_are_centred_at_the_score_and_cut_off_at_the_bounds():
     }
 
 
-def test_an_unknown_score_or_width_leaves_no_interval():
-    panel = Panel([Brier(), LogLoss(), Free()])
-    got = intervals_around(
-        panel, {"brier": math.nan, "log_loss": 0.3, "free": 1.0}, {"log_loss": math.nan}
-    )
-    assert np.isnan(list(got.values())).all()
-
-
 def clusters_of(one_user, users, panel, seed=0):
     predictions = one_user(n=40 * users, cards=users, seed=seed)
     return clustered(panel, predictions, np.repeat(np.arange(users), 40), users)
@@ -222,17 +185,6 @@ def test_four_clusters_have_no_width_and_five_have(one_user):
     panel = Panel([LogLoss()])
     assert math.isnan(half_widths(clusters_of(one_user, 4, panel))["log_loss"])
     assert half_widths(clusters_of(one_user, 5, panel))["log_loss"] > 0
-
-
-@pytest.mark.slow
-def test_the_width_is_students_for_means_of_equal_clusters(one_user):
-    panel = Panel([LogLoss()])
-    predictions = one_user(n=400)
-    cluster = np.repeat(np.arange(10), 40)
-    width = half_widths(clustered(panel, predictions, cluster, 10), resamples=10_000)
-    means = LogLoss().per_review(predictions).reshape(10, 40).mean(axis=1)
-    half = stats.t.ppf(0.995, 9) * means.std(ddof=1) / math.sqrt(10)
-    assert width["log_loss"] == pytest.approx(half, rel=0.02)
 
 
 @pytest.mark.parametrize("reviews", [[40] * 8, [5, 10, 20, 40, 80, 160, 320, 640]])

@@ -11,7 +11,7 @@ import pairs
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_functions import (
     auc,
@@ -25,7 +25,7 @@ from metric_functions import (
     smece,
     smece_exact,
 )
-from pairs import columns, confusion, probabilities, reviews
+from pairs import columns, probabilities, reviews
 
 from srs_eval.metrics.calibration import Ece
 from srs_eval.metrics.cluster_sums import ClusterSums, needed
@@ -38,7 +38,6 @@ from srs_eval.metrics.proper import BrierSkill, LogLoss, NormalizedEntropy, Norm
 from srs_eval.metrics.sketch import SketchMetric
 from srs_eval.metrics.sums import add_up
 from srs_eval.metrics.tally import tally
-from srs_eval.metrics.threshold import STATISTICS
 from srs_eval.nouns.predictions import concatenate, select
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -238,29 +237,12 @@ def test_no_calibration_error_is_below_the_bias(pairs):
 
 
 @quick
-@given(histories)
-def test_nor_is_rmse_bins(histories):
-    predictions = predicted(histories)
-    bias = abs(mbe(predictions.p, predictions.recalled))
-    for name in ("rmse_bins", "rmse_bins_wiki"):
-        assert BY_NAME[name](predictions) >= bias - 1e-9
-
-
-@quick
 @given(reviews)
 def test_reversing_predictions_reverses_discrimination(pairs):
     p, recalled = columns(pairs)
     p = p.round(6)
     reversed_auc = auc((1 - p).round(6), recalled)
     assert same(auc(p, recalled) + reversed_auc, 1.0 if 0 < recalled.mean() < 1 else math.nan)
-
-
-@quick
-@given(reviews)
-def test_exchanging_outcomes_reverses_discrimination(pairs):
-    p, recalled = columns(pairs)
-    both = 0 < recalled.mean() < 1
-    assert same(auc(p, recalled) + auc(p, ~recalled), 1.0 if both else math.nan)
 
 
 @quick
@@ -303,26 +285,3 @@ def test_proper_scores_of_a_panel_are_best_for_the_truth(truths, seed):
             assert metric(honest) >= metric(other) - 1e-12
         elif metric.name in {"brier", "corp_miscalibration_log", "corp_miscalibration_brier"}:
             assert metric(honest) <= metric(other) + 1e-12
-
-
-@quick
-@given(reviews, st.sampled_from([0.7, 0.8, 0.9, 0.95]))
-def test_confusion_counts_everything_once(pairs, threshold):
-    p, recalled = columns(pairs)
-    counts = confusion(p, recalled, threshold)
-    assert counts["tp"] + counts["fn"] == recalled.sum()
-    assert counts["fp"] + counts["tn"] == (~recalled).sum()
-    for statistic in STATISTICS:
-        rate = counts[statistic]
-        assert math.isnan(rate) or 0 <= rate <= 1
-
-
-@quick
-@given(reviews)
-def test_the_base_rate_is_the_yardstick_of_the_skill_scores(pairs):
-    _, recalled = columns(pairs)
-    assume(0 < recalled.mean() < 1)
-    p = np.full(len(recalled), recalled.mean())
-    assert normalized_entropy(p, recalled) == pytest.approx(1)
-    assert brier_skill(p, recalled) == pytest.approx(0, abs=1e-12)
-    assert smece_exact(p, recalled) == pytest.approx(0, abs=1e-9)

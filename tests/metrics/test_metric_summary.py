@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.summary import summarise
 
 
@@ -59,20 +58,3 @@ def test_a_single_user_takes_the_interval_of_the_cards():
     row = summarise(*one, single_user={"brier": (0.05, 0.15)})["brier"]
     assert (row.mean_users, row.mean_reviews, row.lo, row.hi) == (0.1, 0.1, 0.05, 0.15)
     assert math.isnan(summarise(*one)["brier"].lo)
-
-
-def test_nobody_is_summarised_as_nothing():
-    row = summarise(["brier"], np.empty((0, 1)), np.empty(0, int), {})["brier"]
-    assert row.n_users == 0
-    assert all(math.isnan(number) for number in (row.mean_users, row.mean_reviews, row.lo))
-
-
-def test_a_metric_nobody_has_is_undefined():
-    row = summarise(["temporal_flat"], np.full((3, 1), np.nan), np.array([1, 2, 3]), {})
-    assert row["temporal_flat"].n_users == 0
-    assert math.isnan(row["temporal_flat"].mean_users)
-
-
-def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ScoreError, match=r"shape \(3, 1\), expected \(2, 1\)"):
-        summarise(["brier"], np.zeros((3, 1)), np.array([1, 2]), {})

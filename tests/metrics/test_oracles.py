@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from metric_functions import brier_skill, ece, smece_exact
-from pairs import confusion, counted
+from pairs import confusion
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import (
@@ -64,20 +64,6 @@ def test_the_calibration_error_in_bins_is_that_of_scikit_learns_curve(data, deci
     size = size[size > 0]
     expected = (size * np.abs(share - mean)).sum() / len(p)
     assert ece(p, recalled) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("decimals", [1, 2, 16])
-def test_recalibration_is_scikit_learns_isotonic_regression(data, decimals):
-    p, recalled = data[0].round(decimals), data[1]
-    fitted = IsotonicRegression().fit_transform(p, recalled.astype(float))
-    parts = corp(counted(p, recalled))
-    base = np.full(len(p), recalled.mean())
-    best, rate = (brier_score_loss(recalled, q) for q in (fitted.clip(0, 1), base))
-    assert parts.brier.uncertainty == pytest.approx(rate, abs=1e-12)
-    assert parts.brier.discrimination == pytest.approx(rate - best, abs=1e-10)
-    assert parts.brier.miscalibration == pytest.approx(
-        brier_score_loss(recalled, p) - best, abs=1e-10
-    )
 
 
 def test_weighted_reviews_count_as_in_scikit_learn(data):

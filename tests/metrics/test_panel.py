@@ -4,15 +4,13 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cases import rest_nightly
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
-from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
-from srs_eval.metrics.proper import Brier, LogLoss
+from srs_eval.metrics.proper import LogLoss
 from srs_eval.metrics.threshold import confusion_statistics
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -50,12 +48,6 @@ def test_the_full_option_is_the_full_panel():
     assert list(panel) == list(full_panel())
 
 
-def test_the_full_panel_has_the_default_panel_first_and_takes_thresholds():
-    names = default_panel().names
-    assert full_panel().names[: len(names)] == names
-    assert "confusion_tpr_at_0_85" in full_panel(thresholds=[0.85]).names
-
-
 def test_thresholds_can_be_set_and_metrics_left_out_from_the_command_line():
     names = build(
         "default", "panel.metrics.confusion.thresholds=[0.85]", "~panel.metrics.ece"
@@ -84,19 +76,8 @@ def test_families_are_opened_up():
     assert Panel({"any": LogLoss(), "key": confusion_statistics([0.9])}).names == panel.names
 
 
-def test_a_metric_of_ones_own_joins_in(one_user):
-    assert Panel([Constant()]).score(one_user()) == {"constant": 1.0}
-
-
 def test_what_is_infinite_counts_as_undefined(one_user):
     assert math.isnan(Panel([Constant(number=math.inf)]).score(one_user())["constant"])
-
-
-def test_names_that_would_not_work_are_refused_together():
-    with pytest.raises(ConfigError, match=r"'brier' is there twice.*'RMSE\(bins\)' has"):
-        Panel([Brier(), Brier(), Constant("RMSE(bins)")])
-    with pytest.raises(ConfigError, match="there is no metric"):
-        Panel([])
 
 
 def test_no_predictions_make_every_metric_undefined(one_user):
@@ -114,12 +95,3 @@ def test_no_predictions_make_every_metric_undefined(one_user):
     )
     scores = default_panel().score(empty)
     assert all(math.isnan(value) for value in scores.values())
-
-
-def test_one_outcome_leaves_finite_what_can_be_told(one_user):
-    predictions = one_user()
-    everything = replace(predictions, recalled=np.ones_like(predictions.recalled))
-    scores = default_panel().score(everything)
-    undefined = {name for name, value in scores.items() if math.isnan(value)}
-    assert {"normalized_entropy", "brier_skill", "auc", "confusion_fpr_at_0_9"} <= undefined
-    assert not undefined & {"log_loss", "brier", "smece", "smece_exact", "ece", "rmse_bins", "mbe"}

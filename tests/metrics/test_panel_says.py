@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from pairs import predicted
 
 from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.pooled import pool
 from srs_eval.metrics.score import score
-from srs_eval.metrics.summary import summarise
 from srs_eval.nouns import Curves
 
 N = 6000
@@ -63,16 +60,6 @@ def test_the_base_rate_looks_calibrated_but_tells_no_review_from_another(world, 
     assert says["log_loss"] > honest["log_loss"]
 
 
-def test_the_base_rate_is_above_the_floor_of_rmse_bins_where_bins_differ(world):
-    _, _, facts = world
-    chance = 0.95 - 0.012 * facts["elapsed_days"]
-    recalled = np.random.default_rng(1).random(N) < chance
-    says = score(np.full(N, recalled.mean()), recalled, **facts)
-    assert says["smece_exact"] == pytest.approx(0, abs=1e-9)
-    assert says["rmse_bins"] > 2 * says["rmse_bins_floor"]
-    assert says["rmse_bins_debiased"] > 0.05
-
-
 def exploiting(recalled, facts):
     """Predict what the bin's outcomes were so far, less what it was told too much so far."""
     bins = {}
@@ -104,19 +91,6 @@ def test_who_watches_the_bins_is_far_below_the_floor_of_rmse_bins_at_a_terrible_
     assert says["log_loss_certain_wrong"] > 0
 
 
-def test_a_single_precision_model_that_says_exactly_0_9_predicts_recall_at_0_9():
-    """The single 0.9 is below the double 0.9: it would be a predicted lapse if not rounded."""
-    p = np.full(100, 0.9, np.float32)
-    recalled = np.arange(100) % 10 > 0
-    says = score(p, recalled)
-    assert says["confusion_tpr_at_0_9"] == says["confusion_fpr_at_0_9"] == 1
-    assert says["confusion_ppv_at_0_9"] == 0.9
-    assert math.isnan(says["confusion_npv_at_0_9"])
-    assert says["threshold_bias_at_0_9"] == pytest.approx(0, abs=1e-7)
-    row = next(row for row in says.thresholds if row["threshold"] == 0.9)
-    assert (row["tp"], row["fp"], row["fn"], row["tn"], row["nearby"]) == (90, 10, 0, 0, 100)
-
-
 def test_an_overconfident_model_has_a_slope_below_1_and_a_timid_one_above(world, honest):
     logit, recalled, _ = world
     middle = logit.mean()
@@ -130,45 +104,6 @@ def test_an_overconfident_model_has_a_slope_below_1_and_a_timid_one_above(world,
         assert says["corp_discrimination_log"] == pytest.approx(honest["corp_discrimination_log"])
         assert says["corp_miscalibration_log"] > 2 * honest["corp_miscalibration_log"]
         assert says["smece_exact"] > 2 * honest["smece_exact"]
-
-
-@pytest.mark.parametrize(("shift", "sign"), [(0.6, 1), (-0.6, -1)])
-def test_a_biased_model_is_biased_at_every_threshold_in_its_direction(world, shift, sign):
-    logit, recalled, _ = world
-    says = score(expit(logit + shift), recalled)
-    for name in ("mbe", *(f"threshold_bias_at_0_{digits}" for digits in (7, 8, 9, 95))):
-        assert sign * says[name] > 0
-    assert says["smece_exact"] == pytest.approx(abs(says["mbe"]), rel=0.1)
-
-
-def user_of(n, seed, recalled=None, name="someone"):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(9, 1.2, n)
-    outcome = rng.random(n) < p if recalled is None else np.full(n, recalled)
-    return predicted(p, outcome, users=(name,))
-
-
-def test_a_user_with_one_outcome_is_left_out_of_what_needs_both_and_counted():
-    users = [user_of(80, seed, name=str(seed)) for seed in range(6)]
-    users.append(user_of(80, 6, recalled=True, name="never forgets"))
-    scores = [PANEL.score(user) for user in users]
-    needing_both = {"normalized_entropy", "brier_skill", "auc", "confusion_fpr_at_0_9"}
-    assert all(math.isnan(scores[-1][name]) for name in needing_both)
-    assert all(math.isfinite(scores[-1][name]) for name in ("log_loss", "brier", "smece_exact"))
-    table = np.array([list(score.values()) for score in scores])
-    pooled = pool(PANEL, lambda: users, resamples=5).scores
-    rows = summarise(PANEL.names, table, np.full(7, 80), pooled)
-    for name in needing_both:
-        assert rows[name].n_users == 6
-        assert rows[name].mean_users == pytest.approx(np.mean([s[name] for s in scores[:6]]))
-        assert math.isfinite(rows[name].pooled)
-    assert rows["log_loss"].n_users == 7
-
-
-def test_a_fold_without_reviews_changes_nothing():
-    one = user_of(60, 0)
-    folded = replace(one, fold=np.repeat([0, 2], 30))
-    np.testing.assert_equal(PANEL.score(folded), PANEL.score(one))
 
 
 def with_curves(*, knows_time):

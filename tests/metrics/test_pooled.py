@@ -43,19 +43,6 @@ def briefly(users, **options):
     return pool(PANEL, lambda: users, resamples=10, **options)
 
 
-def test_users_one_after_the_other_score_as_all_rows_together(users):
-    pooled = briefly(users)
-    whole = PANEL.score(concatenate(users))
-    assert tuple(pooled.scores) == PANEL.names
-    for name, score in whole.items():
-        assert pooled.scores[name] == pytest.approx(score, abs=1e-6, rel=1e-6)
-
-
-def test_the_order_of_users_does_not_matter(users):
-    one, other = briefly(users), briefly(users[::-1])
-    assert one.scores == pytest.approx(other.scores, rel=1e-9, abs=1e-9)
-
-
 def test_nobody_scores_as_undefined():
     pooled = pool(PANEL, list)
     assert tuple(pooled.scores) == PANEL.names
@@ -71,41 +58,10 @@ def test_a_user_without_reviews_changes_no_score(users):
     assert with_nobody.scores == pool(panel, lambda: users, resamples=1).scores
 
 
-def test_users_without_any_reviews_score_as_undefined(users):
-    nobody = replace(select(users[0], slice(0, 0)), curves=None)
-    assert all(math.isnan(score) for score in pool(PANEL, lambda: [nobody]).scores.values())
-
-
 def test_four_users_have_scores_but_no_intervals(users):
     pooled = pool(PANEL, lambda: users[:4], resamples=10)
     assert all(math.isfinite(score) for score in pooled.scores.values())
     assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
-
-
-def test_six_users_have_intervals_around_their_scores_and_within_bounds(users):
-    pooled = briefly(users)
-    for metric in PANEL:
-        lo, hi = pooled.intervals[metric.name]
-        if getattr(metric, "has_interval", True):
-            assert lo <= pooled.scores[metric.name] <= hi
-            assert metric.bounds[0] <= lo <= hi <= metric.bounds[1]
-        else:
-            assert math.isnan(lo + hi)
-
-
-def test_seeds_and_levels_change_intervals_and_nothing_else(users):
-    panel = Panel([LogLoss()])
-    options = [{}, {}, {"seed": 1}, {"level": 0.9}]
-    given, again, other, narrow = (pool(panel, lambda: users, **each) for each in options)
-    assert given.intervals == again.intervals != other.intervals
-    assert given.scores == other.scores == narrow.scores
-    assert np.ptp(narrow.intervals["log_loss"]) < np.ptp(given.intervals["log_loss"])
-
-
-def test_what_is_no_prediction_is_refused(users):
-    wrong = replace(users[0], p=users[0].p + 1)
-    with pytest.raises(ScoreError, match="outside"):
-        pool(PANEL, lambda: [wrong])
 
 
 def test_metrics_of_rows_get_all_rows_together_but_no_interval(users):
@@ -131,17 +87,6 @@ def test_rows_are_kept_only_for_metrics_that_need_them(users, metric, most):
 
     pool(Panel([metric]), each)
     assert max(alive) == most
-
-
-def test_predictions_are_read_once(users):
-    passes = []
-
-    def each():
-        passes.append(1)
-        yield from users
-
-    pool(Panel([LogLoss(), Auc()]), each)
-    assert len(passes) == 1
 
 
 def chunked(users, size, panel=PANEL):
@@ -200,13 +145,6 @@ def test_thresholds_are_told_of_all_users_together(users):
         assert row["tp"] == (predicted & whole.recalled).sum()
         assert row["tn"] == (~predicted & ~whole.recalled).sum()
         assert row["ppv"] == pooled.scores[f"confusion_ppv_at_{row['threshold']}".replace(".", "_")]
-
-
-def test_single_precision_keeps_its_thresholds(users):
-    """The single 0.9 lies below the double 0.9, and nevertheless is on the threshold."""
-    on = [replace(user, p=np.full(len(user), 0.9, np.float32)) for user in users]
-    row = next(row for row in briefly(on).thresholds if row["threshold"] == 0.9)
-    assert row["tp"] + row["fp"] == sum(map(len, users))
 
 
 def simulated(rng, users=60, reviews=30):

@@ -73,28 +73,6 @@ def test_cells_hold_equal_shares_however_close_predictions_are(width):
     assert held.max() <= 2 * len(p) / EQUAL_SHARES
 
 
-def test_cells_of_the_same_edges_are_not_mixed_up():
-    """Sums are looked up by the cells they were counted in: no comparing of arrays."""
-    one, other = (PredictionCells(np.array([0.0, 0.5])) for _ in range(2))
-    assert one == one
-    assert one != other
-    assert len({one, other}) == 2
-
-
-@quick
-@given(reviews, st.sampled_from([1, 8, 1024]))
-def test_cells_hold_outcomes_and_means(pairs, width):
-    p, recalled = columns(pairs)
-    made = PredictionCells(np.arange(width) / width)
-    predictions = bare_predictions(p, recalled)
-    (total,) = add_up([made], predictions)
-    assert total.cell.max(initial=0) < made.cells
-    counted = tally_of_cells(total.values[0])
-    assert (counted.n_recalled, counted.n_forgotten) == (recalled.sum(), (~recalled).sum())
-    assert counted.residual.sum() == pytest.approx((p - recalled).sum(), abs=1e-12)
-    assert len(counted) == len(np.unique(made.cell(predictions)))
-
-
 @quick
 @given(st.lists(probabilities, min_size=1, max_size=40), st.sampled_from([8, FINE]))
 def test_fine_cells_are_in_the_order_of_predictions(p, width):
@@ -125,21 +103,6 @@ def test_users_one_after_the_other_are_as_all_together(users, width):
     assert apart.recalled.tolist() == together.recalled.tolist()
 
 
-@quick
-@given(reviews)
-def test_predictions_in_cells_of_their_own_are_kept_as_they_are(pairs):
-    p, recalled = columns(pairs)
-    p = np.round(p, 3)
-    counted, exact = counted_in(FINE, (p, recalled)), tally(p, recalled)
-    assert counted.p == pytest.approx(exact.p, abs=1e-15)
-    assert counted.recalled.tolist() == exact.recalled.tolist()
-
-
-def test_nothing_makes_a_tally_of_nothing():
-    assert len(counted_in(8)) == 0
-    assert len(counted_in(8, (np.empty(0), np.empty(0, bool)))) == 0
-
-
 def test_the_finest_precision_of_all_users_counts():
     half, single, double = (
         (np.array([0.5], dtype), np.array([True])) for dtype in ("float16", "float32", "float64")
@@ -147,16 +110,6 @@ def test_the_finest_precision_of_all_users_counts():
     assert counted_in(8, half).precision == np.float16
     assert counted_in(8, half, single, half).precision == np.float32
     assert counted_in(8, single, double).precision == np.float64
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.9, 0.95])
-def test_what_is_on_a_threshold_stays_on_it(dtype, threshold):
-    """Schedulers aim at 0.9 exactly: the mean of three times the single 0.9 is that 0.9."""
-    at = np.full(3, threshold, dtype), np.array([True, True, False])
-    counted = counted_in(FINE, at)
-    assert counted.p == pytest.approx([float(np.array(threshold, dtype))], abs=1e-15)
-    assert counted.first_at_least(threshold) == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import math
-
 import pytest
 from metric_functions import brier, log_loss, normalized_entropy
 from sklearn.metrics import brier_score_loss, d2_log_loss_score
 from sklearn.metrics import log_loss as reference_log_loss
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.proper import Brier, LogLoss, LogLossCertainWrong, LogLossClipped
+from srs_eval.metrics.proper import LogLossCertainWrong, LogLossClipped
 
 
 def test_they_agree_with_scikit_learn(weyl):
@@ -19,25 +16,9 @@ def test_they_agree_with_scikit_learn(weyl):
     assert skill == pytest.approx(d2_log_loss_score(recalled, p), abs=1e-12)
 
 
-def test_scores_of_reviews_average_to_the_score(one_user):
-    predictions = one_user()
-    for metric in (LogLoss(), Brier()):
-        each = metric.per_review(predictions)
-        assert each.shape == predictions.p.shape
-        assert each.mean() == pytest.approx(metric(predictions), abs=1e-14)
-
-
 def test_counts_are_metrics_too(one_user):
     predictions = one_user()
     predictions.p[:3] = [1.0, 0.0, 1.0]
     predictions.recalled[:3] = [False, False, True]
     assert LogLossClipped()(predictions) == 3
     assert LogLossCertainWrong()(predictions) == 1
-
-
-def test_all_problems_are_named_at_once():
-    with pytest.raises(ScoreError) as refused:
-        log_loss([math.nan, 1.5, -0.5], [1, 0, 7])
-    assert "NaN at position 0" in str(refused.value)
-    assert "position 1 and 1 more: 1.5" in str(refused.value)
-    assert "neither 0 nor 1 at position 2: 7" in str(refused.value)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pairs import predicted
 
 from srs_eval.metrics.recall_over_time import ELAPSED, recall_of
@@ -53,13 +51,6 @@ def test_bins_say_what_a_plain_loop_says():
         assert found.predicted[place] == pytest.approx(p[days == day].mean())
 
 
-def test_bins_are_about_equally_large():
-    days = np.exp(np.random.default_rng(1).normal(3, 1, 10_000))
-    found = recall_over_time(np.full(10_000, 0.9), np.ones(10_000), days)
-    assert len(found.n) == 14
-    assert found.n.max() < 1.4 * found.n.min()
-
-
 def test_same_day_reviews_are_in_no_bin():
     found = recall_over_time([0.9] * 4, [1, 1, 0, 0], [0, 0, 3, 3])
     assert found.same_day == 2
@@ -70,19 +61,3 @@ def test_same_day_reviews_are_in_no_bin():
 def test_unknown_intervals_are_in_no_bin_either():
     found = recall_of(elapsed_totals(reviews([None, None])))
     assert (len(found.n), found.same_day) == (0, 2)
-
-
-def test_nothing_makes_no_bin():
-    found = recall_over_time([], [], [])
-    assert (len(found.n), found.same_day) == (0, 0)
-
-
-@settings(max_examples=20)
-@given(
-    days=st.lists(st.floats(0, 1e5), min_size=1, max_size=60),
-    cut=st.integers(0, 60),
-)
-def test_sums_of_parts_add_up_to_sums_of_the_whole(days, cut):
-    group = (np.arange(len(days)) >= cut).astype(np.int64)
-    parts = add_up([ELAPSED], reviews(days), group, 2)[0].values
-    np.testing.assert_allclose(parts.sum(axis=0), elapsed_totals(reviews(days)), atol=1e-9)

@@ -8,14 +8,6 @@ from metric_functions import smece_exact
 from pairs import counted
 
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.tally import Tally, tally
-
-
-def test_calibrated_predictions_lie_on_the_diagonal(weyl):
-    curve = reliability_of(counted(*weyl(20_000, 0.0)), resamples=20)
-    inner = (curve.p_grid > 0.7) & (curve.p_grid < 0.97)
-    assert curve.observed[inner] == pytest.approx(curve.p_grid[inner], abs=0.03)
-    assert np.isnan(curve.observed[curve.p_grid < 0.45]).all()
 
 
 def test_bias_shows_where_it_is(weyl):
@@ -88,13 +80,3 @@ def test_the_band_under_calibration_has_the_width_that_theory_gives():
     spread = math.sqrt((kernel**2 * p * (1 - p)).sum()) / kernel.sum()
     assert (curve.null_lo[at] + curve.null_hi[at]) / 2 == pytest.approx(mean, abs=0.15 * spread)
     assert curve.null_hi[at] - curve.null_lo[at] == pytest.approx(2 * 1.96 * spread, rel=0.1)
-
-
-@pytest.mark.slow
-def test_weights_of_reviews_count_as_shares_of_reviews():
-    whole = tally(np.array([0.8, 0.9, 0.9]), np.array([True, False, True]))
-    halves = Tally(whole.p, whole.forgotten / 2, whole.recalled / 2)
-    curve = reliability_of(halves)
-    assert curve.n == 1.5
-    assert curve.smece == pytest.approx(reliability_of(whole).smece)
-    assert 0 < curve.smece_floor < 1

@@ -82,12 +82,6 @@ def test_seeing_recalls_as_lapses_turns_the_intercepts_only(pairs):
     assert other == pytest.approx(-large, abs=1e-7, nan_ok=True)
 
 
-def test_equal_predictions_have_no_slope_but_a_shift():
-    p, recalled = [0.5] * 4, [1, 1, 1, 0]
-    assert np.isnan(line_of(counted(p, recalled))).all()
-    assert in_the_large(p, recalled) == pytest.approx(math.log(3))
-
-
 @pytest.mark.parametrize(
     ("p", "recalled"),
     [
@@ -106,12 +100,6 @@ def test_outcomes_enclosed_by_others_are_not_separated():
     line = line_of(counted([0.2, 0.5, 0.5, 0.8], [0, 1, 1, 0]))
     assert line.slope == pytest.approx(0, abs=1e-9)
     assert line.intercept == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("outcome", [True, False])
-def test_one_outcome_has_no_line(outcome):
-    assert np.isnan(line_of(counted([0.3, 0.9], [outcome] * 2))).all()
-    assert math.isnan(in_the_large([0.3, 0.9], [outcome] * 2))
 
 
 def test_certain_predictions_are_clipped():

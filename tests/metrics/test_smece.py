@@ -5,11 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from metric_functions import mbe, smece, smece_exact
+from metric_functions import smece, smece_exact
 from pairs import counted
 
 from srs_eval.metrics.smece import lattice_of, residual_field
-from srs_eval.metrics.smooth import CosineField
 from srs_eval.metrics.tally import tally
 
 
@@ -75,19 +74,6 @@ def test_more_smoothing_never_leaves_more_error(weyl):
     assert np.all(np.diff(errors) <= 1e-7)
 
 
-def test_constant_predictions_leave_the_mean_bias():
-    p, recalled = [0.7] * 10, [1] * 9 + [0]
-    assert smece_exact(p, recalled) == pytest.approx(0.2, abs=1e-9)
-    assert abs(mbe(p, recalled)) == pytest.approx(0.2)
-
-
 def test_bandwidths_may_be_as_small_as_numbers_get():
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [False, False, False, True]
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
-
-
-def test_smoothing_keeps_the_mass():
-    masses = np.random.default_rng(0).random(129)
-    field = CosineField.of(masses)
-    points = np.linspace(0, 1, 2001)
-    assert np.trapezoid(field.at(0.05, points), points) == pytest.approx(masses.sum(), rel=1e-6)

@@ -117,32 +117,6 @@ def test_groups_and_chunks_of_any_size_equal_a_plain_loop(sums, sizes, chunk, se
         assert each.values.dtype == np.float64
 
 
-@pytest.mark.parametrize("sums", [ByCard(), Together()])
-def test_only_cells_that_hold_reviews_are_kept(sums):
-    predictions = invented(40, 0)
-    (total,) = add_up([sums], predictions, np.repeat([0, 2], 20), 3)
-    assert total.cell.tolist() == ([0] if sums.cells == 1 else [0, 3, 49])
-    assert not total.values[1].any()
-
-
-def test_several_sums_are_added_up_in_their_order():
-    predictions = invented(50, 1)
-    together = add_up(OURS, predictions, chunk=7)
-    for sums, total in zip(OURS, together, strict=True):
-        (alone,) = add_up([sums], predictions, chunk=7)
-        assert total.cell.tolist() == alone.cell.tolist()
-        assert np.array_equal(total.values, alone.values)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-@pytest.mark.parametrize("sums", OURS[:-2], ids=lambda sums: type(sums).__name__)
-def test_numbers_of_single_precision_are_added_up_in_double(sums, dtype):
-    """Sixty-fourths are exact in half precision; a thousand of them together are not."""
-    (total,), (exact,) = (add_up([sums], invented(1000, 0, d)) for d in (dtype, "float64"))
-    assert total.cell.tolist() == exact.cell.tolist()
-    assert total.values == pytest.approx(exact.values, abs=1e-9, rel=1e-9)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("sums", [ByCard(), ThresholdSums(0.9), Together()])
 def test_one_group_is_added_up_as_precisely_as_several(sums, dtype):
@@ -185,14 +159,3 @@ def test_labels_may_be_of_any_kind(dtype):
     code, count = codes_of(labels)
     assert code.tolist() == expected.tolist()
     assert count == len(np.unique(labels))
-
-
-def test_labels_of_narrow_types_may_span_their_whole_range():
-    labels = np.array([-128, 127, 0] * 12, np.int8)
-    code, count = codes_of(labels)
-    assert (code.tolist(), count) == ([0, 2, 1] * 12, 3)
-
-
-def test_no_labels_have_no_numbers():
-    code, count = codes_of(np.empty(0, np.int64))
-    assert (len(code), count) == (0, 0)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from metric_functions import log_loss
 
-from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.curve_rows import reviews_of_curves
 from srs_eval.metrics.sketch import bare_predictions
 from srs_eval.metrics.temporal import (
@@ -80,15 +79,6 @@ def curves(p, times=None, weight=None):
     return Curves(each * 0, each * 0, each, *rows, p)
 
 
-def test_it_equals_drawing_pairs_of_times():
-    rng = np.random.default_rng(3)
-    p, weight = rng.random(6), rng.dirichlet(np.ones(6))
-    draws = rng.choice(6, (200_000, 2), p=weight)
-    draws = np.sort(draws[draws[:, 0] != draws[:, 1]], axis=1)
-    drawn = (p[draws[:, 1]] >= p[draws[:, 0]]).mean()
-    assert temporal_rates(curves(p, weight=weight))[0] == pytest.approx(drawn, abs=0.006)
-
-
 def test_single_precision_noise_counts_as_flat():
     noisy = np.array([0.9, 0.9000003, 0.8999999], np.float32)
     assert temporal_rates(curves(noisy), "flat")[0] == 1
@@ -123,11 +113,6 @@ def test_models_without_curves_have_no_number(metric, one_user):
     assert math.isnan(metric(replace(one_user(), curves=None)))
     nothing = curves(np.empty((0, 4)))
     assert math.isnan(metric(replace(one_user(), curves=nothing)))
-
-
-def test_unknown_kinds_are_refused():
-    with pytest.raises(ConfigError, match="'weak' is not one of violation, strict"):
-        Temporal("weak")
 
 
 def test_few_different_intervals_are_all_kept_with_their_shares():
@@ -173,15 +158,6 @@ def test_golden_check_of_one_curve(cases, shape):
     collapsed = TemporalCollapsed().per_curve(one, None)[0]
     assert bool(collapsed) is expected["collapsed_at_0_01"]
     assert (weight**2).sum() == pytest.approx(expected["p_tie"], abs=1e-12)
-
-
-def test_golden_check_of_two_curves(cases, one_user):
-    expected = cases["C24"]["expected"]["mixture_power_rising_50_50"]
-    shapes = [list(cases["C24"]["inputs"]["curves"][name].values()) for name in ("power", "rising")]
-    predictions = replace(one_user(), curves=curves(shapes, *times_and_weights(cases["C24"])))
-    for name, kind in KINDS.items():
-        assert Temporal(kind)(predictions) == pytest.approx(expected[name], abs=1e-12)
-    assert TemporalRise()(predictions) == pytest.approx(expected["mean_rise"], abs=1e-12)
 
 
 probabilities = arrays(np.float64, (3, 7), elements=st.floats(0, 1, width=32))
@@ -238,14 +214,6 @@ def test_exchanging_times_costs_what_drawing_them_costs():
     assert gained.mean() > 0.1
 
 
-def test_a_curve_that_falls_the_wrong_way_is_caught_by_outcomes_alone():
-    # Recalled whenever the time was long: the model has it the wrong way round.
-    wrong = curves([[0.9, 0.1]] * 2)
-    gained = permuted_losses(wrong, np.array([0.9, 0.1]), np.array([False, True]))
-    assert (gained < 0).all()
-    assert np.all(temporal_rates(wrong) == 0)
-
-
 def test_a_curve_is_scored_with_its_own_review(one_user):
     predictions = one_user(n=300, curves=30)
     shuffled = select(predictions, np.random.default_rng(2).permutation(300))
@@ -266,13 +234,3 @@ def test_reviews_are_told_apart_by_user_fold_and_row(one_user):
     keys = {name: column[wanted] for name, column in names.items()}
     predictions = replace(one, **names, curves=replace(one.curves, **keys))
     assert reviews_of_curves(predictions).tolist() == wanted.tolist()
-
-
-@pytest.mark.parametrize("stranger", [-1, 3, 10**9])
-def test_a_curve_of_a_review_that_was_not_scored_is_refused(one_user, stranger):
-    predictions = select(one_user(n=600, curves=600), np.arange(600) != 3)
-    some = replace(predictions.curves, row=np.where(np.arange(600) == 3, stranger, 0))
-    with pytest.raises(ScoreError, match=r"forgetting curve 3 \(and 0 more\) belongs to a review"):
-        reviews_of_curves(replace(predictions, curves=some))
-    with pytest.raises(ScoreError, match=r"forgetting curve 0 \(and 599 more\)"):
-        reviews_of_curves(select(replace(predictions, curves=some), np.arange(0)))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +14,6 @@ from srs_eval.metrics.threshold import (
     NEARBY,
     STATISTICS,
     ConfusionCounts,
-    ThresholdBias,
     confusion_statistics,
     threshold_biases,
     threshold_rows,
@@ -66,22 +64,6 @@ def test_rows_tell_counts_statistics_intervals_and_the_bias_nearby():
     }
 
 
-def test_nobody_near_a_threshold_leaves_its_bias_undefined():
-    (row,) = rows(np.array([0.1, 0.2]), np.array([True, False]))
-    assert math.isnan(row["bias"])
-    assert row["nearby"] == 0
-    assert math.isnan(row["ppv"])
-    assert math.isnan(ThresholdBias(0.9)(bare_predictions(np.array([0.1]), np.array([True]))))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_predictions_at_exactly_the_distance_of_0_02_are_not_nearby(dtype):
-    """0.92 - 0.9 is a little more than 0.02, and 0.9 - 0.88 a little less: neither counts."""
-    (row,) = rows(np.array([0.88, 0.92, 0.8801, 0.9199], dtype), np.array([True, False] * 2))
-    assert row["nearby"] == 2
-    assert row["bias"] == pytest.approx(0.9 - 0.5, abs=1e-6)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
 def test_predictions_next_to_the_edge_of_what_is_nearby_fall_on_their_side(dtype, threshold):
@@ -93,23 +75,8 @@ def test_predictions_next_to_the_edge_of_what_is_nearby_fall_on_their_side(dtype
         assert row["nearby"] == expected
 
 
-def test_the_bias_nearby_is_taken_in_double_precision():
-    """Single predictions differ from the threshold by their rounding, and by nothing else."""
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.885, 0.915, 3000).astype(np.float32)
-    recalled = rng.random(3000) < 0.9
-    single, double = rows(p, recalled)[0], rows(p.astype(np.float64), recalled)[0]
-    assert single["bias"] == pytest.approx(double["bias"], abs=1e-14)
-    assert single["nearby"] == double["nearby"]
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_exactly_on_the_threshold_is_a_predicted_recall_and_near_in_every_precision(dtype):
     (row,) = rows(np.full(7, 0.9, dtype), np.arange(7) > 0)
     assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
     assert row["bias"] == pytest.approx(0.9 - 6 / 7, abs=1e-3)
-
-
-def test_names_of_biases_say_their_threshold():
-    names = [metric.name for metric in threshold_biases((0.9, 0.95))]
-    assert names == ["threshold_bias_at_0_9", "threshold_bias_at_0_95"]
