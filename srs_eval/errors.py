@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Self
 
 
 class SrsEvalError(Exception):
@@ -36,6 +37,38 @@ class ShardsMissingError(SrsEvalError):
     """Some users of a run that is shared were not evaluated; the message says by which shards."""
 
 
+class Violation(str):
+    """One thing that is wrong with a review log: the line that says so, and what it is about.
+
+    Parameters
+    ----------
+    text : str
+        The line: place (row, column), value, and expected value.
+    kind : str
+        ``missing``, ``wrong_type``, ``out_of_range``, ``order``, ``duplicate``, ``length`` (of
+        columns), ``empty``, ``unknown`` (whose rows they are), or ``source``: anything else.
+    column : str
+        As the source calls it; "" for a violation of several columns or of none.
+    rows : sequence of str
+        The first rows that are affected, as the source names them, such as ``row 3``.
+    """
+
+    kind: str
+    column: str
+    rows: tuple[str, ...]
+
+    def __new__(
+        cls, text: str, kind: str = "source", column: str = "", rows: Sequence[str] = ()
+    ) -> Self:
+        made = super().__new__(cls, text)
+        made.kind, made.column, made.rows = kind, column, tuple(rows)
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, str, tuple[str, ...]]:  # type: ignore[override]
+        """Return the arguments, for copies in other processes."""
+        return str(self), self.kind, self.column, self.rows
+
+
 class ReviewLogError(SrsEvalError):
     """A review log is invalid; the error has every violation.
 
@@ -43,15 +76,17 @@ class ReviewLogError(SrsEvalError):
     ----------
     source : str
         The file, table or array that was read.
-    violations : sequence of str
-        One line each: place (row, column), value, and expected value.
+    violations : sequence of Violation or str
+        One line each; a plain text is a violation of the kind ``source``.
     hint : str, optional
         How to correct it.
     """
 
     def __init__(self, source: str, violations: Sequence[str], hint: str = "") -> None:
         self.source = source
-        self.violations = tuple(violations)
+        self.violations = tuple(
+            each if isinstance(each, Violation) else Violation(each) for each in violations
+        )
         self.hint = hint
         lines = [f"{source}: {self.violations[0]}"] if len(self.violations) == 1 else [f"{source}:"]
         if len(self.violations) > 1:

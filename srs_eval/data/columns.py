@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from srs_eval.errors import Violation
 from srs_eval.nouns import BoolArray, FloatArray, IntArray
 
 # From here on, not every whole number is a float.
@@ -155,24 +156,37 @@ def without_categories(values: pd.Series) -> pd.Series:
 
 
 def violations(
-    name: str, values: Any, bad: BoolArray, expected: str, row_name: Callable[[int], str]
-) -> list[str]:
+    name: str,
+    values: Any,
+    bad: BoolArray,
+    expected: str,
+    row_name: Callable[[int], str],
+    kind: str = "wrong_type",
+) -> list[Violation]:
     """Describe the values of a column that break a rule.
+
+    Parameters
+    ----------
+    kind : str
+        Of the violation, unless all of these values are missing.
 
     Returns
     -------
-    list of str
+    list of Violation
         Empty if none does; else one line with the first few and the count of the others.
     """
     rows = np.flatnonzero(bad)
     if not len(rows):
         return []
+    places = [row_name(int(row)) for row in rows[:_ROWS_QUOTED]]
     quoted = ", ".join(
-        f"{row_name(int(row))} has {shown(values, int(row))}" for row in rows[:_ROWS_QUOTED]
+        f"{place} has {shown(values, int(row))}" for place, row in zip(places, rows, strict=False)
     )
     further = len(rows) - _ROWS_QUOTED
     more = f" and {further} further row{'s' * (further > 1)}" if further > 0 else ""
-    return [f"{name}: {quoted}{more}; expected {expected}"]
+    column = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+    kind = "missing" if column.iloc[rows].isna().all() else kind
+    return [Violation(f"{name}: {quoted}{more}; expected {expected}", kind, name, places)]
 
 
 def _plain(values: Any) -> np.ndarray[Any, np.dtype[Any]]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srs_eval.data.columns import cut
-from srs_eval.errors import ReviewLogError
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.place import Place, explained, is_uri, patiently
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -150,11 +150,13 @@ def check_columns(
     for column, purpose in wanted:
         count = present.count(column)
         if count > 1:
-            violations.append(f"there are {count} columns {column!r}, needed for {purpose}")
+            what = f"there are {count} columns {column!r}, needed for {purpose}"
+            violations.append(Violation(what, "duplicate", column))
         if not count:
             near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
             guess = f"; did you mean {near[0]!r}?" if near else ""
-            violations.append(f"there is no column {column!r}, needed for {purpose}{guess}")
+            what = f"there is no column {column!r}, needed for {purpose}{guess}"
+            violations.append(Violation(what, "missing", column))
     if violations:
         shown = [name if len(name) <= 60 else cut(name) for name in present[:_COLUMNS_QUOTED]]
         further = len(present) - len(shown)

@@ -20,7 +20,7 @@ from srs_eval.data.intervals import Clock, previous_review, since_previous
 from srs_eval.data.names import EXPECTED, RENAME, identities, nearly_alike, read_names
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.selection import Choice, KnownUsers, Selection
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 from srs_eval.place import Place
 
@@ -255,7 +255,8 @@ def _reviews(user: User, source: str, table: pd.DataFrame, file_rows: IntArray) 
     if not unknown.any():
         return everything
     if unknown.all():
-        raise ReviewLogError(source, ["no row has a rating from 1 to 4"])
+        nothing = Violation("no row has a rating from 1 to 4", "empty", named["rating"])
+        raise ReviewLogError(source, [nothing])
     return _without(everything, unknown)
 
 

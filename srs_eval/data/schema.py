@@ -10,7 +10,7 @@ import numpy as np
 
 from srs_eval.data.columns import numbers, violations, whole_numbers
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
-from srs_eval.errors import ReviewLogError
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, FloatArray, IntArray, Reviews, User
 
 _CENTURY_DAYS = 36_525
@@ -150,9 +150,10 @@ def _common_length(source: str, given: Mapping[str, Any]) -> int:
     lengths = {name: len(values) for name, values in given.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ReviewLogError(source, [f"the columns differ in length: {listed} rows"])
+        what = f"the columns differ in length: {listed} rows"
+        raise ReviewLogError(source, [Violation(what, "length")])
     if lengths["card"] == 0:
-        raise ReviewLogError(source, ["there are no reviews in it"])
+        raise ReviewLogError(source, [Violation("there are no reviews in it", "empty")])
     return lengths["card"]
 
 
@@ -162,7 +163,7 @@ class _Check:
 
     row_name: Callable[[int], str]
     column_names: dict[str, str]
-    violations: list[str] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)
     whole: dict[str, IntArray] = field(default_factory=dict)
     real: dict[str, FloatArray] = field(default_factory=dict)
@@ -177,7 +178,7 @@ class _Check:
         else:
             self.whole[name], bad = whole_numbers(values)
             expected = "a whole number"
-        self._report(name, bad, expected)
+        self._report(name, bad, expected, "wrong_type")
         self.readable[name] = ~bad
 
     def order_and_intervals(self, derived: IntArray, *, first: BoolArray) -> None:
@@ -194,13 +195,15 @@ class _Check:
         if not plausible.all():
             return
         backwards = np.r_[False, day[1:] < day[:-1]]
-        self._require("day", ~backwards, "no day before that of the row above (time order)")
+        in_order = "no day before that of the row above (time order)"
+        self._require("day", ~backwards, in_order, "order")
         if "elapsed_days" in self.whole:
             stated = self.whole["elapsed_days"]
             self._require("elapsed_days", ~first | (stated == FIRST), _FIRST_EXPECTED)
             self._require("elapsed_days", first | (stated >= 0), _LATER_EXPECTED)
             follows = first | (stated < 0) | (stated == derived) | backwards.any()
-            self._require("elapsed_days", follows, "the days since the card's previous row")
+            expected = "the days since the card's previous row"
+            self._require("elapsed_days", follows, expected, "order")
 
     def ranges(self) -> None:
         """Check the columns whose values have bounds."""
@@ -225,11 +228,15 @@ class _Check:
             self._require("elapsed_seconds", ~first | (seconds == FIRST), _FIRST_EXPECTED)
             self._require("elapsed_seconds", first | (seconds >= 0), _LATER_EXPECTED)
 
-    def _require(self, name: str, good: BoolArray, expected: str) -> None:
+    def _require(
+        self, name: str, good: BoolArray, expected: str, kind: str = "out_of_range"
+    ) -> None:
         """Report the readable values of a column that break a rule."""
-        self._report(name, ~good & self.readable[name], expected)
+        self._report(name, ~good & self.readable[name], expected, kind)
 
-    def _report(self, name: str, bad: BoolArray, expected: str) -> None:
+    def _report(self, name: str, bad: BoolArray, expected: str, kind: str) -> None:
         """Add one violation that quotes the first bad rows of a column."""
         shown_name = self.column_names.get(name, name)
-        self.violations += violations(shown_name, self.given[name], bad, expected, self.row_name)
+        self.violations += violations(
+            shown_name, self.given[name], bad, expected, self.row_name, kind
+        )

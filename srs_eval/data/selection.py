@@ -12,7 +12,7 @@ from functools import cached_property
 
 from srs_eval.data.columns import cut
 from srs_eval.data.names import folded
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import User
 
 Selection = User | Sequence[User] | None
@@ -110,7 +110,8 @@ class KnownUsers:
                     f"data.sample={missing[0]} a random sample."
                 )
             there_is = "there is no user" if len(missing) == 1 else "there are no users"
-            raise ReviewLogError(self.source, [f"{there_is} {listed(missing)}"], hint)
+            unknown = Violation(f"{there_is} {listed(missing)}", "unknown")
+            raise ReviewLogError(self.source, [unknown], hint)
         return tuple(named[str(user)] for user in wanted)
 
     def remarks(self, user: User) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.by_user import Rows, UserRows
-from srs_eval.data.columns import violations, without_categories
+from srs_eval.data.columns import numbers, violations, without_categories
 from srs_eval.data.files import check_columns
 from srs_eval.data.intervals import FIRST, previous_review, since_previous
 from srs_eval.data.names import (
@@ -25,7 +25,7 @@ from srs_eval.data.ratings import read_ratings
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table_options import Columns, Reading
 from srs_eval.data.times import day_numbers, read_times
-from srs_eval.errors import ReviewLogError
+from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.nouns import GROUPS, BoolArray, IntArray, Reviews, User
 
 # Names of columns of users, but for case and what separates words.
@@ -43,7 +43,7 @@ class _Log:
     names: Mapping[str, str]
     columns: dict[str, pd.Series]
     file_row: IntArray
-    problems: list[str] = field(default_factory=list)
+    problems: list[Violation] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
@@ -52,10 +52,10 @@ class _Log:
         """Return the name of a row: its place in the file."""
         return f"row {self.file_row[row] + 1}"
 
-    def refuse(self, noun: str, bad: BoolArray, expected: str) -> None:
+    def refuse(self, noun: str, bad: BoolArray, expected: str, kind: str = "wrong_type") -> None:
         """Note the values of a column that break a rule."""
         name, values = self.names[noun], self.columns[noun]
-        self.problems += violations(name, values, bad, expected, self.row_name)
+        self.problems += violations(name, values, bad, expected, self.row_name, kind)
 
     def take(self, rows: IntArray | BoolArray) -> None:
         """Select rows, by number or by mask, in the given order."""
@@ -86,7 +86,8 @@ def check_named_columns(
         violation = (
             f"there is a column {users[0]!r}, but without its name all rows are read as one user's"
         )
-        raise ReviewLogError(source, [violation], f"Name it as data.columns.user={users[0]}.")
+        unnamed = Violation(violation, "unknown", users[0])
+        raise ReviewLogError(source, [unnamed], f"Name it as data.columns.user={users[0]}.")
 
 
 def read_user(user: User, logs: UserRows, columns: Columns, reading: Reading) -> Reviews:
@@ -141,16 +142,16 @@ def _number_groups(log: _Log, group: str) -> Mapping[int, str]:
     nameless = column.isna() | column.map(lambda value: isinstance(value, str))
     log.refuse(group, read.bad & ~nameless.to_numpy(bool), "a number or a text, or nothing")
     names = read.values
-    numbers = identities(names).fillna(_NOT_KNOWN)
-    log.columns[group] = numbers
-    return _titles(numbers, names)
+    codes = identities(names).fillna(_NOT_KNOWN)
+    log.columns[group] = codes
+    return _titles(codes, names)
 
 
-def _titles(numbers: pd.Series, names: pd.Series) -> Mapping[int, str]:
+def _titles(codes: pd.Series, names: pd.Series) -> Mapping[int, str]:
     """Return the name of each number, where it is not the number itself."""
     if names.dtype.kind in "iuf":
         return {}
-    distinct = pd.DataFrame({"number": numbers, "name": names}).dropna().drop_duplicates("number")
+    distinct = pd.DataFrame({"number": codes, "name": names}).dropna().drop_duplicates("number")
     pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
     return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
 
@@ -160,7 +161,8 @@ def _rate(log: _Log, reading: Reading) -> None:
     noun = "recalled" if "recalled" in log.columns else "rating"
     column = log.columns[noun]
     ratings = read_ratings(column, reading.ratings, outcomes=noun == "recalled")
-    log.refuse(noun, ratings.bad, ratings.expected)
+    are_numbers = np.isfinite(numbers(column[ratings.bad])).all()
+    log.refuse(noun, ratings.bad, ratings.expected, "out_of_range" if are_numbers else "wrong_type")
     log.hints += [ratings.hint] if ratings.hint else []
     del log.columns[noun]
     log.columns["rating"] = ratings.values
@@ -187,7 +189,8 @@ def _put_in_time_order(log: _Log, reading: Reading) -> None:
         log.left_out |= {what: count for what, count in wrong.items() if count}
     else:
         for rows, expected, _ in times.problems:
-            log.refuse("time", rows, expected)
+            kind = "wrong_type" if rows is times.unreadable else "out_of_range"
+            log.refuse("time", rows, expected, kind)
         if possible.any():
             log.hints.append(
                 "Set data.invalid_times=drop to leave out rows with impossible times and count "
@@ -223,10 +226,11 @@ def _settle_duplicates(log: _Log, reading: Reading) -> None:
         log.left_out[_DUPLICATE] = count
         log.take(~repeated)
         return
-    quoted = ", ".join(log.row_name(int(row)) for row in np.flatnonzero(repeated)[:_ROWS_QUOTED])
+    places = [log.row_name(int(row)) for row in np.flatnonzero(repeated)[:_ROWS_QUOTED]]
     more = f" and {count - _ROWS_QUOTED} further" if count > _ROWS_QUOTED else ""
     has = "has" if count == 1 else "have"
-    log.problems.append(f"{quoted}{more} {has} the {_DUPLICATE}")
+    what = f"{', '.join(places)}{more} {has} the {_DUPLICATE}"
+    log.problems.append(Violation(what, "duplicate", rows=places))
     log.hints.append("Set data.duplicates=drop to keep the first of them and count the others.")
 
 

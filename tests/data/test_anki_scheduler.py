@@ -8,7 +8,7 @@ import zstandard
 from anki_files import DAY, START, collection, package
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
 OF_1 = [(1, -60), (2, -600), (2, 1)]
@@ -194,12 +194,6 @@ def test_an_unknown_version_is_refused_unless_it_is_given(tmp_path, version):
     path = written(tmp_path, "bare", EITHER, version=version)
     assert assumed(path) is None
     assert assumed(path, scheduler=2) == 2
-
-
-@pytest.mark.parametrize("scheduler", [3, 0, "two", True, 2.0, None])
-def test_only_versions_can_be_given(scheduler):
-    with pytest.raises(ConfigError, match=r"data\.scheduler is"):
-        AnkiCollection("a.anki2", scheduler=scheduler)
 
 
 def test_a_log_of_another_day_start_says_so(tmp_path):

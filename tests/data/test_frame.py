@@ -1,8 +1,6 @@
 """Logs in memory are read as a file of the same content."""
 
-import datetime as dt
 import pickle
-import re
 import uuid
 from dataclasses import fields
 
@@ -109,51 +107,14 @@ def test_a_log_equals_the_csv_of_it(tmp_path):
     assert content(ReviewFrame(one)) == content(ReviewTable(tmp_path / "frame.csv"))
 
 
-def texts(times):
-    return times.map(lambda time: time.isoformat(), na_action="ignore").astype(object)
-
-
-WRONG = {
-    "a rating is missing": with_column("rating", [3, np.nan, 4, 2, 3, 3]),
-    "a rating is 5": with_column("rating", [3, 1, 5, 2, 3, 3]),
-    "a card is missing": with_column("card", [1, None, 2, 1, 3, 4]),
-    "a category is missing": with_column(
-        "card", pd.Series([1, None, 2, 1, 3, 4], dtype="category")
-    ),
-    "a time is missing": with_column("time", LOG["time"].where(LOG["rating"] > 1)),
-    "a time of the year 1": with_column("time", [dt.datetime(1, 1, 1)] * 6),
-    "rows come twice": pd.concat([LOG, LOG.iloc[[1]]]),
-    "no rows": LOG.iloc[:0],
-}
-
-
-def places(error):
-    """Violations without the values they quote, which a file writes in another way."""
-    return [re.sub(r" has ('[^']*'|[^,;]+)", "", violation) for violation in error.violations]
-
-
-@pytest.mark.parametrize("frame", WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_told_as_of_a_file(frame, tmp_path):
-    frame = frame[frame["user"] == "ann"].drop(columns="user")
-    frame.assign(time=texts(frame["time"])).to_csv(tmp_path / "frame.csv", index=False)
-    with pytest.raises(ReviewLogError) as of_file:
-        ReviewTable(tmp_path / "frame.csv").read("frame")
-    with pytest.raises(ReviewLogError) as of_frame:
-        ReviewFrame(frame).read("frame")
-    assert places(of_frame.value) == places(of_file.value)
-    assert of_frame.value.hint == of_file.value.hint
-
-
 def test_a_column_that_is_missing_is_told_at_once():
     with pytest.raises(ReviewLogError) as error:
         ReviewFrame(LOG.set_index("rating"), Columns(card="crad"))
-    assert len(error.value.violations) == 2
-    assert "rating" in error.value.hint
+    assert [found.column for found in error.value.violations] == ["crad", "rating"]
+    assert "(rating)" in error.value.hint
     with pytest.raises(ReviewLogError) as error:
         ReviewFrame(LOG.set_axis(["user", "card", "card", "time"], axis=1), Columns(rating="user"))
-    assert len(error.value.violations) == 1
-    with pytest.raises(ConfigError):
-        ReviewFrame([1, 2])
+    assert [found.kind for found in error.value.violations] == ["duplicate"]
 
 
 def test_a_log_stays_as_it_was_when_it_was_given():

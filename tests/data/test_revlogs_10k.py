@@ -1,11 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from omegaconf import MissingMandatoryValue
 
 from srs_eval.data import files, hub
 from srs_eval.data.revlogs_10k import RevlogsFolder
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 
 LOG = pd.DataFrame(
     {
@@ -156,12 +155,6 @@ def test_the_real_logs_are_read_with_every_review(build_option, real_logs):
     assert int((logs[8].elapsed_days > 0).sum()) == 4182
 
 
-def test_the_option_has_the_defaults_of_the_class(build_option):
-    assert build_option("revlogs_10k", path="logs") == RevlogsFolder("logs")
-    with pytest.raises(MissingMandatoryValue, match="path"):
-        build_option("revlogs_10k")
-
-
 def test_only_the_files_of_wanted_users_that_are_missing_are_downloaded(folder, monkeypatch):
     fetched = []
 
@@ -185,11 +178,6 @@ def test_a_download_can_start_from_nothing(tmp_path, monkeypatch):
     source = RevlogsFolder(tmp_path / "new", [8], download=True)
     assert source.users() == (8,)
     assert len(source.read(8)) == 5
-
-
-def test_nobody_downloads_everyone_by_accident(tmp_path):
-    with pytest.raises(ConfigError, match=r"data.download=true needs data.users"):
-        RevlogsFolder(tmp_path, download=True)
 
 
 def test_decks_and_presets_are_looked_up_where_they_are_told(folder):

@@ -19,7 +19,7 @@ from srs_eval.data.anki.rules import Selection, select_reviews
 from srs_eval.data.anki.scheduler import VersionOption, decide_scheduler
 from srs_eval.data.intervals import previous_review, since_previous
 from srs_eval.data.schema import reviews_from_columns
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.nouns import BoolArray, IntArray, Reviews, User
 
 _EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
@@ -231,15 +231,21 @@ class AnkiCollection:
         return valid
 
 
-def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> str:
+def _violation(collection: Collection, column: str, ids: list[int], expected: str) -> Violation:
     """Quote the first rows whose value in a column is impossible."""
-    values = {row_id: repr(collection.raw_value(column, row_id)) for row_id in ids[:_ROWS_QUOTED]}
+    places = [f"row with id {row_id}" for row_id in ids[:_ROWS_QUOTED]]
+    values = [collection.raw_value(column, row_id) for row_id in ids[:_ROWS_QUOTED]]
     quoted = ", ".join(
-        f"row with id {row_id} has {value[:_CHARACTERS_QUOTED]}" for row_id, value in values.items()
+        f"{place} has {repr(value)[:_CHARACTERS_QUOTED]}"
+        for place, value in zip(places, values, strict=True)
     )
+    are_numbers = all(isinstance(value, int | float) for value in values)
+    kind = "out_of_range" if are_numbers else "wrong_type"
+    kind = "missing" if values.count(None) == len(values) else kind
     further = len(ids) - _ROWS_QUOTED
     more = f" and {further} further row{'s' * (further > 1)}" if further > 0 else ""
-    return f"revlog.{column}: {quoted}{more}; expected {expected}"
+    what = f"revlog.{column}: {quoted}{more}; expected {expected}"
+    return Violation(what, kind, f"revlog.{column}", places)
 
 
 def _require_rows(revlog: Revlog, collection: Collection) -> None:
@@ -252,7 +258,8 @@ def _require_rows(revlog: Revlog, collection: Collection) -> None:
         hint = "Export it again with 'Include scheduling information' ticked."
     if collection.member == "collection.anki2" and collection.count_notes() <= 1:
         hint = "It looks like the placeholder for old Anki versions: export the package again."
-    raise ReviewLogError(collection.source, ["there are no reviews in it"], hint)
+    nothing = Violation("there are no reviews in it", "empty")
+    raise ReviewLogError(collection.source, [nothing], hint)
 
 
 def _nothing_left(source: str, left_out: Mapping[str, int]) -> ReviewLogError:
