@@ -79,7 +79,8 @@ class ParameterSpace:
                 yield f"parameter {number} is {value}, not a finite number"
             elif not low <= value <= high:
                 yield f"parameter {number} is {float(value)}, outside {low} to {high}"
-        if len(given) == len(self):
+        numbers = all(isinstance(value, int | float) for value in given)
+        if numbers and len(given) == len(self):
             for low, high in self.ordered:
                 if not given[low] <= given[high]:
                     yield (

@@ -46,13 +46,13 @@ def logistic_objective(seed, *, pull=0.5, dtype=np.float64):
     return Objective(LOGISTIC, packed, rng.normal(0, 0.3, 4), pull * np.eye(4))
 
 
-def by_scipy(objective, space):
+def by_scipy(objective, space, start):
     order = np.zeros((len(space.ordered), len(space)))
     for number, (low, high) in enumerate(space.ordered):
         order[number, low], order[number, high] = -1.0, 1.0
     return minimize(
-        lambda w: tuple(objective.gradient(w)),
-        np.zeros(len(space)),
+        lambda w: tuple(objective.gradient(np.clip(w, space.lower, space.upper))),
+        start,
         jac=True,
         method="SLSQP",
         bounds=list(zip(space.lower, space.upper, strict=True)),
@@ -65,7 +65,7 @@ def by_scipy(objective, space):
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 def test_newton_finds_the_minimum_that_scipy_finds(space, seed):
     objective = logistic_objective(seed)
-    expected = by_scipy(objective, space)
+    expected = by_scipy(objective, space, np.zeros(4))
     found = newton(objective, np.full(4, 0.1), space, tolerance=1e-10)
     assert found.converged
     assert found.value <= expected.fun * (1 + 1e-6)
@@ -76,25 +76,17 @@ def test_newton_finds_the_minimum_that_scipy_finds(space, seed):
     assert all(found.parameters[low] <= found.parameters[high] for low, high in space.ordered)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_lbfgs_agrees_with_newton(seed):
-    objective = logistic_objective(seed)
-    for name in ("free", "within narrow bounds"):
-        space = SPACES[name]
-        slow = lbfgs(objective, np.full(4, 0.1), space)
-        fast = newton(objective, np.full(4, 0.1), space, tolerance=1e-10)
-        assert slow.converged
-        assert slow.value == pytest.approx(fast.value, rel=1e-6)
-        np.testing.assert_allclose(slow.parameters, fast.parameters, atol=2e-3)
-
-
-def test_single_precision_finds_the_same_minimum():
-    single, double = (
-        newton(logistic_objective(2, dtype=dtype), np.zeros(4), SPACES["free"])
-        for dtype in (np.float32, np.float64)
-    )
-    assert single.value == pytest.approx(double.value, rel=1e-5)
-    np.testing.assert_allclose(single.parameters, double.parameters, atol=1e-2)
+@pytest.mark.parametrize("name", ["free", "within narrow bounds"])
+def test_lbfgs_and_newton_in_single_precision_find_the_same(name):
+    space = SPACES[name]
+    fast = newton(logistic_objective(2), np.full(4, 0.1), space, tolerance=1e-10)
+    slow = lbfgs(logistic_objective(2), np.full(4, 0.1), space)
+    single = newton(logistic_objective(2, dtype=np.float32), np.zeros(4), space)
+    assert slow.converged
+    assert slow.value == pytest.approx(fast.value, rel=1e-6)
+    assert single.value == pytest.approx(fast.value, rel=1e-5)
+    np.testing.assert_allclose(slow.parameters, fast.parameters, atol=2e-3)
+    np.testing.assert_allclose(single.parameters, fast.parameters, atol=1e-2)
 
 
 @pytest.mark.parametrize("fitter", [newton, lbfgs])
@@ -112,21 +104,8 @@ def test_a_start_without_a_loss_is_an_error_that_says_where(fitter):
         fitter(logistic_objective(0), start, SPACES["free"])
 
 
-def test_a_model_that_gives_no_number_is_an_error():
-    def endless_over_endless(m, w, state, elapsed):
-        endless = (w[0] * 1e200) * (elapsed * 1e200)
-        return endless / (endless + 1)
-
-    model = small_model(curve_of=endless_over_endless)
-    packed = pack(log_of([1, 1], [3, 1], [0, 2]), np.array([1]), weight=np.ones(1))
-    objective = Objective(model, packed, np.zeros(1), np.zeros((1, 1)))
-    with pytest.raises(FitError, match=r"the loss is nan at the parameters \[0\.5\]"):
-        newton(objective, np.array([0.5]), model.equations.parameters)
-
-
 def test_a_fit_that_may_not_end_says_that_it_did_not():
-    found = newton(logistic_objective(0), np.zeros(4), SPACES["free"], most_steps=1)
-    assert not found.converged
+    assert not newton(logistic_objective(0), np.zeros(4), SPACES["free"], most_steps=1).converged
 
 
 def test_an_outcome_that_never_varies_drives_parameters_to_their_bounds_and_no_further():
@@ -147,20 +126,7 @@ def test_published_models_are_fitted_at_least_as_well_as_by_scipy(name):
     centre = np.array(space.defaults)
     packed = pack(reviews, rows, weight=np.ones(len(rows)))
     objective = Objective(compiled(equations), packed, centre, penalty_matrix(space, 1.0))
-    start = objective.gradient(centre).loss
     found = newton(objective, centre, space, tolerance=1e-7, most_steps=200)
-    slow = minimize(
-        lambda w: tuple(objective.gradient(np.clip(w, space.lower, space.upper))),
-        centre,
-        jac=True,
-        method="SLSQP",
-        bounds=list(zip(space.lower, space.upper, strict=True)),
-        constraints=[
-            LinearConstraint(np.eye(len(centre))[high] - np.eye(len(centre))[low], 0, np.inf)
-            for low, high in space.ordered
-        ],
-        options={"ftol": 1e-10, "maxiter": 300},
-    )
-    assert found.value < start
+    assert found.value < objective.gradient(centre).loss
     # Objectives of several local minima: either may end in the better one, but not far above.
-    assert found.value <= slow.fun * 1.001
+    assert found.value <= by_scipy(objective, space, centre).fun * 1.001

@@ -31,14 +31,6 @@ def test_the_pull_towards_the_centre_is_added_everywhere():
     assert OBJECTIVE.penalty(CENTRE)[0] == 0.0
 
 
-def test_the_gradient_is_the_slope_of_the_value():
-    w, step = np.array([0.6, 0.5]), 1e-6
-    for index, direction in enumerate(np.eye(2)):
-        above, below = (OBJECTIVE.gradient(w + sign * step * direction).loss for sign in (1, -1))
-        slope = OBJECTIVE.gradient(w).gradient[index]
-        assert (above - below) / (2 * step) == pytest.approx(slope, rel=1e-6)
-
-
 def test_feasible_keeps_what_is_and_moves_what_is_not():
     space = space_of((0.0,) * 3, 0.0, 1.0, ordered=((0, 1), (1, 2)))
     for w, expected in (
@@ -50,18 +42,6 @@ def test_feasible_keeps_what_is_and_moves_what_is_not():
         given = np.array(w)
         assert feasible(given, space).tolist() == expected
         assert given.tolist() == w  # not changed in place
-
-
-def test_standard_error_of_a_proportion_is_the_one_of_the_textbook():
-    model = small_model(curve_of=lambda m, w, s, t: w[0])
-    n, passes = 400, 300
-    rating = np.r_[3, np.where(np.arange(n) < passes, 3, 1)]
-    reviews = log_of(np.ones(n + 1, int), rating, np.ones(n + 1))
-    packed = pack(reviews, np.arange(1, n + 1), weight=np.ones(n))
-    p = passes / n
-    information = model.fisher(np.array([p]), packed).information
-    (error,) = standard_errors(information, np.array([p]), model.equations.parameters)
-    assert error == pytest.approx(math.sqrt(p * (1 - p) / n), rel=1e-9)
 
 
 def test_standard_errors_are_those_of_a_numeric_hessian():

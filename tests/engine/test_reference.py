@@ -64,16 +64,14 @@ def by_pytorch(reviews, rows, weight, recipe):
     "recipe",
     rest_nightly(
         [
-            Recipe(batch=64, longest_history=None, decimals=None),
-            Recipe(batch=50, sort=False, keep="last", longest_history=None, decimals=None),
-            Recipe(
-                batch=1000, learning_rate=0.3, betas=(0.8, 0.9), longest_history=None, decimals=None
-            ),
+            {"batch": 64},
+            {"batch": 50, "sort": False, "keep": "last"},
+            {"batch": 1000, "learning_rate": 0.3, "betas": (0.8, 0.9)},
         ]
     ),
 )
 def test_training_ends_where_pytorch_ends(recipe):
-    rng = np.random.default_rng(0)
+    rng, recipe = np.random.default_rng(0), Recipe(**recipe, longest_history=None, decimals=None)
     reviews = random_log(rng, 40, 12, exponent=1.3)
     first = np.unique(reviews.card, return_index=True)[1]
     rows = np.setdiff1d(np.flatnonzero(reviews.elapsed >= 1), first)

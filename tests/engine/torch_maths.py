@@ -66,10 +66,8 @@ class Oracle(NamedTuple):
 
     Attributes
     ----------
-    p : float64 [rows]
-        Predictions.
-    slopes : float64 [rows, parameters]
-        Their derivatives.
+    weight : float64 [rows]
+        As given, and 0 where p is too near to 0 or 1.
     loss, gradient, information
         Weighted log loss, its gradient by reverse mode, Fisher information.
     shares : float64 [parameters]
@@ -79,8 +77,7 @@ class Oracle(NamedTuple):
         See `TorchMaths`.
     """
 
-    p: NDArray[np.float64]
-    slopes: NDArray[np.float64]
+    weight: NDArray[np.float64]
     loss: float
     gradient: NDArray[np.float64]
     information: NDArray[np.float64]
@@ -97,29 +94,25 @@ def predictions(m: TorchMaths, equations: Equations, w: Value, reviews: Reviews)
     return p[torch.as_tensor(np.argsort(rows))]
 
 
-def weighted_loss(p: Value, recalled: Value, weight: Value) -> Value:
-    """Sum of weight * log loss."""
-    clipped = torch.clamp(p, SMALLEST_P, LARGEST_P)
-    return -(weight * torch.log(torch.where(recalled, clipped, 1 - clipped))).sum()
-
-
 def oracle(
     equations: Equations,
     w: FloatArray,
     reviews: Reviews,
     rows: IntArray,
     weight: FloatArray,
+    least: float,
 ) -> Oracle:
-    """Compute by PyTorch what the kernels are to compute."""
-    m = TorchMaths()
-    index, weights = torch.as_tensor(rows), torch.as_tensor(np.asarray(weight, float))
-    recalled = torch.as_tensor(reviews.recalled)[index]
+    """Compute by PyTorch what the kernels are to compute, of p from `least` to 1 - `least`."""
+    m, index = TorchMaths(), torch.as_tensor(rows)
     leaf = torch.tensor(np.asarray(w, float), requires_grad=True)
     predicted = predictions(m, equations, leaf, reviews)[index]
-    # A model may leave out all its parameters.
-    loss = weighted_loss(predicted, recalled, weights) + 0 * leaf.sum()
-    (gradient,) = torch.autograd.grad(loss, leaf)
     p = _plain(predicted)
+    weight = np.where((p > least) & (p < 1 - least), weight, 0.0)
+    recalled = torch.as_tensor(reviews.recalled)[index]
+    likely = torch.clamp(torch.where(recalled, predicted, 1 - predicted), SMALLEST_P, LARGEST_P)
+    # A model may leave out all its parameters.
+    loss = -(torch.as_tensor(weight) * torch.log(likely)).sum() + 0 * leaf.sum()
+    (gradient,) = torch.autograd.grad(loss, leaf)
     with warnings.catch_warnings():
         # PyTorch's own, the first time that forward mode is asked for.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -127,12 +120,11 @@ def oracle(
             lambda v: predictions(_Unwatched(), equations, v, reviews)
         )
         slopes = _plain(differentiated(leaf.detach())[index])
-    residual = p - reviews.recalled[rows]
     # Where nothing counts, p may be 0 or 1.
     precision = weight / np.where(weight > 0, p * (1 - p), 1.0)
+    residual = p - reviews.recalled[rows]
     return Oracle(
-        p,
-        slopes,
+        weight,
         float(loss.detach()),
         _plain(gradient),
         (slopes * precision[:, None]).T @ slopes,

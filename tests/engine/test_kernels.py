@@ -1,0 +1,187 @@
+"""Kernels against the equations on plain numbers, and their derivatives against PyTorch."""
+
+import numpy as np
+import pytest
+from cases import rest_nightly
+from hypothesis import given, reject
+from hypothesis_settings import SEEDS, few
+from plain_walk import plain_walk
+from published import PUBLISHED, random_parameters
+from random_logs import further_rows, log_of, logs, random_log
+from random_models import random_models
+from small_models import SmallEquations, small_model, space_of
+from torch_maths import oracle
+
+from srs_eval.engine.compiled import CompiledModel, compiled
+from srs_eval.engine.equations import NumpyMaths
+from srs_eval.engine.packing import pack
+from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
+
+DTYPES = [np.float64, np.float32]
+# Nearer to 0 or 1, a rounding error of p is no small error of the loss.
+LEAST_P = {np.float64: 1e-4, np.float32: 0.02}
+# Of loss and gradient, of information, and share of the largest that counts for the others.
+TOLERANCE = {np.float64: (1e-9, 1e-8, 1e-3), np.float32: (1e-4, 1e-3, 0.03)}
+REVIEWS = random_log(np.random.default_rng(5), 20, 12, exponent=1.3)
+ROWS = further_rows(REVIEWS)
+
+
+def assert_walk_is_numpys(model, w, reviews, rtol=1e-12):
+    """Check predictions and states."""
+    packed = pack(reviews)
+    p, states = model.walk(w, packed)
+    with np.errstate(all="ignore"):
+        moments = plain_walk(model.equations, NumpyMaths(), w, reviews)
+    for moment in moments:
+        place, lane = np.divmod(packed.where[moment.rows], p.shape[1])
+        for index, expected in enumerate(moment.state):
+            np.testing.assert_allclose(states[place, index, lane], expected, rtol=rtol)
+        expected = np.nan if moment.p is None else moment.p
+        np.testing.assert_allclose(p[place, lane], expected, rtol=rtol, atol=1e-12)
+
+
+def assert_derivatives_are_pytorchs(model, w, reviews, seed, dtype):
+    """Check loss, gradient and Fisher information of rows and weights that are chosen here."""
+    rng = np.random.default_rng(seed)
+    rows = further_rows(reviews)
+    rows = rows[rng.random(len(rows)) < 0.8] if len(rows) > 5 else rows
+    weight = rng.uniform(0.2, 2.0, len(rows)).astype(np.float32).astype(float)
+    expected = oracle(model.equations, w, reviews, rows, weight, LEAST_P[dtype])
+    if expected.nearest_kink <= 1e-4:
+        reject()
+    packed = pack(reviews, rows, weight=expected.weight, dtype=dtype)
+    tolerance, of_information, slack = TOLERANCE[dtype]
+    fisher = model.fisher(w, packed)
+    for found in (model.gradient(w, packed), fisher):
+        np.testing.assert_allclose(found.loss, expected.loss, rtol=tolerance, atol=1e-300)
+        error = np.abs(found.gradient - expected.gradient)
+        # What is small beside the largest need not be right to as many digits of its own.
+        shares = expected.shares + slack * expected.shares.max(initial=0)
+        np.testing.assert_array_less(error, tolerance * shares + 1e-12)
+    scale = np.sqrt(np.diag(expected.information))
+    scale += slack * scale.max(initial=0)
+    scales = np.outer(scale, scale)
+    error = np.abs(fisher.information - expected.information)
+    np.testing.assert_array_less(error, of_information * scales + 1e-12)
+    error = np.abs(fisher.information - fisher.information.T)
+    np.testing.assert_array_less(error, 1e-14 * scales + 1e-300)
+
+
+@pytest.mark.parametrize("equations", PUBLISHED.values(), ids=PUBLISHED)
+def test_published_models_predict_as_in_numpy(equations):
+    @few(10)
+    @given(logs(), SEEDS)
+    def check(log, seed):
+        w = random_parameters(equations, np.random.default_rng(seed))
+        # How a review at p near 1 moves stability is a difference of nearly equal numbers.
+        assert_walk_is_numpys(compiled(equations), w, log.reviews(), rtol=1e-10)
+
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("equations", PUBLISHED.values(), ids=PUBLISHED)
+def test_derivatives_of_published_models_are_those_of_pytorch(equations, dtype):
+    @few(4)
+    @given(logs(reviews=20), SEEDS)
+    def check(log, seed):
+        w = random_parameters(equations, np.random.default_rng(seed))
+        assert_derivatives_are_pytorchs(compiled(equations), w, log.reviews(), seed, dtype)
+
+    check()
+
+
+@pytest.mark.slow
+@few(25)
+@given(random_models(), logs(reviews=40), SEEDS)
+def test_random_models_are_those_of_numpy_and_pytorch(equations, log, seed):
+    w = np.random.default_rng(seed).uniform(-2, 2, equations.size)
+    model = CompiledModel(equations)
+    assert_walk_is_numpys(model, w, log.reviews())
+    assert_derivatives_are_pytorchs(model, w, log.reviews(), seed, DTYPES[seed % 2])
+
+
+HONEST = {
+    "a choice by parameters of what varies": {
+        "curve_of": lambda m, w, s, t: m.exp(-m.where(w[0] <= 1, t / 9, t / 40) * w[1]),
+        "space": space_of((0.7, 0.4)),
+    },
+    "states that are plain numbers": {
+        "state_names": ("a", "b"),
+        "init_of": lambda m, w, r: (1, 2.5),
+        "step_of": lambda m, w, s, t, r, p: (0.5, s[1]),
+        "curve_of": lambda m, w, s, t: m.exp(-w[0] * t / (20 * s[0] + s[1])),
+    },
+    "parameters that move nothing, and a state that is never read": {
+        "state_names": ("read", "unread"),
+        "init_of": lambda m, w, r: (w[1], w[0]),
+        "step_of": lambda m, w, s, t, r, p: (s[0] * 1.1, s[1] * w[0]),
+        "curve_of": lambda m, w, s, t: m.exp(-s[0] * t / 20),
+        "space": space_of((0.3, 0.7, 0.9)),
+    },
+    "influence that passes from state to state": {
+        "state_names": ("a", "b", "c"),
+        "init_of": lambda m, w, r: (w[0], 0.5, 0.5),
+        "step_of": lambda m, w, s, t, r, p: (s[0], s[0] * w[1], s[1]),
+        "curve_of": lambda m, w, s, t: m.exp(-s[2] * t / 20),
+        "space": space_of((0.3, 0.7)),
+    },
+    "no parameters": {
+        "curve_of": lambda m, w, s, t: m.exp(-t / 30) * 0.9 + 0.05,
+        "space": space_of(()),
+    },
+    "a constant": {"curve_of": lambda m, w, s, t: 0.9},
+}
+
+
+@pytest.mark.parametrize("given", rest_nightly(HONEST.values(), 4), ids=HONEST)
+def test_what_is_unusual_is_computed_right(given):
+    model = small_model(**given)
+    w = np.array(model.equations.parameters.defaults)
+    assert_walk_is_numpys(model, w, REVIEWS)
+    for dtype in DTYPES:
+        assert_derivatives_are_pytorchs(model, w, REVIEWS, 3, dtype)
+
+
+@pytest.mark.parametrize(
+    ("error", "given"),
+    [
+        (ValueError, {"init_of": lambda m, w, r: (1.0, 2.0)}),
+        (ValueError, {"step_of": lambda m, w, s, t, r, p: ()}),
+        (TypeError, {"init_of": lambda m, w, r: (r > 1,)}),
+        (TypeError, {"init_of": lambda m, w, r: (1.0 if r > 1 else 2.0,)}),
+    ],
+)
+def test_a_wrong_number_of_states_conditions_as_states_and_branches_are_refused(error, given):
+    with pytest.raises(error):
+        trace(SmallEquations(**given))
+
+
+def test_weights_multiply_and_leave_out():
+    model = small_model(curve_of=lambda m, w, s, t: m.exp(-w[0] * t / 30))
+    weight = np.random.default_rng(0).uniform(0, 2, len(ROWS))
+
+    def fisher(some, factor=1):
+        packed = pack(REVIEWS, ROWS[some], weight=factor * weight[some])
+        return model.fisher(np.array([0.5]), packed)
+
+    columns = (fisher(slice(None)), fisher(slice(9)), fisher(slice(9, None)))
+    for whole, one, other, thrice in zip(*columns, fisher(slice(None), 3), strict=True):
+        np.testing.assert_allclose(whole, one + other, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(3 * whole, thrice, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loss_ends_where_single_precision_does(dtype):
+    certain = small_model(curve_of=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
+    reviews = log_of([1, 1, 2, 2], [3, 1, 3, 3], [0, 5, 0, 0])
+    packed = pack(reviews, np.array([1, 3]), weight=np.ones(2), dtype=dtype)
+    expected = -np.log(1 - LARGEST_P) - np.log(SMALLEST_P)
+    assert certain.gradient(np.array([0.5]), packed).loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_equal_equations_share_their_functions():
+    given = HONEST["a constant"]
+    assert compiled(SmallEquations(**given)) is compiled(SmallEquations(**given))
+    assert compiled(SmallEquations(**given)) is not compiled(SmallEquations())
