@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import multiprocessing
+import os
 import random
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -133,6 +135,27 @@ def golden_text(file_regression: FileRegressionFixture) -> Callable[[str, str], 
 
     def check(name: str, text: str) -> None:
         file_regression.check(text, fullpath=GOLDEN_TEXTS / f"{name}.txt")
+
+    return check
+
+
+@pytest.fixture
+def transcript(
+    golden_text: Callable[[str, str], None], tmp_path: Path
+) -> Callable[[str, Callable[..., str]], None]:
+    """Run each command in a file of `golden/texts`, a line that begins with ``$``, and compare.
+
+    A new case is such a line; ``x{3}`` in it stands for ``xxx``.
+    """
+
+    def check(name: str, told_by: Callable[..., str]) -> None:
+        lines = (GOLDEN_TEXTS / f"{name}.txt").read_text("utf-8").splitlines()
+        told = []
+        for line in (line for line in lines if line.startswith("$ ")):
+            typed = re.sub(r"(.)\{(\d+)\}", lambda found: found[1] * int(found[2]), line)
+            said = told_by(*typed.split()[1:]).replace(str(tmp_path), "HERE")
+            told += [line, said.replace(os.sep, "/")]
+        golden_text(name, "\n".join(told))
 
     return check
 
