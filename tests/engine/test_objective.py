@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from random_logs import further_rows, log_of, random_log
+from random_logs import further_rows, random_log
 from small_models import small_model, space_of
 
 from srs_eval.engine.objective import Objective, feasible, standard_errors

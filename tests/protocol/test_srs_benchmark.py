@@ -31,6 +31,17 @@ HISTORIES = {
 }
 
 
+def log_of(card, rating, day, **columns):
+    return reviews_from_columns(
+        user="ann", source="log", card=card, rating=rating, day=day, **columns
+    )
+
+
+def _by_day(reviews):
+    days = np.cumsum([max(0, elapsed) for elapsed, _ in reviews])
+    return zip(days.tolist(), [rating for _, rating in reviews], strict=True)
+
+
 @settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
@@ -77,18 +88,12 @@ def test_the_scored_reviews_do_not_depend_on_what_histories_keep(make_log, seed,
 @pytest.mark.parametrize("history", HISTORIES)
 def test_each_review_is_counted_as_published(history, same_day):
     reviews, expected = HISTORIES[history]
-    # Forty cards with the same history, so that none of its intervals is an outlier.
-    copies = 40
-    day = np.cumsum([max(0, elapsed) for elapsed, _ in reviews])
-    other = np.arange(8) * 3  # a card that can be scored, where this one cannot
-    days = np.concatenate([np.repeat(day, copies), np.repeat(other, copies)])
-    cards = np.concatenate([np.tile(np.arange(copies), len(day)), np.tile(np.arange(copies), 8)])
-    cards[len(day) * copies :] += copies
-    ratings = np.concatenate([np.repeat([g for _, g in reviews], copies), np.full(8 * copies, 3)])
-    order = np.argsort(days, kind="stable")
-    log = reviews_from_columns(
-        user=1, source="log", card=cards[order], rating=ratings[order], day=days[order]
-    )
+    # Forty cards with the same history, so that none of its intervals is an outlier, and forty
+    # that can be scored, where these cannot.
+    rows = [(day, card, rating) for card in range(40) for day, rating in _by_day(reviews)]
+    rows += [(3 * nth, card, 3) for card in range(40, 80) for nth in range(8)]
+    day, card, rating = np.array(sorted(rows, key=lambda row: row[0])).T
+    log = log_of(card, rating, day)
     task = PROTOCOL(log, same_day=same_day)
     scored = np.r_[task.folds[0].train, *(fold.test for fold in task.folds)]
     mine = scored[task.reviews.card[scored] == 0]
@@ -103,16 +108,9 @@ def test_each_review_is_counted_as_published(history, same_day):
 
 
 def test_a_card_is_heard_128_times():
-    log = reviews_from_columns(
-        user=1, source="log", card=[5] * 200, rating=[3] * 200, day=list(range(200))
-    )
-    # One card alone is an outlier; thirty like it are not.
-    with pytest.raises(FitSkipped):
-        PROTOCOL(log, same_day=True)
-    cards = np.tile(np.arange(30), 200)
-    log = reviews_from_columns(
-        user=1, source="log", card=cards, rating=[3] * 6000, day=np.repeat(np.arange(200), 30)
-    )
+    with pytest.raises(FitSkipped):  # one card alone is an outlier; thirty like it are not
+        PROTOCOL(log_of([5] * 200, [3] * 200, np.arange(200)), same_day=True)
+    log = log_of(np.tile(np.arange(30), 200), [3] * 6000, np.repeat(np.arange(200), 30))
     task = PROTOCOL(log, same_day=True)
     assert len(task.reviews) == 30 * 128
     assert task.nth_review.max() == 128
@@ -122,7 +120,7 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     # Fourteen cards: no interval is common enough. One review on the first day, 130 on one card.
     card = [*range(14), 0, *range(14), *([99] * 130)]
     day = [*([0] * 15), *range(1, 15), *range(20, 150)]
-    log = reviews_from_columns(user="ann", source="log", card=card, rating=[3] * 159, day=day)
+    log = log_of(card, [3] * 159, day)
     with pytest.raises(FitSkipped) as caught:
         PROTOCOL(log, same_day=False)
     said = str(caught.value).split("left out: ")[1]
@@ -136,8 +134,7 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
 def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more():
     day = np.arange(10)
     seconds = np.where(day == 0, -1, 86_400)
-    columns = {"card": [1] * 10, "rating": [3] * 10, "day": day, "elapsed_seconds": seconds}
-    log = reviews_from_columns(user="ann", source="log", **columns)
+    log = log_of([1] * 10, [3] * 10, day, elapsed_seconds=seconds)
     with pytest.raises(FitSkipped, match=r"protocol=srs_benchmark_secs could score 5$"):
         PROTOCOL(log, same_day=False)
     task = SrsBenchmarkSecs()(log, same_day=True)
@@ -154,9 +151,7 @@ def test_six_scored_reviews_are_enough_and_five_are_not():
         first = np.full(30, 1)  # 30 cards whose second review comes next day: no outliers
         days = np.concatenate([np.zeros(30), first[:cards]]).astype(int)
         card = np.concatenate([np.arange(30), np.arange(cards)])
-        return reviews_from_columns(
-            user=1, source="log", card=card, rating=[3] * len(card), day=days
-        )
+        return log_of(card, [3] * len(card), days)
 
     task = PROTOCOL(log(26), same_day=False)
     assert [len(fold.test) for fold in task.folds] == [4] * 5
@@ -164,13 +159,13 @@ def test_six_scored_reviews_are_enough_and_five_are_not():
         PROTOCOL(log(19), same_day=False)
 
 
-def test_models_see_nothing_finer_and_no_gaps(make_log):
+@pytest.mark.parametrize("same_day", [False, True])
+def test_models_see_nothing_finer_and_no_gaps(make_log, same_day):
     log = make_log(cards=60)
-    log = replace(log, elapsed_seconds=np.full(len(log), 3.0))
-    for same_day in (False, True):
-        task = PROTOCOL(log, same_day=same_day)
-        assert task.reviews.elapsed_seconds is None
-        assert (task.reviews.row == np.arange(len(task.reviews))).all()
+    task = PROTOCOL(replace(log, elapsed_seconds=np.full(len(log), 3.0)), same_day=same_day)
+    assert task.reviews.elapsed_seconds is None
+    assert task.reviews.whole_days
+    assert (task.reviews.row == np.arange(len(task.reviews))).all()
 
 
 @pytest.mark.parametrize("same_day", [False, True])
