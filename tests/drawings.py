@@ -1,0 +1,186 @@
+"""Predictions to draw, figures of them, and what is in a figure as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.collections import Collection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.spines import Spine
+from matplotlib.text import Text
+from pairs import predicted
+
+from srs_eval import plots
+from srs_eval.metrics.recall_over_time import ELAPSED
+from srs_eval.metrics.sums import add_up
+from srs_eval.nouns import Contribution, Curves, Predictions
+
+
+def simulated(n: int) -> Predictions:
+    """Calibrated predictions of power-law forgetting, with facts and curves."""
+    rng = np.random.default_rng(n)
+    stability = np.exp(rng.normal(2.5, 1.5, n))
+    elapsed = np.maximum(1, np.round(stability * np.exp(rng.normal(0, 0.5, n))))
+    p = (1 + 19 / 81 * elapsed / stability) ** -0.5
+    row = np.sort(rng.choice(n, min(40, n), replace=False))
+    times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
+    zeros = np.zeros(n, np.int64)
+    return predicted(
+        p.astype(np.float32),
+        rng.uniform(size=n) < p,
+        elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
+        nth_review=rng.integers(1, 20, n),
+        lapses=rng.poisson(0.6, n),
+        curves=Curves(
+            user=zeros[row],
+            fold=zeros[row],
+            row=row,
+            elapsed=times,
+            weight=np.full(times.shape, 1 / 16),
+            p=(1 + 19 / 81 * times / stability[row, None]) ** -0.5,
+        ),
+    )
+
+
+def ugly() -> dict[str, Predictions]:
+    rng = np.random.default_rng(7)
+    p = rng.beta(9, 1.2, 1000)
+    recalled = rng.uniform(size=1000) < p
+    return {
+        "none": predicted(np.zeros(0), []),
+        "one": predicted([0.9], [True]),
+        "two": predicted([0.9, 0.2], [True, False]),
+        "thirty": predicted(p[:30], recalled[:30]),
+        "constant": predicted(np.full(1000, 0.88), recalled),
+        "five levels": predicted(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
+        "all recalled": predicted(p, np.ones(1000)),
+        "all forgotten": predicted(p, np.zeros(1000)),
+        "certain and wrong": predicted(1.0 - recalled, recalled),
+        "certain and right": predicted(1.0 * recalled, recalled),
+        "some exactly 0 and 1": predicted(np.round(p, 1) * (p > 0.5), recalled),
+        "single precision": predicted(p.astype(np.float32), recalled),
+        "all low": predicted(rng.beta(1, 20, 1000), recalled),
+        "crowded at one": predicted(1 - 1e-9 * p, recalled),
+    }
+
+
+def user_scores(users: int = 12) -> np.ndarray:
+    return np.exp(np.random.default_rng(0).normal(-1, 0.3, users))
+
+
+def versus(users: int = 12, better: str = "lower") -> Figure:
+    first = user_scores(users)
+    second = first * np.random.default_rng(1).uniform(0.9, 1.2, users)
+    return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better=better)
+
+
+def users_figure(users: int = 12) -> Figure:
+    scores = {"log_loss": user_scores(users), "mbe": np.zeros(users)}
+    return plots.users_figure(scores, better={"log_loss": "lower"})
+
+
+def totals_of(predictions: Predictions) -> np.ndarray:
+    return add_up([ELAPSED], predictions)[0].values[0]
+
+
+def forgetting(predictions: Predictions) -> Figure | None:
+    nth = plots.nth_review_of_curves(predictions)
+    return plots.forgetting_figure(totals_of(predictions), predictions.curves, nth_review=nth)
+
+
+def bent(predictions: Predictions, change) -> Predictions:
+    """Change the forgetting curves."""
+    curves = predictions.curves
+    return replace(predictions, curves=replace(curves, p=change(curves.p)))
+
+
+FIGURES = {
+    "calibration": plots.calibration_figure,
+    "corp": plots.corp_figure,
+    "bins": plots.bins_figure,
+    "roc": plots.roc_figure,
+    "forgetting": forgetting,
+    "versus": lambda _: versus(),
+    "users": lambda _: users_figure(),
+}
+CONTRIBUTIONS = [[Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002)]]
+
+
+def others() -> dict[str, Figure | None]:
+    """Figures of what is rare."""
+    some, odd = simulated(300), ugly()
+    return {
+        "calibration of few": plots.calibration_figure(odd["five levels"]),
+        "calibration of none": plots.calibration_figure(odd["none"]),
+        "corp of none": plots.corp_figure(odd["none"]),
+        "bins without facts": plots.bins_figure(odd["thirty"]),
+        "roc of recalls": plots.roc_figure(odd["all recalled"]),
+        "roc of lapses": plots.roc_figure(odd["all forgotten"]),
+        "versus of many": versus(3000, "higher"),
+        "versus of errors": versus(3, "zero"),
+        "versus of one": versus(1, "neither"),
+        "users of many": users_figure(1000),
+        "users of one": users_figure(1),
+        "users of none": users_figure(0),
+        "contributions": plots.contributions_figure(CONTRIBUTIONS * 2, title="a_1"),
+        "rising curves": forgetting(bent(some, lambda p: p[:, ::-1])),
+        "flat curves": forgetting(bent(some, lambda p: 0 * p + 0.9)),
+        "one time": forgetting(bent(some, lambda p: np.where(np.arange(16), np.nan, p))),
+        "unknown curves": forgetting(bent(some, lambda p: np.nan * p)),
+        "no curves": forgetting(odd["one"]),
+    }
+
+
+def _numbers(values) -> str:
+    """Write numbers so that their last digits do not matter."""
+    return " ".join(f"{float(value) + 1e-9:.3f}" for value in np.ravel(values))
+
+
+def _shape(points) -> str:
+    points = np.ma.filled(np.ma.asarray(points, float), np.nan).reshape(-1, 2)
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
+        return "nothing"
+    ends = " to ".join(_numbers(points[place]) for place in (0, -1))
+    return f"{len(points)} points from {ends}, mean {_numbers(points.mean(axis=0))}"
+
+
+def _told(artist) -> str | None:
+    label = str(artist.get_label())
+    name = "" if label.startswith("_") else f" {label!r}"
+    if isinstance(artist, Line2D):
+        return f"line{name} {_shape(artist.get_xydata())}, width {_numbers(artist.get_lw())}"
+    if isinstance(artist, Collection):
+        corners = [path.vertices for path in artist.get_paths()] or [np.zeros((0, 2))]
+        places = f", at {_shape(artist.get_offsets())}" if len(artist.get_offsets()) > 1 else ""
+        width, colour = artist.get_linewidths(), artist.get_facecolor()
+        shades = [
+            _numbers(of.mean(axis=0)) for of in map(np.atleast_1d, (width, colour)) if len(of)
+        ]
+        return f"collection{name} {_shape(np.concatenate(corners))}{places}, {shades}"
+    if isinstance(artist, Patch):
+        corners = artist.get_patch_transform().transform(artist.get_path().vertices)
+        return f"patch{name} {_shape(corners)}"
+    if isinstance(artist, Text) and artist.get_text():
+        return f"text {artist.get_text()!r} at {_numbers(artist.get_position())}"
+    return None
+
+
+def told(figure: Figure | None) -> str:
+    """Tell what a figure has, by axes, without its layout."""
+    if figure is None:
+        return "no figure\n"
+    lines = [f"size {_numbers(figure.get_size_inches())}"]
+    lines += [f"text {text.get_text()!r}" for text in figure.texts]
+    for axes in [inner for one in figure.axes for inner in (one, *one.child_axes)]:
+        limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
+        lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")
+        found = [_told(artist) for artist in axes.get_children() if not isinstance(artist, Spine)]
+        lines += [f"  {text}" for text in found if text]
+        if (legend := axes.get_legend()) is not None:
+            shown = [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
+            lines.append(f"  legend at {legend._loc}: {shown}")
+    return "\n".join(lines) + "\n"
