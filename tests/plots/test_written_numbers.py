@@ -54,13 +54,6 @@ def test_smece_its_interval_and_its_floor(some):
     assert curve.smece == metric.smece
 
 
-def test_predictions_outside_the_range_are_counted():
-    p = np.concatenate([np.full(3, 0.1), np.linspace(0.85, 0.99, 5000)])
-    axes, _ = drawn(plot_calibration, p, np.ones(len(p)))
-    assert axes.get_xlim()[0] > 0.5
-    assert "3 predicted below" in key_of(axes)
-
-
 def test_the_parts_of_both_scores(some):
     axes, found = drawn(plot_corp, some.p, some.recalled)
     for text in (parts_text("Brier", found.brier), parts_text("log", found.log), "n = 3,000"):
